@@ -1,0 +1,123 @@
+"""Exceptions, one for each of TensorFlow's status codes.
+
+The message of an error that a node causes reads ``<op> '<node>': <fact with the actual values>; <what is required>``,
+followed by the device and the place in the user's program that created the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class OpError(Exception):
+    """Base class of all errors that building or running a graph raises.
+
+    `error_code` is TensorFlow's number, `node` the node's name where one is to blame.
+    """
+
+    error_code = 2
+
+    def __init__(self, message: str, node: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.node = node
+
+
+class CancelledError(OpError):
+    """The run was cancelled: its session was closed, or another part of the run failed."""
+
+    error_code = 1
+
+
+class UnknownError(OpError):
+    """A kernel or a plugin raised something that is not one of these errors."""
+
+    error_code = 2
+
+
+class InvalidArgumentError(OpError, ValueError):
+    """A value, shape, dtype or name is not one that the operation accepts."""
+
+    error_code = 3
+
+
+class DeadlineExceededError(OpError, TimeoutError):
+    """The run took longer than `RunOptions.timeout_in_ms`."""
+
+    error_code = 4
+
+
+class NotFoundError(OpError, LookupError):
+    """Something that was named does not exist: an op, a device, a file."""
+
+    error_code = 5
+
+
+class AlreadyExistsError(OpError):
+    """Something that must be new exists."""
+
+    error_code = 6
+
+
+class PermissionDeniedError(OpError):
+    """The caller may not do this."""
+
+    error_code = 7
+
+
+class ResourceExhaustedError(OpError, MemoryError):
+    """Memory, or another limited thing, does not suffice; the message has what was asked, used and free."""
+
+    error_code = 8
+
+
+class FailedPreconditionError(OpError):
+    """The state does not allow the operation, such as a read of a variable that has no value yet."""
+
+    error_code = 9
+
+
+class AbortedError(OpError):
+    """The operation was abandoned, typically because of another one that ran at the same time."""
+
+    error_code = 10
+
+
+class OutOfRangeError(OpError):
+    """An iteration went past the end."""
+
+    error_code = 11
+
+
+class UnimplementedError(OpError, NotImplementedError):
+    """No kernel, or no support, for what was asked."""
+
+    error_code = 12
+
+
+class InternalError(OpError):
+    """A broken promise between parts of Timberframe, or of a plugin."""
+
+    error_code = 13
+
+
+class UnavailableError(OpError):
+    """A device or service is not there at present."""
+
+    error_code = 14
+
+
+class DataLossError(OpError):
+    """Stored data is damaged."""
+
+    error_code = 15
+
+
+CODES: Mapping[int, type[OpError]] = {
+    kind.error_code: kind
+    for kind in (
+        CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError, AlreadyExistsError,
+        PermissionDeniedError, ResourceExhaustedError, FailedPreconditionError, AbortedError, OutOfRangeError,
+        UnimplementedError, InternalError, UnavailableError, DataLossError,
+    )
+}  # fmt: skip

@@ -1,0 +1,65 @@
+"""How far a kernel's result may be from the true one: declared by each op, applied by conformance.
+
+A unit in the last place (ULP) is Muller's: the distance of the two floating-point numbers nearest to the infinitely
+precise result. Limits are derived or taken from a published table, never guessed; the place that states one names the
+source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class Accuracy:
+    """Base of the kinds of limit."""
+
+
+@dataclass(frozen=True)
+class Exact(Accuracy):
+    """Every bit is determined: data movement, comparisons, integers, and correctly rounded single operations.
+
+    In a floating dtype the result is the true one rounded once (0.5 ULP); any NaN matches any NaN.
+    """
+
+
+EXACT = Exact()
+
+
+@dataclass(frozen=True)
+class Pointwise(Accuracy):
+    """A limit in ULP for each element, by dtype.
+
+    float16 and bfloat16 results are computed in float32 and rounded once, so their limit is 0.5 plus the float32 limit
+    scaled down: conformance takes 1 ULP unless `float16` says more. A complex result is held against the modulus.
+    """
+
+    float32: float
+    float64: float
+    float16: float = 1.0
+
+
+@dataclass(frozen=True)
+class Accumulation(Accuracy):
+    """Forward error of a sum of products in any order: gamma_n = n u / (1 - n u), times the same sum over magnitudes.
+
+    `terms(attrs, *inputs)` is n, the most terms that one output element adds up (Higham, Accuracy and Stability of
+    Numerical Algorithms, 2nd ed., section 3.1). The sum over magnitudes is the op's reference applied to absolute
+    values; where that does not hold, `magnitude(attrs, *inputs)` gives it.
+    """
+
+    terms: Callable[..., int]
+    magnitude: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class Bound(Accuracy):
+    """An absolute error bound of the op's own: ``f(attrs, inputs, expected, u) -> array like expected``.
+
+    inputs and expected are float64 (or complex128), u is the unit roundoff of the computing dtype (float32's for float16
+    and bfloat16; conformance adds the rounding to the output dtype itself).
+    """
+
+    error: Callable[..., Any]
+    source: str

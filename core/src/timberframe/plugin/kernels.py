@@ -1,0 +1,94 @@
+"""The registry of kernels: who can run which op on which device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from timberframe.dtypes import DType
+from timberframe.errors import AlreadyExistsError, UnimplementedError
+from timberframe.plugin.contracts import KernelDef
+
+
+class KernelRegistry:
+    """KernelDefs by (op, device type). Registration is all or nothing; look-ups are cached."""
+
+    def __init__(self) -> None:
+        self._table: dict[tuple[str, str], tuple[KernelDef, ...]] = {}
+        self._found: dict[tuple[Any, ...], KernelDef | None] = {}
+        self._lock = threading.Lock()
+
+    def register(self, kernels: Iterable[KernelDef]) -> None:
+        """Adds kernels, or none of them: two with equal claims raise AlreadyExistsError that names both."""
+        with self._lock:
+            table = dict(self._table)
+            for new in kernels:
+                key = new.op, new.device
+                for old in table.get(key, ()):
+                    if _same_claim(old, new):
+                        raise AlreadyExistsError(
+                            f"kernel {new.op} on {new.device}{_label(new)}: claimed by {old.origin()} and by {new.origin()} "
+                            f"for {_types(new)}; one of them needs a higher priority or a label"
+                        )
+                table[key] = (*table.get(key, ()), new)
+            self._table = table
+            self._found = {}
+
+    def find(self, op: str, device_type: str, attrs: Mapping[str, Any], label: str = "") -> KernelDef | None:
+        """The kernel of highest priority that accepts these attrs, or None."""
+        candidates = self._table.get((op, device_type))
+        if candidates is None:
+            return None
+        key = (op, device_type, label, *(v for v in attrs.values() if isinstance(v, DType | tuple)))
+        try:
+            return self._found[key]
+        except KeyError:
+            fits = [k for k in candidates if k.label == label and k.accepts(attrs) is None]
+            found = self._found[key] = max(fits, key=lambda k: k.priority, default=None)
+            return found
+
+    def rejections(self, op: str, device_type: str, attrs: Mapping[str, Any], label: str = "") -> list[str]:
+        """Why each kernel of the op on this device type cannot be used, for messages."""
+        reasons = []
+        for k in self._table.get((op, device_type), ()):
+            why = k.accepts(attrs) or (f"label is {k.label!r}, wanted {label!r}" if k.label != label else None)
+            if why:
+                reasons.append(f"{k.origin()}: {why}")
+        return reasons
+
+    def device_types(self, op: str) -> list[str]:
+        """Device types that have any kernel of the op."""
+        return sorted({device for name, device in self._table if name == op})
+
+    def kernels(self) -> Sequence[KernelDef]:
+        """Every kernel, by op and device."""
+        return [k for key in sorted(self._table) for k in self._table[key]]
+
+    def require(self, op: str, name: str, device_type: str, attrs: Mapping[str, Any], label: str = "") -> KernelDef:
+        """Like `find`; raises UnimplementedError that lists what is registered and why it does not fit."""
+        found = self.find(op, device_type, attrs, label)
+        if found is not None:
+            return found
+        reasons = self.rejections(op, device_type, attrs, label)
+        elsewhere = [d for d in self.device_types(op) if d != device_type]
+        raise UnimplementedError(
+            f"{op} '{name}': no kernel on {device_type} ({'; '.join(reasons) or 'none is registered'}); "
+            f"other devices with the op: {', '.join(elsewhere) or 'none'}",
+            name,
+        )
+
+
+def _same_claim(a: KernelDef, b: KernelDef) -> bool:
+    if a.priority != b.priority or a.label != b.label:
+        return False
+    both = a.types.keys() & b.types.keys()
+    return all(set(a.types[t]) & set(b.types[t]) for t in both)
+
+
+def _label(k: KernelDef) -> str:
+    return f" (label {k.label!r})" if k.label else ""
+
+
+def _types(k: KernelDef) -> str:
+    return ", ".join(f"{name} in {{{', '.join(allowed)}}}" for name, allowed in k.types.items()) or "all dtypes"

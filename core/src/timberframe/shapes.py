@@ -1,0 +1,99 @@
+"""Shapes as plain tuples, the form that shape functions and the compiler work on.
+
+A `Shape` is a tuple of sizes in which None stands for an unknown size; None in place of the tuple is an unknown rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from timberframe.errors import InvalidArgumentError
+
+Shape = tuple[int | None, ...] | None
+StaticShape = tuple[int, ...]
+
+MAX_RANK = 8  # TensorFlow's kernels stop at 8 dimensions; native kernels hold their loop counters in arrays of this size
+MAX_ELEMENTS = 2**63 - 1
+
+
+def is_static(shape: Shape) -> bool:
+    """Whether rank and all sizes are known."""
+    return shape is not None and None not in shape
+
+
+def format_shape(shape: Shape) -> str:
+    """`[2,?,3]`, or `<unknown rank>`: the way that shapes read in errors."""
+    if shape is None:
+        return "<unknown rank>"
+    return "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+def num_elements(shape: StaticShape) -> int:
+    """The product of the sizes; 1 for a scalar."""
+    return math.prod(shape)
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """What is known when both describe one tensor; raises ValueError where they contradict each other."""
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b):
+        raise ValueError(f"shapes {format_shape(a)} and {format_shape(b)} have different ranks")
+    return tuple(merge_dim(x, y) for x, y in zip(a, b, strict=True))
+
+
+def merge_dim(x: int | None, y: int | None) -> int | None:
+    """What is known when both describe one size; raises ValueError where they differ."""
+    if x is None or y is None:
+        return y if x is None else x
+    if x != y:
+        raise ValueError(f"sizes {x} and {y} differ")
+    return x
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether one tensor could have both shapes."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The shape that two operands broadcast to (NumPy's rule); raises ValueError where they cannot."""
+    if a == b and a is not None and None not in a:
+        return a
+    if a is None or b is None:
+        return None
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    return tuple(_broadcast_dim(x, y, a, b) for x, y in pairs)
+
+
+def _broadcast_dim(x: int | None, y: int | None, a: Shape, b: Shape) -> int | None:
+    if x == y or y == 1:
+        return x
+    if x == 1:
+        return y
+    if x is None or y is None:
+        return y if x is None else x  # the known size is above 1, so the other is that size or 1
+    raise ValueError(f"shapes {format_shape(a)} and {format_shape(b)} do not broadcast")
+
+
+def check_size(shape: Sequence[int]) -> StaticShape:
+    """The sizes as a tuple; raises InvalidArgumentError for a negative size or more than 2^63 - 1 elements."""
+    sizes = tuple(int(d) for d in shape)
+    if any(d < 0 for d in sizes):
+        raise InvalidArgumentError(f"shape {format_shape(sizes)} has a negative size; sizes are zero or more")
+    if math.prod(d for d in sizes if d) > MAX_ELEMENTS:
+        raise InvalidArgumentError(f"shape {format_shape(sizes)} has over 2^63 - 1 elements; the product of sizes must fit 63 bits")
+    return sizes
+
+
+def row_major_strides(shape: StaticShape) -> StaticShape:
+    """Strides in elements of a dense row-major tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))

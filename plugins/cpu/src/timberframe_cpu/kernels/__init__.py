@@ -1,0 +1,1 @@
+"""Kernel declarations, one module for each family in csrc/."""
