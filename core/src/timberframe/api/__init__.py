@@ -1,0 +1,30 @@
+"""The functions of `tf.*`, one module for each family of ops.
+
+How a function of `api/<family>.py` reaches the user:
+
+- `tf.<name>`: put the name into the module's `__all__` and let `timberframe/__init__.py` hold one line for the family:
+  ``from timberframe.api.<family> import *``.
+- `tf.math`, `tf.nn`, `tf.linalg`, `tf.bitwise`, ...: a module-level table says which names go there:
+  ``NAMESPACES = {"math": ("abs", "sign"), "nn": ("relu",)}``. Such a name need not be in `__all__`
+  (`tf.nn.relu` is not `tf.relu`). The namespaces are `NAMES` below; their modules find the tables by themselves.
+
+An alias is an assignment in the module (``mul = multiply``), listed like any other name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+NAMES = ("bitwise", "initializers", "linalg", "math", "nn")
+
+
+def namespace(name: str) -> dict[str, Any]:
+    """What the families put into `tf.<name>`, by public name."""
+    found: dict[str, Any] = {}
+    for info in pkgutil.iter_modules(__path__, f"{__name__}."):
+        module = importlib.import_module(info.name)
+        for public in getattr(module, "NAMESPACES", {}).get(name, ()):
+            found[public] = getattr(module, public)
+    return found

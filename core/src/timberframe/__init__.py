@@ -1,0 +1,15 @@
+"""Timberframe: TensorFlow's graphs, built and run in Python, on devices that are packages of their own.
+
+``import timberframe as tf``: the names and argument orders are TensorFlow 1's.
+"""
+# ruff: noqa: F403 - the families' modules list their public names in __all__; see timberframe.api
+
+from timberframe import bitwise as bitwise
+from timberframe import errors as errors
+from timberframe import initializers as initializers
+from timberframe import linalg as linalg
+from timberframe import math as math
+from timberframe import nn as nn
+from timberframe.api.types import *
+
+__version__ = "0.1.0"

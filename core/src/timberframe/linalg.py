@@ -1,0 +1,16 @@
+"""`tf.linalg`: linear algebra.
+
+Which functions are here is told by the families' modules; see `timberframe.api`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.api import namespace
+
+globals().update(namespace("linalg"))
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"tf.linalg has no function {name!r}")
