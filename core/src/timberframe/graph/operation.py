@@ -1,0 +1,184 @@
+"""Operation and Tensor: nodes of a graph and the values that they make."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.dtypes import DType
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.tensor_shape import TensorShape
+from timberframe.shapes import Shape, format_shape
+
+if TYPE_CHECKING:
+    from timberframe.graph.graph import Graph
+    from timberframe.ops.opdef import OpDef
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Tensor:
+    """A value that an operation makes when a graph runs. It has no data itself.
+
+    Operators and slicing build further operations; `==` and `!=` compare identity, as in TensorFlow 1.
+    """
+
+    __slots__ = ("__weakref__", "_shape", "dtype", "handle", "host_value", "op", "value_index")
+    __array_priority__ = 100  # so that ndarray + Tensor asks the Tensor
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._shape = shape
+        self.handle: tuple[DType, Shape] | None = None
+        """Of a resource handle: dtype and shape of the variable behind it."""
+        self.host_value: np.ndarray | None = None
+        """What is known of the value while building: small constants and shape arithmetic (see opdef.UNKNOWN)."""
+
+    @property
+    def static_shape(self) -> Shape:
+        """The known shape as a plain tuple."""
+        return self._shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The known shape."""
+        return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        """The known shape; TensorFlow 1's older spelling."""
+        return TensorShape(self._shape)
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds knowledge about the shape; raises InvalidArgumentError where it contradicts what is known."""
+        self._shape = self.shape.merge_with(shape).as_tuple()
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    def consumers(self) -> list[Operation]:
+        """The operations of the graph that have this tensor as an input."""
+        return [op for op in self.graph.get_operations() if self in op.inputs]
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """The value in `session`, or in the default session."""
+        from timberframe.runtime.session import default_session
+
+        return default_session(session, self.graph).run(self, feed_dict)
+
+    def __bool__(self) -> bool:
+        raise InvalidArgumentError(
+            f"Tensor '{self.name}' is used as a Python bool; a graph has no values while it is built, use tf.cond or Session.run"
+        )
+
+    def __len__(self) -> int:
+        raise InvalidArgumentError(f"Tensor '{self.name}' has no Python length; use tensor.shape or tf.shape(tensor)")
+
+    def __iter__(self) -> Any:
+        shape = self._shape
+        if not shape or shape[0] is None:
+            raise InvalidArgumentError(
+                f"Tensor '{self.name}' of shape {format_shape(shape)} cannot be iterated; its first size must be known"
+            )
+        return (self[i] for i in range(shape[0]))  # type: ignore[index]  # __getitem__ is installed by api.operators
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise InvalidArgumentError(f"Tensor '{self.name}' has no value while the graph is built; fetch it with Session.run")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={format_shape(self._shape)} dtype={self.dtype.name}>"
+
+
+class Operation:
+    """A node: an op with its inputs and attrs. `attrs` holds every attr of the op, defaults included."""
+
+    __slots__ = (
+        "__weakref__", "_where", "attrs", "colocation", "control_inputs", "device", "graph", "id", "inputs",
+        "name", "op_def", "outputs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        graph: Graph,
+        op_def: OpDef,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        control_inputs: tuple[Operation, ...],
+    ) -> None:
+        self.graph = graph
+        self.op_def = op_def
+        self.name = name
+        self.inputs = inputs
+        self.attrs = attrs
+        self.control_inputs = control_inputs
+        self.device = ""
+        self.colocation: tuple[str, ...] = ()
+        self.outputs: tuple[Tensor, ...] = ()
+        self.id = -1
+        """Position in the graph's creation order, which is a topological order."""
+        self._where = _user_frame()
+
+    @property
+    def type(self) -> str:
+        """Name of the op."""
+        return self.op_def.name
+
+    @property
+    def where(self) -> str:
+        """file:line of the user's code that made this operation."""
+        return "" if self._where is None else f"{self._where[0]}:{self._where[1]}"
+
+    def get_attr(self, name: str) -> Any:
+        """The attr's value; raises InvalidArgumentError for a name that the op does not have."""
+        try:
+            return self.attrs[name]
+        except KeyError:
+            raise InvalidArgumentError(
+                f"{self.type} '{self.name}': no attr {name!r}; it has {', '.join(sorted(self.attrs)) or 'none'}", self.name
+            ) from None
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Runs this operation in `session`, or in the default session."""
+        from timberframe.runtime.session import default_session
+
+        default_session(session, self.graph).run(self, feed_dict)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+
+def _user_frame() -> tuple[str, int] | None:
+    """The nearest calling frame outside this package."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
