@@ -87,12 +87,15 @@ def _known_dtype(value: Any, arg: ArgDef) -> DType | None:
 
 def _convert_arg(op_def: OpDef, label: str, arg: ArgDef, value: Any, attrs: Mapping[str, Any]) -> list[Tensor]:
     items = list(value) if arg.is_list else [value]
+    wanted: list[DType | None] = [None] * len(items)
     if arg.type_list_attr is not None:
         listed = attrs.get(arg.type_list_attr) or ()
-        wanted = [as_dtype(d) for d in listed] if len(listed) == len(items) else [None] * len(items)
+        if len(listed) == len(items):
+            wanted = [as_dtype(d) for d in listed]
     else:
-        dtype = arg.dtype or attrs.get(arg.type_attr)
-        wanted = [None if dtype is None else as_dtype(dtype)] * len(items)
+        fixed = arg.dtype or attrs.get(arg.type_attr or "")
+        if fixed is not None:
+            wanted = [as_dtype(fixed)] * len(items)
     preferred = _preferred_dtype(op_def, arg)
     made: list[Tensor] = []
     for i, (item, dtype) in enumerate(zip(items, wanted, strict=True)):
@@ -199,7 +202,7 @@ def _default_dtype(value: Any, array: np.ndarray, preferred: DType | None) -> DT
     if array.dtype.kind == "f":
         return float32
     if array.dtype.kind == "i" and (array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)):
-        return float32 if array.size == 0 and array.dtype.kind == "f" else int32
+        return int32
     return bool_ if array.dtype.kind == "b" else as_dtype(array.dtype)
 
 

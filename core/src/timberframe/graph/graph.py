@@ -241,6 +241,8 @@ class Graph:
             self._scopes.devices.pop()
 
     def _device_for(self, op: Operation) -> str:
+        if not self._scopes.devices:
+            return ""
         from timberframe.graph.device_spec import canonical_device, merge_device
 
         merged = ""

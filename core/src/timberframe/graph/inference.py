@@ -24,7 +24,7 @@ def arg_dtypes(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> list[DType]:
         if arg.type_list_attr is not None:
             flat.extend(attrs[arg.type_list_attr])
         else:
-            dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]
+            dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr or ""]
             flat.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr else 1))
     return flat
 
