@@ -32,12 +32,14 @@ class Pointwise(Accuracy):
     """A limit in ULP for each element, by dtype.
 
     float16 and bfloat16 results are computed in float32 and rounded once, so their limit is 0.5 plus the float32 limit
-    scaled down: conformance takes 1 ULP unless `float16` says more. A complex result is held against the modulus.
+    scaled down: conformance takes 1 ULP unless `float16` says more. A complex result is held against the modulus;
+    `complex` is its limit where it differs from the real one.
     """
 
     float32: float
     float64: float
     float16: float = 1.0
+    complex: float | None = None
 
 
 @dataclass(frozen=True)
