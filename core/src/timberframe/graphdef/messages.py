@@ -121,6 +121,6 @@ def as_message(value: Any, kind: Any, what: str) -> Any:
         result.ParseFromString(data)
     except DecodeError as error:
         raise InvalidArgumentError(
-            f"{what}: {len(data)} bytes do not parse as {kind.DESCRIPTOR.name} ({error}); the data is damaged or truncated"
+            f"{what}: {len(data)} bytes do not parse as {kind.DESCRIPTOR.name} ({error}); it is damaged or truncated"
         ) from error
     return result

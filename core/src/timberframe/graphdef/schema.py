@@ -1,8 +1,8 @@
 """Names, numbers and types of the fields of TensorFlow's protobuf messages, as data.
 
 A message is a list of ``name number type``. A type is a protobuf scalar, another message or an enum; ``[type]`` is a
-repeated field, ``{key: type}`` a map, and ``| group`` after it puts the field into that oneof. Only what graphs, ops and
-session settings need is here; fields that a newer producer wrote are kept, unread, by protobuf itself.
+repeated field, ``{key: type}`` a map, and ``| group`` after it puts the field into that oneof. Only what graphs, ops
+and session settings need is here; fields that a newer producer wrote are kept, unread, by protobuf itself.
 """
 
 from __future__ import annotations

@@ -44,9 +44,7 @@ def decode_shape(proto: Any, what: str = "shape") -> Shape:
     """A TensorShapeProto as a shape; raises InvalidArgumentError for sizes below -1 and products above 2^63 - 1."""
     if proto.unknown_rank:
         if len(proto.dim):
-            raise InvalidArgumentError(
-                f"{what}: has {len(proto.dim)} sizes and an unknown rank; it must have one or the other"
-            )
+            raise InvalidArgumentError(f"{what}: has {len(proto.dim)} sizes and unknown rank; only one is possible")
         return None
     sizes = [d.size for d in proto.dim]
     if any(size < -1 for size in sizes):
@@ -66,9 +64,7 @@ def make_ndarray(tensor: Any, what: str = "TensorProto") -> np.ndarray:
     if dtype is None:
         raise InvalidArgumentError(f"{what}: dtype is DT_INVALID; a tensor must have a dtype")
     if dtype is dtypes.variant or dtype is dtypes.resource:
-        raise UnimplementedError(
-            f"{what}: dtype is {dtype}; only tensors of numbers, booleans and strings have host values"
-        )
+        raise UnimplementedError(f"{what}: dtype is {dtype}; only numbers, booleans and strings have values")
     sizes = decode_shape(tensor.tensor_shape, what)
     if sizes is None or None in sizes:
         raise InvalidArgumentError(f"{what}: shape is {format_shape(sizes)}; a tensor's sizes must all be known")
@@ -99,7 +95,7 @@ def _strings_from_content(content: bytes, shape: StaticShape, what: str) -> np.n
         while True:
             if at >= len(content) or shift > 63:
                 raise InvalidArgumentError(
-                    f"{what}: tensor_content ends inside the lengths of {format_shape(shape)} strings"
+                    f"{what}: tensor_content ends early; it must hold {format_shape(shape)} strings"
                 )
             byte = content[at]
             at, length, shift = at + 1, length | (byte & 127) << shift, shift + 7
@@ -129,9 +125,7 @@ def _listed_values(tensor: Any, dtype: DType, what: str) -> np.ndarray:
         return np.frombuffer(values, dtype.numpy)
     if dtype.is_complex:
         if len(values) % 2:
-            raise InvalidArgumentError(
-                f"{what}: {value_field(dtype)} has {len(values)} entries; they must come in pairs"
-            )
+            raise InvalidArgumentError(f"{what}: {value_field(dtype)} has {len(values)} entries; pairs are needed")
         return np.array(values, dtype.real_dtype.numpy).view(dtype.numpy)
     if value_field(dtype) == "int_val":
         return np.array(values, np.int64).astype(dtype.numpy)
