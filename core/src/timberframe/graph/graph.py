@@ -251,11 +251,11 @@ class Graph:
                 break
             if callable(entry):
                 op.device = merged
-                chosen = entry(op)
-                text = canonical_device(chosen if isinstance(chosen, str) else chosen.to_string()) if chosen else ""
+                chosen = entry(op)  # replaces what the scopes inside it said; only strings merge
+                if chosen is not None:
+                    merged = canonical_device(chosen if isinstance(chosen, str) else chosen.to_string())
             else:
-                text = entry
-            merged = merge_device(merged, text)
+                merged = merge_device(merged, entry)
         return merged
 
     @contextmanager
