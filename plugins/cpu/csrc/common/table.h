@@ -4,6 +4,9 @@
  * scalar, avx2, avx512 or neon. Each source keeps its functions static and exports one table:
  *
  *     TF_TABLE(unary) = {TF_ENTRY(tanh_float32), TF_ENTRY(tanh_float64), TF_END};
+ *
+ * A family of several sources has a table in each, TF_TABLE(reduce_sum) and so on, which its line in meson.build lists
+ * under `tables`. Everything but the tables is static: variants of one function must not meet in the linker.
  */
 #ifndef TIMBERFRAME_CPU_TABLE_H
 #define TIMBERFRAME_CPU_TABLE_H

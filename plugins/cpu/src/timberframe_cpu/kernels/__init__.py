@@ -1,1 +1,15 @@
 """Kernel declarations, one module for each family in csrc/."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from timberframe.plugin.contracts import KernelDef
+
+FAMILIES = ("movement",)
+"""Modules of this package, each with a list KERNELS."""
+
+
+def all_kernels() -> list[KernelDef]:
+    """The kernels of all families."""
+    return [kernel for name in FAMILIES for kernel in import_module(f"{__name__}.{name}").KERNELS]

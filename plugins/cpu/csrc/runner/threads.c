@@ -1,0 +1,191 @@
+/* The process's one pool of worker threads.
+ *
+ * A call of parallel_for is a job on its caller's stack. The caller works on it too; idle workers join jobs that have
+ * ranges left and room for one more thread. Workers start at the first job that wants them, and a forked child, in which
+ * they do not exist, starts its own. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "runner/floating_point.h"
+#include "runner/runner.h"
+
+enum { SPINS = 400, MAX_WORKERS = 255, RANGES_PER_THREAD = 4 };
+
+typedef struct job {
+  struct job *next;
+  tf_range *body;
+  void *argument;
+  int64_t count;
+  int64_t step;
+  atomic_llong cursor; /* where the first range begins that nobody has taken */
+  atomic_int helpers;  /* workers inside; changed under the lock */
+  int room;            /* workers that may still join; under the lock */
+  const volatile int32_t *cancel;
+} job;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER; /* a job was added */
+static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* a worker left a job */
+static job *jobs;
+static int workers;
+static int sleepers;
+static atomic_uint additions; /* jobs ever added, what idle workers watch */
+static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
+static _Thread_local bool inside; /* this thread runs a body */
+
+static inline void pause_thread(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void run_ranges(job *j) {
+  while (!*j->cancel) {
+    int64_t begin = atomic_fetch_add_explicit(&j->cursor, j->step, memory_order_relaxed);
+    if (begin >= j->count) return;
+    int64_t left = j->count - begin;
+    j->body(j->argument, begin, begin + (left < j->step ? left : j->step));
+  }
+}
+
+/* A job to help with; the lock is held. */
+static job *find_job(void) {
+  for (job *j = jobs; j; j = j->next) {
+    if (j->room > 0 && atomic_load_explicit(&j->cursor, memory_order_relaxed) < j->count) return j;
+  }
+  return NULL;
+}
+
+/* Waits until a job was added since `seen`; the lock is held on entry and on return. */
+static void await_addition(unsigned seen) {
+  pthread_mutex_unlock(&lock);
+  for (int i = 0; i < SPINS && atomic_load_explicit(&additions, memory_order_relaxed) == seen; i++) pause_thread();
+  pthread_mutex_lock(&lock);
+  sleepers++;
+  while (atomic_load_explicit(&additions, memory_order_relaxed) == seen) pthread_cond_wait(&work, &lock);
+  sleepers--;
+}
+
+static void *worker(void *unused) {
+  (void)unused;
+  tf_set_floating_point();
+  inside = true;
+  pthread_mutex_lock(&lock);
+  for (;;) {
+    unsigned seen = atomic_load_explicit(&additions, memory_order_relaxed);
+    job *j = find_job();
+    if (!j) {
+      await_addition(seen);
+      continue;
+    }
+    j->room--;
+    atomic_fetch_add_explicit(&j->helpers, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    run_ranges(j);
+    pthread_mutex_lock(&lock);
+    /* The job may be gone as soon as its last helper has left. */
+    if (atomic_fetch_sub_explicit(&j->helpers, 1, memory_order_release) == 1) pthread_cond_broadcast(&done);
+  }
+  return NULL;
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
+
+static void after_fork_in_child(void) {
+  pthread_mutex_init(&lock, NULL);
+  pthread_cond_init(&work, NULL);
+  pthread_cond_init(&done, NULL);
+  jobs = NULL;
+  workers = 0;
+  sleepers = 0;
+}
+
+static void add_fork_handlers(void) { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+
+/* Starts workers until there are `wanted`, or as many as the system allows; the lock is held. */
+static void start_workers(int wanted) {
+  if (wanted > MAX_WORKERS) wanted = MAX_WORKERS;
+  if (workers >= wanted) return;
+  /* Signals belong to Python's main thread: workers inherit a mask that blocks them all. */
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  while (workers < wanted && pthread_create(&thread, &attributes, worker, NULL) == 0) workers++;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void add_job(job *j) {
+  pthread_once(&fork_handlers, add_fork_handlers);
+  pthread_mutex_lock(&lock);
+  start_workers(j->room);
+  j->next = jobs;
+  jobs = j;
+  atomic_fetch_add_explicit(&additions, 1, memory_order_relaxed);
+  if (sleepers) pthread_cond_broadcast(&work);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Takes the job off the list, so that nobody joins any more, and waits for those who are inside. */
+static void finish_job(job *j) {
+  pthread_mutex_lock(&lock);
+  job **link = &jobs;
+  while (*link != j) link = &(*link)->next;
+  *link = j->next;
+  if (atomic_load_explicit(&j->helpers, memory_order_acquire)) {
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < SPINS && atomic_load_explicit(&j->helpers, memory_order_acquire); i++) pause_thread();
+    pthread_mutex_lock(&lock);
+    while (atomic_load_explicit(&j->helpers, memory_order_acquire)) pthread_cond_wait(&done, &lock);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+/* Rounds up to whole grains the length of `parts` equal ranges. */
+static int64_t range_length(int64_t count, int64_t grain, int64_t parts) {
+  int64_t grains = (count - 1) / grain + 1;
+  return ((grains - 1) / parts + 1) * grain;
+}
+
+void tf_parallel_for(tf_context *context, int64_t count, int64_t grain, tf_range *body, void *argument) {
+  if (count <= 0) return;
+  if (grain < 1) grain = 1;
+  if (grain >= count) {
+    body(argument, 0, count);
+    return;
+  }
+  int64_t threads = inside ? 1 : context->thread_count;
+  if (threads > (count - 1) / grain + 1) threads = (count - 1) / grain + 1;
+  job j = {.body = body, .argument = argument, .count = count, .cancel = context->cancel};
+  atomic_init(&j.cursor, 0);
+  atomic_init(&j.helpers, 0);
+  bool outer = inside;
+  inside = true;
+  if (threads <= 1) {
+    j.step = range_length(count, grain, 16); /* parts, so that a cancelled run stops soon */
+    run_ranges(&j);
+  } else {
+    j.step = range_length(count, grain, RANGES_PER_THREAD * threads);
+    j.room = (int)threads - 1;
+    add_job(&j);
+    run_ranges(&j);
+    finish_job(&j);
+  }
+  inside = outer;
+}
+
+int32_t tf_worker_count(void) {
+  pthread_mutex_lock(&lock);
+  int32_t count = workers;
+  pthread_mutex_unlock(&lock);
+  return count;
+}

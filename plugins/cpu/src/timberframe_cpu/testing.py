@@ -1,0 +1,188 @@
+"""Runs one kernel by itself, without graph or session: for the tests of a kernel family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import DType, as_dtype
+from timberframe.errors import InternalError, InvalidArgumentError, OpError
+from timberframe.ops import registry
+from timberframe.ops.opdef import InferenceContext, OpDef
+from timberframe.ops.signature import ArgDef
+from timberframe.plugin.contracts import KernelNode, Value
+from timberframe.plugin.kernels import KernelRegistry
+from timberframe.shapes import StaticShape, check_size, is_static
+from timberframe_cpu.kernels import all_kernels
+from timberframe_cpu.native import call, using_isa
+from timberframe_sdk.native import Native
+
+GUARD = 64
+"""Bytes before and after each output that a kernel must leave alone."""
+_GUARD_BYTE, _POISON_BYTE = 0x5C, 0xA5
+
+
+@cache
+def _registry() -> KernelRegistry:
+    kernels = KernelRegistry()
+    kernels.register(all_kernels())
+    return kernels
+
+
+def run_op(
+    op_name: str,
+    attrs: Mapping[str, Any] | None = None,
+    inputs: Sequence[Any] = (),
+    isa: str | None = None,
+    *,
+    constants: Sequence[int] = (),
+    threads: int = 1,
+    name: str = "node",
+) -> list[np.ndarray]:
+    """The outputs of one op on these inputs (arrays; lists of arrays for list inputs), by the CPU's kernel.
+
+    Type and number attrs are taken from the inputs where `attrs` lacks them. isa: the kernels' variant, None for the best
+    of this machine. constants: flat indices of inputs that the builder sees as constants, besides the op's `shape`
+    inputs. Raises what the shape function or the kernel reports, and InternalError when the kernel wrote outside its
+    outputs or into an input.
+    """
+    op = registry.get(op_name)
+    full = _all_attrs(op, dict(attrs or {}), inputs)
+    flat, shape_only = _flatten(op, inputs, full)
+    node = _node(op, name, full, flat, shape_only | set(constants))
+    kernel = _registry().require(op.name, name, "CPU", full)
+    with using_isa(isa):
+        launcher = kernel.build(node)
+    data = [x for i, x in enumerate(flat) if i not in shape_only]
+    outputs = [_Guarded(v.dtype, v.shape) for v in node.outputs]
+    workspace = _Guarded(np.dtype(np.uint8), (node.workspace_bytes,)) if node.workspace_bytes else None
+    before = [x.copy() for x in data]
+    shapes = _launch(launcher, node, data, [o.array for o in outputs], workspace.array if workspace else None, threads)
+    for i, guarded in enumerate([*outputs, *([workspace] if workspace else [])]):
+        guarded.check(f"{op_name} '{name}': output {i}" if i < len(outputs) else f"{op_name} '{name}': workspace")
+    for i, (x, old) in enumerate(zip(data, before, strict=True)):
+        if x.tobytes() != old.tobytes():
+            raise InternalError(f"{op_name} '{name}': data input {i} was written; kernels only read inputs", name)
+    return [_true_part(o.array, shape) for o, shape in zip(outputs, shapes, strict=True)]
+
+
+def _launch(
+    launcher: Any,
+    node: KernelNode,
+    inputs: list[np.ndarray],
+    outputs: list[np.ndarray],
+    workspace: np.ndarray | None,
+    threads: int,
+) -> Sequence[StaticShape]:
+    if isinstance(launcher, Native):
+        return call(launcher, inputs, outputs, workspace, threads, node.op, node.name)
+    try:
+        shapes = launcher(*inputs, *outputs, *([] if workspace is None else [workspace]))
+    except OpError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(f"{node.op} '{node.name}': {error}", node.name) from error
+    return [o.shape for o in outputs] if shapes is None else shapes
+
+
+def _true_part(a: np.ndarray, shape: StaticShape) -> np.ndarray:
+    size = int(np.prod(shape, dtype=np.int64))
+    return a if a.shape == shape else a.reshape(-1)[:size].reshape(shape).copy()
+
+
+class _Guarded:
+    """An array full of poison between two guard zones. (Arrays of objects have none: no C kernel sees them.)"""
+
+    def __init__(self, dtype: np.dtype[Any], shape: StaticShape) -> None:
+        self._bytes = None
+        if dtype.hasobject:
+            self.array = np.empty(shape, dtype)
+            return
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        raw = np.full(nbytes + 3 * GUARD, _GUARD_BYTE, np.uint8)
+        start = GUARD + -raw.ctypes.data % GUARD
+        self._bytes, self._start, self._end = raw, start, start + nbytes
+        raw[start : start + nbytes] = _POISON_BYTE
+        self.array = raw[start : start + nbytes].view(dtype).reshape(shape)
+
+    def check(self, what: str) -> None:
+        if self._bytes is None:
+            return
+        for zone, where in ((self._bytes[: self._start], "before"), (self._bytes[self._end :], "after")):
+            wrong = np.flatnonzero(zone != _GUARD_BYTE)
+            if wrong.size:
+                offset = int(wrong[0]) - self._start if where == "before" else int(wrong[0])
+                fact = f"{what}: {wrong.size} bytes {where} it were written, the first at offset {offset}"
+                raise InternalError(f"{fact}; a kernel writes inside its outputs only")
+
+
+def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray], constants: set[int]) -> KernelNode:
+    values = [x if i in constants else None for i, x in enumerate(flat)]
+    dtypes = [as_dtype(x.dtype) for x in flat]
+    context = InferenceContext(op, name, attrs, [x.shape for x in flat], values, dtypes)
+    shapes = list(op.shape(context))
+    dynamic = [not is_static(s) for s in shapes]
+    if any(dynamic):
+        if op.bound is None:
+            raise InternalError(
+                f"{op.name} '{name}': output shapes {shapes}; they must be known, or have a bound", name
+            )
+        shapes = list(op.bound(context))
+    ins = [
+        Value(i, x.dtype, x.shape, "const" if i in constants else "input", x if i in constants else None)
+        for i, x in enumerate(flat)
+    ]
+    outs = [
+        Value(len(flat) + i, t.numpy, check_size([d or 0 for d in s or ()]), dynamic=is_dynamic)
+        for i, (t, s, is_dynamic) in enumerate(zip(_output_dtypes(op, attrs), shapes, dynamic, strict=True))
+    ]
+    return KernelNode(op.name, name, attrs, ins, outs, device=None)  # type: ignore[arg-type]  # builders of single kernels ask no device
+
+
+def _arg_dtypes(arg: ArgDef, attrs: Mapping[str, Any]) -> list[DType]:
+    if arg.type_list_attr:
+        return list(attrs[arg.type_list_attr])
+    dtype = arg.dtype or attrs[arg.type_attr or ""]
+    return [dtype] * (attrs[arg.number_attr] if arg.number_attr else 1)
+
+
+def _output_dtypes(op: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
+    return [t for arg in op.outputs for t in _arg_dtypes(arg, attrs)]
+
+
+def _all_attrs(op: OpDef, attrs: dict[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
+    for arg, given in zip(op.inputs, inputs, strict=True):
+        many = [np.asarray(x) for x in (given if arg.is_list else [given])]
+        if arg.number_attr:
+            attrs.setdefault(arg.number_attr, len(many))
+        if arg.type_list_attr:
+            attrs.setdefault(arg.type_list_attr, tuple(as_dtype(x.dtype) for x in many))
+        if arg.type_attr and many:
+            attrs.setdefault(arg.type_attr, as_dtype(many[0].dtype))
+    for attr in op.attrs.values():
+        if attr.name not in attrs and attr.required:
+            raise InvalidArgumentError(f"{op.name}: attr {attr.name} is missing; it has no default")
+        attrs.setdefault(attr.name, attr.default)
+        if attr.kind == "type":
+            attrs[attr.name] = as_dtype(attrs[attr.name])
+        elif attr.kind == "list(type)":
+            attrs[attr.name] = tuple(as_dtype(t) for t in attrs[attr.name])
+        wrong = attr.check(attrs[attr.name])
+        if wrong:
+            raise InvalidArgumentError(f"{op.name}: {wrong}")
+    return attrs
+
+
+def _flatten(op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[np.ndarray], set[int]]:
+    flat: list[np.ndarray] = []
+    shape_only: set[int] = set()
+    for arg, given in zip(op.inputs, inputs, strict=True):
+        dtypes = _arg_dtypes(arg, attrs)
+        for x, dtype in zip(given if arg.is_list else [given], dtypes, strict=True):
+            if op.role(arg) == "shape":
+                shape_only.add(len(flat))
+            flat.append(np.array(x, dtype.numpy, order="C", copy=None))
+    return flat, shape_only

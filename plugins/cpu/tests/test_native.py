@@ -1,0 +1,95 @@
+"""Single native kernels: look-up, call, variants, and what the test helper finds."""
+
+import numpy as np
+import pytest
+
+from timberframe.errors import InternalError, InvalidArgumentError, NotFoundError
+from timberframe.ops.opdef import define_op
+from timberframe_cpu import native, testing
+from timberframe_sdk.native import Native, words
+
+
+def test_copy_kernel_copies_bytes() -> None:
+    x, y = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
+    native.call(native.native("copy", x.nbytes), [x], [y])
+    np.testing.assert_array_equal(x, y)
+
+
+def test_parameters_become_words() -> None:
+    assert words((True, 7, 1.0, 2**64 - 1, np.int32(-3))) == (1, 7, 0x3FF0000000000000, -1, -3)
+
+
+def test_unknown_kernel_is_named() -> None:
+    with pytest.raises(NotFoundError, match="native kernel no_such_kernel"):
+        native.native("no_such_kernel")
+
+
+def test_absent_variant_falls_back_to_scalar() -> None:
+    assert native.find("copy", native.available_isas()[-1])[1] == "scalar"
+
+
+def test_isa_is_chosen_in_a_block_only() -> None:
+    before = native.isa()
+    with native.using_isa("scalar"):
+        assert native.isa() == "scalar"
+    assert native.isa() == before
+
+
+def test_unknown_isa_lists_what_the_machine_has() -> None:
+    with pytest.raises(InvalidArgumentError, match="this machine has scalar"), native.using_isa("sse9"):
+        pass
+
+
+def test_non_contiguous_array_is_refused() -> None:
+    x = np.zeros((4, 4), np.float32)[:, ::2]
+    with pytest.raises(InvalidArgumentError, match="contiguous"):
+        native.call(native.native("copy", x.nbytes), [x], [np.zeros((4, 2), np.float32)])
+
+
+@pytest.fixture
+def copy_op() -> str:
+    name = "Test>Copy"
+    define_op(name, inputs=["x: T"], outputs=["y: T"], attrs=["T: type"], doc="A copy.", shape=lambda c: [c.shapes[0]])
+    return name
+
+
+def _use(monkeypatch: pytest.MonkeyPatch, op: str, build: object) -> None:
+    from timberframe.plugin.contracts import KernelDef
+    from timberframe.plugin.kernels import KernelRegistry
+
+    kernels = KernelRegistry()
+    kernels.register([KernelDef(op, "CPU", build)])  # type: ignore[arg-type]  # tests hand in lambdas
+    monkeypatch.setattr(testing, "_registry", lambda: kernels)
+
+
+def test_run_op_returns_the_outputs(monkeypatch: pytest.MonkeyPatch, copy_op: str) -> None:
+    _use(monkeypatch, copy_op, lambda n: native.native("copy", n.outputs[0].nbytes))
+    x = np.arange(6, dtype=np.int16).reshape(2, 3)
+    np.testing.assert_array_equal(testing.run_op(copy_op, {}, [x])[0], x)
+
+
+def test_run_op_finds_a_write_past_the_end(monkeypatch: pytest.MonkeyPatch, copy_op: str) -> None:
+    _use(monkeypatch, copy_op, lambda n: native.native("copy", n.outputs[0].nbytes + 1))
+    x = np.zeros(9, np.uint8)[:8]
+    with pytest.raises(InternalError, match="output 0: 1 bytes after it were written, the first at offset 0"):
+        testing.run_op(copy_op, {}, [x])
+
+
+def test_run_op_runs_python_launchers(monkeypatch: pytest.MonkeyPatch, copy_op: str) -> None:
+    def build(_: object) -> object:
+        def launch(x: np.ndarray, out: np.ndarray) -> None:
+            out[...] = x
+
+        return launch
+
+    _use(monkeypatch, copy_op, build)
+    x = np.array([b"a", b"bc"], object)
+    np.testing.assert_array_equal(testing.run_op(copy_op, {}, [x])[0], x)
+
+
+def test_kernel_without_words_for_its_reason_says_so() -> None:
+    from timberframe_sdk.native import failure
+
+    error = failure("Op", "n", 3, 2, [1, 2, 3, 4], Native("k", 0).reasons)
+    assert isinstance(error, InvalidArgumentError)
+    assert "Op 'n'" in str(error)

@@ -1,0 +1,1 @@
+"""What a Timberframe device plugin imports."""

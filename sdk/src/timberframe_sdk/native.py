@@ -1,0 +1,74 @@
+"""Native kernels as Python sees them: a C function, its parameters, and words for the reasons that it may fail for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.errors import CODES, InternalError, OpError
+from timberframe.shapes import MAX_RANK, row_major_strides
+
+# The C structs of timberframe/kernel.h.
+TENSOR = np.dtype(
+    [
+        ("struct_size", np.uint32),
+        ("dtype", np.int32),
+        ("data", np.int64),
+        ("size", np.int64),
+        ("rank", np.int32),
+        ("reserved", np.int32),
+        ("shape", np.int64, (MAX_RANK,)),
+        ("strides", np.int64, (MAX_RANK,)),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """What the builder of a native kernel returns.
+
+    function: address of a C function of type tf_kernel. parameters: its int64 words. reasons: `reasons[i - 1]` are the
+    words for reason i of tf_fail, a str.format template in which {0} to {3} are the details.
+    """
+
+    name: str
+    function: int
+    parameters: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def words(parameters: Sequence[Any]) -> tuple[int, ...]:
+    """The int64 words of a kernel's parameters: integers and bools as they are, floats as the bits of a double."""
+    return tuple([p if type(p) is int and -(2**63) <= p < 2**63 else _word(p) for p in parameters])
+
+
+def _word(p: Any) -> int:
+    if isinstance(p, float | np.floating):
+        return int(struct.unpack("<q", struct.pack("<d", p))[0])
+    value = int(p)
+    return value - 2**64 if value >= 2**63 else value
+
+
+def tensor_row(number: int, data: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """One dense tensor as a row of a TENSOR array: dtype number, address, shape."""
+    padding = (0,) * (MAX_RANK - len(shape))
+    strides = row_major_strides(shape)
+    size = 1
+    for d in shape:
+        size *= d
+    return (TENSOR.itemsize, number, data, size, len(shape), 0, shape + padding, strides + padding)
+
+
+def failure(
+    op: str, node: str, code: int, reason: int, details: Sequence[int], reasons: Sequence[str], context: str = ""
+) -> OpError:
+    """The exception for what a native kernel returned; `context` (device, place in the program) follows the words."""
+    if 0 < reason <= len(reasons):
+        text = reasons[reason - 1].format(*details)
+    else:
+        text = f"the kernel returned code {code}, reason {reason}, details {list(details)}; it has no words for that"
+    return CODES.get(code, InternalError)(f"{op} '{node}': {text}{context}", node)
