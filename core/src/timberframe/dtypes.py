@@ -78,7 +78,7 @@ class DType:
         if self.is_integer:
             return np.iinfo(self.numpy)
         if self.is_floating or self.is_complex:
-            return ml_dtypes.finfo(self.real_dtype.numpy)
+            return ml_dtypes.finfo(self.real_dtype.numpy)  # type: ignore[no-untyped-call]  # ml_dtypes has no annotations
         raise InvalidArgumentError(f"dtype {self.name} has no limits; min and max need a real or integer dtype")
 
     @property
@@ -145,7 +145,9 @@ NUMERIC = FLOATING[:4] + INTEGER + COMPLEX
 QUANTIZED = (qint8, quint8, qint16, quint16, qint32)
 
 _BASE = (*NUMERIC, *FLOATING[4:], *QUANTIZED, bool_, string, resource, variant, int4, uint4)
-_BY_NUMBER = {t.number: t for t in _BASE} | {t.number + 100: DType(t.name + "_ref", t.number + 100, t.numpy, True) for t in _BASE}
+_BY_NUMBER = {t.number: t for t in _BASE} | {
+    t.number + 100: DType(t.name + "_ref", t.number + 100, t.numpy, True) for t in _BASE
+}
 BY_NAME = {t.name: t for t in _BY_NUMBER.values()} | {"half": float16, "float": float32, "double": float64}
 _BY_NUMPY = {t.numpy: t for t in reversed(_BASE) if t not in QUANTIZED} | {_OBJECT: string}
 

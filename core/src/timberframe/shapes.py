@@ -13,7 +13,9 @@ from timberframe.errors import InvalidArgumentError
 Shape = tuple[int | None, ...] | None
 StaticShape = tuple[int, ...]
 
-MAX_RANK = 8  # TensorFlow's kernels stop at 8 dimensions; native kernels hold their loop counters in arrays of this size
+MAX_RANK = (
+    8  # TensorFlow's kernels stop at 8 dimensions; native kernels hold their loop counters in arrays of this size
+)
 MAX_ELEMENTS = 2**63 - 1
 
 
@@ -86,7 +88,9 @@ def check_size(shape: Sequence[int]) -> StaticShape:
     if any(d < 0 for d in sizes):
         raise InvalidArgumentError(f"shape {format_shape(sizes)} has a negative size; sizes are zero or more")
     if math.prod(d for d in sizes if d) > MAX_ELEMENTS:
-        raise InvalidArgumentError(f"shape {format_shape(sizes)} has over 2^63 - 1 elements; the product of sizes must fit 63 bits")
+        raise InvalidArgumentError(
+            f"shape {format_shape(sizes)} has over 2^63 - 1 elements; the product of sizes must fit 63 bits"
+        )
     return sizes
 
 

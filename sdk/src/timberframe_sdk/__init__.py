@@ -1,1 +1,31 @@
-"""What a Timberframe device plugin imports."""
+"""The one import of a device plugin: contracts, base classes, kernel declaration."""
+
+from timberframe.dtypes import DType as DType
+from timberframe.errors import InternalError as InternalError
+from timberframe.errors import InvalidArgumentError as InvalidArgumentError
+from timberframe.errors import OpError as OpError
+from timberframe.errors import ResourceExhaustedError as ResourceExhaustedError
+from timberframe.errors import UnimplementedError as UnimplementedError
+from timberframe.ops.opdef import NotDifferentiable as NotDifferentiable
+from timberframe.ops.opdef import define_op as define_op
+from timberframe.plugin.contracts import Array as Array
+from timberframe.plugin.contracts import Cluster as Cluster
+from timberframe.plugin.contracts import Device as Device
+from timberframe.plugin.contracts import DeviceAttributes as DeviceAttributes
+from timberframe.plugin.contracts import Executable as Executable
+from timberframe.plugin.contracts import KernelDef as KernelDef
+from timberframe.plugin.contracts import KernelNode as KernelNode
+from timberframe.plugin.contracts import Launcher as Launcher
+from timberframe.plugin.contracts import Memory as Memory
+from timberframe.plugin.contracts import RunContext as RunContext
+from timberframe.plugin.contracts import Value as Value
+from timberframe.plugin.hooks import hookimpl as hookimpl
+from timberframe_sdk.allocator import Allocator as Allocator
+from timberframe_sdk.allocator import Buffer as Buffer
+from timberframe_sdk.declare import kernel as kernel
+from timberframe_sdk.include import include_directory as include_directory
+from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
+from timberframe_sdk.memory import MemoryPlan as MemoryPlan
+from timberframe_sdk.memory import plan_memory as plan_memory
+from timberframe_sdk.native import Native as Native
+from timberframe_sdk.transaction import Transaction as Transaction

@@ -20,7 +20,9 @@ from timberframe.shapes import format_shape
 Result = Any  # Tensor, list of Tensors, or Operation: what the op's outputs call for
 
 
-def apply_op(op: str, inputs: Sequence[Any] = (), attrs: Mapping[str, Any] | None = None, name: str | None = None) -> Result:
+def apply_op(
+    op: str, inputs: Sequence[Any] = (), attrs: Mapping[str, Any] | None = None, name: str | None = None
+) -> Result:
     """Adds a node to the current graph and returns what it makes.
 
     inputs: one entry for each declared input; a list input takes a Python list. Anything that is not a Tensor becomes a
@@ -186,7 +188,9 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
     try:
         array = np.asarray(value)
     except ValueError as e:
-        raise InvalidArgumentError(f"value {_brief(value)} is not rectangular ({e}); rows must have equal lengths") from None
+        raise InvalidArgumentError(
+            f"value {_brief(value)} is not rectangular ({e}); rows must have equal lengths"
+        ) from None
     if array.dtype.kind in "USO" and dtype is None:
         return _string_array(value), string
     if dtype is None:
@@ -246,7 +250,9 @@ def _bytes(x: Any) -> bytes:
     if isinstance(x, str):
         return x.encode()
     if not isinstance(x, bytes):
-        raise InvalidArgumentError(f"value {_brief(x)} of type {type(x).__name__} given; a number, bool, str or bytes is required")
+        raise InvalidArgumentError(
+            f"value {_brief(x)} of type {type(x).__name__} given; a number, bool, str or bytes is required"
+        )
     return bytes(x)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,9 @@ def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, 
             if wrong:
                 raise InvalidArgumentError(f"{op.name} '{name}': {wrong}", name)
         elif attr.required:
-            raise InvalidArgumentError(f"{op.name} '{name}': attr {attr.name} is missing; it is a required {attr.kind}", name)
+            raise InvalidArgumentError(
+                f"{op.name} '{name}': attr {attr.name} is missing; it is a required {attr.kind}", name
+            )
         else:
             value = attr.default
         attrs[attr.name] = value
@@ -37,7 +39,8 @@ def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, 
         unknown = sorted(k for k in extra if not k.startswith("_"))
         if unknown:
             raise InvalidArgumentError(
-                f"{op.name} '{name}': attr {', '.join(unknown)} is unknown; the op has {', '.join(op.attrs) or 'none'}", name
+                f"{op.name} '{name}': attr {', '.join(unknown)} is unknown; the op has {', '.join(op.attrs) or 'none'}",
+                name,
             )
         attrs.update({k: given[k] for k in extra})
     return attrs
@@ -54,7 +57,9 @@ def normalise(op: OpDef, name: str, attr: AttrDef, value: Any) -> Any:
             return tuple(convert(v) for v in value)
         return _CONVERT[kind](value)
     except (TypeError, ValueError):
-        raise InvalidArgumentError(f"{op.name} '{name}': attr {attr.name} is {value!r}; it must be a {kind}", name) from None
+        raise InvalidArgumentError(
+            f"{op.name} '{name}': attr {attr.name} is {value!r}; it must be a {kind}", name
+        ) from None
 
 
 def _integer(value: Any) -> int:
@@ -74,7 +79,7 @@ def _text(value: Any) -> str | bytes:
     return value
 
 
-_CONVERT = {
+_CONVERT: Mapping[str, Callable[[Any], Any]] = {
     "int": _integer,
     "float": float,
     "bool": bool,

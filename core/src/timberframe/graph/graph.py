@@ -94,7 +94,8 @@ class Graph:
         """The tensor as one of this graph; function bodies override this to capture outer tensors."""
         if tensor.op.graph is not self:
             raise InvalidArgumentError(
-                f"{op_def.name} '{name}': input '{tensor.name}' belongs to another graph; all inputs must be of one graph", name
+                f"{op_def.name} '{name}': input '{tensor.name}' belongs to another graph; all inputs must be of one graph",
+                name,
             )
         return tensor
 
@@ -107,7 +108,9 @@ class Graph:
         try:
             return self._by_name[name]
         except KeyError:
-            raise NotFoundError(f"operation '{name}': not in the graph; it has {len(self._operations)} operations") from None
+            raise NotFoundError(
+                f"operation '{name}': not in the graph; it has {len(self._operations)} operations"
+            ) from None
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``operation:index``."""
@@ -136,7 +139,9 @@ class Graph:
         if element.graph is not self:
             raise InvalidArgumentError(f"{element!r} belongs to another graph; it must be of this graph")
         if not (allow_tensor if isinstance(element, Tensor) else allow_operation):
-            raise InvalidArgumentError(f"{element!r}: {'an Operation' if allow_operation else 'a Tensor'} is required here")
+            raise InvalidArgumentError(
+                f"{element!r}: {'an Operation' if allow_operation else 'a Tensor'} is required here"
+            )
         return element
 
     def add_control_input(self, op: Operation, control_input: Operation) -> None:
@@ -363,5 +368,3 @@ def reset_default_graph() -> None:
     if _defaults.stack:
         raise FailedPreconditionError("a graph is in use by as_default(); reset_default_graph needs none to be")
     _global_graph = Graph()
-
-

@@ -65,7 +65,8 @@ def check_inputs(op: Operation) -> None:
     for i, (t, dtype) in enumerate(zip(op.inputs, wanted, strict=True)):
         if t.dtype is not dtype and t.dtype.base_dtype is not dtype.base_dtype:
             raise InvalidArgumentError(
-                f"{op.type} '{op.name}': input {i} ('{t.name}') has dtype {t.dtype.name}; it must be {dtype.name}", op.name
+                f"{op.type} '{op.name}': input {i} ('{t.name}') has dtype {t.dtype.name}; it must be {dtype.name}",
+                op.name,
             )
 
 

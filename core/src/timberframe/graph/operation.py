@@ -97,7 +97,9 @@ class Tensor:
         return (self[i] for i in range(shape[0]))  # type: ignore[index]  # __getitem__ is installed by api.operators
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise InvalidArgumentError(f"Tensor '{self.name}' has no value while the graph is built; fetch it with Session.run")
+        raise InvalidArgumentError(
+            f"Tensor '{self.name}' has no value while the graph is built; fetch it with Session.run"
+        )
 
     def __hash__(self) -> int:
         return id(self)
@@ -155,7 +157,8 @@ class Operation:
             return self.attrs[name]
         except KeyError:
             raise InvalidArgumentError(
-                f"{self.type} '{self.name}': no attr {name!r}; it has {', '.join(sorted(self.attrs)) or 'none'}", self.name
+                f"{self.type} '{self.name}': no attr {name!r}; it has {', '.join(sorted(self.attrs)) or 'none'}",
+                self.name,
             ) from None
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:

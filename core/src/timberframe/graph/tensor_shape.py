@@ -62,7 +62,9 @@ class TensorShape:
     def assert_is_compatible_with(self, other: Any) -> None:
         """Raises InvalidArgumentError unless one tensor could have both shapes."""
         if not self.is_compatible_with(other):
-            raise InvalidArgumentError(f"shapes {self} and {TensorShape(other)} are incompatible; known sizes must agree")
+            raise InvalidArgumentError(
+                f"shapes {self} and {TensorShape(other)} are incompatible; known sizes must agree"
+            )
 
     def merge_with(self, other: Any) -> TensorShape:
         """What is known when both describe one tensor; raises InvalidArgumentError where they contradict."""
@@ -134,5 +136,7 @@ def as_shape(value: Any) -> Shape:
         value = (value,)
     sizes = tuple(None if d is None or int(d) == -1 else int(d) for d in value)
     if any(d is not None and d < 0 for d in sizes):
-        raise InvalidArgumentError(f"shape {format_shape(sizes)} has a negative size; sizes are zero or more, or -1 for unknown")
+        raise InvalidArgumentError(
+            f"shape {format_shape(sizes)} has a negative size; sizes are zero or more, or -1 for unknown"
+        )
     return sizes

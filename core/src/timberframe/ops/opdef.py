@@ -201,7 +201,9 @@ def define_op(
     named = {a.name for a in op.inputs}
     unknown = [n for n in (*op.shape_inputs, *op.launch_inputs) if n not in named]
     if unknown:
-        raise InvalidArgumentError(f"op {name}: {', '.join(unknown)} in shape_inputs or launch_inputs; it must name an input")
+        raise InvalidArgumentError(
+            f"op {name}: {', '.join(unknown)} in shape_inputs or launch_inputs; it must name an input"
+        )
     register(op)
     return op
 

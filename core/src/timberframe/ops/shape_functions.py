@@ -14,7 +14,14 @@ from timberframe.shapes import Shape, broadcast, format_shape, merge
 BROADCAST_RULE = "sizes must be equal or 1, counted from the last dimension"
 
 UNARY_SHAPES: tuple[tuple[int, ...], ...] = (
-    (), (1,), (0,), (3, 0, 2), (17,), (7, 13), (2, 3, 5, 7), (65_537,),
+    (),
+    (1,),
+    (0,),
+    (3, 0, 2),
+    (17,),
+    (7, 13),
+    (2, 3, 5, 7),
+    (65_537,),
     (1, 1, 2, 1, 3, 1, 2, 1),
 )
 """What an elementwise op of one input is tried with: 0-d, one, empty, primes, a dimension above 65,535, rank 8."""

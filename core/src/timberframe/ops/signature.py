@@ -98,7 +98,9 @@ def parse_arg(text: str, attrs: Mapping[str, AttrDef]) -> ArgDef:
     if known is not None:
         return ArgDef(name, dtype=known, number_attr=number, is_ref=is_ref)
     if kind not in attrs:
-        raise InvalidArgumentError(f"argument {text!r}: {kind} is neither a dtype nor an attr; declare it among the attrs")
+        raise InvalidArgumentError(
+            f"argument {text!r}: {kind} is neither a dtype nor an attr; declare it among the attrs"
+        )
     if attrs[kind].kind == "list(type)":
         return ArgDef(name, type_list_attr=kind, is_ref=is_ref)
     return ArgDef(name, type_attr=kind, number_attr=number, is_ref=is_ref)

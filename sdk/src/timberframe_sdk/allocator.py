@@ -1,0 +1,93 @@
+"""Allocator and Buffer: limit, statistics and lock are done here; a device writes `raw`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from timberframe.errors import ResourceExhaustedError
+from timberframe.plugin.contracts import AllocatorStatistics
+
+
+class Buffer:
+    """Memory from an Allocator. It goes back with its last reference, or at close()."""
+
+    __slots__ = ("__weakref__", "_release", "handle", "nbytes")
+
+    def __init__(self, handle: Any, nbytes: int, release: Callable[[int], None]) -> None:
+        self.handle = handle
+        self.nbytes = nbytes
+        self._release: Callable[[int], None] | None = release
+
+    def close(self) -> None:
+        """Gives the memory back; may be repeated."""
+        release, self._release = self._release, None
+        if release is not None:
+            self.handle = None
+            release(self.nbytes)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Allocator:
+    """Base of allocators. A subclass writes `raw(nbytes)`, whose result frees itself when it is dropped.
+
+    limit: most bytes in use at once, or None. `fail_at` makes the nth allocation from now fail, which is how conformance
+    injects faults.
+    """
+
+    alignment = 64
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.fail_at: int | None = None
+        self._used = self._peak = self._live = self._total = 0
+        self._lock = threading.Lock()
+
+    def raw(self, nbytes: int) -> Any:
+        """Memory of the device, aligned to `alignment`; raises MemoryError when there is none."""
+        raise NotImplementedError
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """A buffer of at least `nbytes` bytes; ResourceExhaustedError when the limit or the device refuses."""
+        with self._lock:
+            if self.fail_at is not None:
+                self.fail_at -= 1
+                if self.fail_at < 0:
+                    self.fail_at = None
+                    raise self._exhausted(nbytes, "an injected fault")
+            if self.limit is not None and self._used + nbytes > self.limit:
+                raise self._exhausted(nbytes, "the limit")
+            self._used += nbytes
+            self._peak = max(self._peak, self._used)
+            self._live += 1
+            self._total += 1
+        try:
+            return Buffer(self.raw(nbytes), nbytes, self._release)
+        except MemoryError as e:
+            self._release(nbytes)
+            with self._lock:
+                raise self._exhausted(nbytes, f"the device ({e})" if str(e) else "the device") from e
+        except BaseException:
+            self._release(nbytes)
+            raise
+
+    def _release(self, nbytes: int) -> None:
+        with self._lock:
+            self._used -= nbytes
+            self._live -= 1
+
+    def _exhausted(self, nbytes: int, who: str) -> ResourceExhaustedError:
+        free = "unlimited" if self.limit is None else str(max(0, self.limit - self._used))
+        limit = "no limit" if self.limit is None else f"limit {self.limit}"
+        return ResourceExhaustedError(
+            f"allocation of {nbytes} bytes was refused by {who}: {self._used} bytes used, {free} free ({limit}); "
+            "free tensors or raise the device's memory limit"
+        )
+
+    def statistics(self) -> AllocatorStatistics:
+        """Bytes used now, the peak, the limit, live and total allocations."""
+        with self._lock:
+            return AllocatorStatistics(self._used, self._peak, self.limit, self._live, self._total)

@@ -1,0 +1,29 @@
+"""`kernel`: a decorator that declares the builder below it as a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from timberframe.plugin.contracts import KernelDef, KernelNode
+
+Builder = TypeVar("Builder", bound=Callable[[KernelNode], Any])
+
+
+def kernel(
+    into: list[KernelDef],
+    op: str | Sequence[str],
+    device: str,
+    *,
+    types: Mapping[str, Sequence[str]] | None = None,
+    **rest: Any,
+) -> Callable[[Builder], Builder]:
+    """Appends a KernelDef for each op to the list `into`; `rest` are further fields of KernelDef."""
+
+    def declare(build: Builder) -> Builder:
+        allowed = {name: tuple(names) for name, names in (types or {}).items()}
+        for name in (op,) if isinstance(op, str) else op:
+            into.append(KernelDef(name, device, build, allowed, **rest))
+        return build
+
+    return declare

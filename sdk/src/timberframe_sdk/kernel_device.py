@@ -1,0 +1,279 @@
+"""KernelDevice: a device that runs kernel by kernel. A vendor writes an allocator, five small methods, and kernels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from timberframe.errors import InternalError, OpError, UnknownError
+from timberframe.plugin.contracts import (
+    Array,
+    Cluster,
+    DeviceAttributes,
+    Executable,
+    KernelDef,
+    KernelNode,
+    Launcher,
+    Memory,
+    RunContext,
+    Value,
+)
+from timberframe.plugin.kernels import KernelRegistry
+from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
+from timberframe_sdk.allocator import Allocator, Buffer
+from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.memory import plan_memory
+from timberframe_sdk.transaction import Transaction
+
+STATUS_WORDS = 6  # node + 1 (0: no error), reason, detail[4]
+
+
+class KernelDevice:
+    """Base of devices that have a kernel for each op.
+
+    A subclass sets `type`, `allocator` and `attributes`, and writes `array`, `empty`, `copy`, `copy_in`, `copy_out`
+    (and `take` where a kernel decides a shape). Kernels come from the KernelRegistry, which the core sets as `kernels`.
+    """
+
+    type = ""
+    priority = 0
+    host_memory = False
+    asynchronous = False
+    allocator: Allocator
+    attributes = DeviceAttributes(memory=0)
+    kernels: KernelRegistry
+
+    def __init__(self, index: int = 0) -> None:
+        self.spec = f"/device:{self.type}:{index}"
+        self._constants: dict[int, tuple[Array, np.ndarray]] = {}
+
+    # What a vendor writes
+
+    def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """A tensor that lies at `offset` bytes in the buffer."""
+        raise NotImplementedError
+
+    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """A new tensor that owns its memory, its values undefined."""
+        raise NotImplementedError
+
+    def copy(self, source: Array, target: Array) -> None:
+        """Copies a tensor into another of the same dtype and shape."""
+        raise NotImplementedError
+
+    def copy_in(self, x: np.ndarray) -> Array:
+        """The device's copy of a host array of any strides."""
+        raise NotImplementedError
+
+    def copy_out(self, a: Array) -> np.ndarray:
+        """A host copy of a tensor, after all work that was enqueued before."""
+        raise NotImplementedError
+
+    def take(self, a: Array, shape: tuple[int, ...]) -> Array:
+        """A new tensor of `shape` with the first elements of `a`, which a kernel filled less than its bound."""
+        flat = self.copy_out(a).reshape(-1)[: int(np.prod(shape))]
+        return self.copy_in(flat.reshape(shape))
+
+    def synchronize(self) -> None:
+        """Waits for all pending work."""
+
+    # What is done for the vendor
+
+    def copy_from(self, source: Any, a: Array) -> Array:
+        """A tensor of another device, through the host."""
+        return self.copy_in(source.copy_out(a))
+
+    def close(self) -> None:
+        """Drops the constants that were uploaded."""
+        self._constants.clear()
+
+    def kernel(self, node: KernelNode) -> KernelDef | None:
+        """The registered kernel for a node."""
+        return self.kernels.find(node.op, self.type, node.attrs, str(node.attrs.get("_kernel", "")))
+
+    def supports(self, node: KernelNode) -> str | None:
+        if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS or self.kernel(node) is not None:
+            return None
+        return "; ".join(self.kernels.rejections(node.op, self.type, node.attrs)) or "no kernel is registered"
+
+    def compile(self, cluster: Cluster) -> Executable:
+        return KernelExecutable(self, cluster)
+
+    def constant(self, x: np.ndarray) -> Array:
+        """The device's copy of a host constant; each is uploaded once."""
+        found = self._constants.get(id(x))
+        if found is None:
+            found = self._constants[id(x)] = (self.copy_in(x), x)  # x is kept, so that its id stays taken
+        return found[0]
+
+
+@dataclass
+class _Step:
+    """One launch: which slots go to the launcher."""
+
+    node: KernelNode
+    launch: Launcher
+    slots: list[int]
+    dynamic: list[Value] = field(default_factory=list)
+
+
+class _Instance:
+    """What one run in flight owns: an arena and the table of arrays."""
+
+    __slots__ = ("arena", "slots")
+
+    def __init__(self, slots: list[Array | None], arena: Buffer) -> None:
+        self.slots = slots
+        self.arena = arena
+
+
+class KernelExecutable:
+    """A cluster as a list of launches. Concurrent runs take instances of their own from a free list."""
+
+    def __init__(self, device: KernelDevice, cluster: Cluster) -> None:
+        self.device = device
+        self.cluster = cluster
+        self.transaction = Transaction(cluster)
+        self._free: list[_Instance] = []
+        definitions = [None if n.op in CONTROL_FLOW else device.kernel(n) for n in cluster.nodes]
+        builders: list[Launcher] = []
+        for i, (node, kernel) in enumerate(zip(cluster.nodes, definitions, strict=True)):
+            node.index = i
+            builders.append(self._build(node, kernel))
+        inplace = {id(n): k.inplace for n, k in zip(cluster.nodes, definitions, strict=True) if k is not None}
+        self.plan = plan_memory(cluster, lambda n: inplace.get(id(n), ()), device.allocator.alignment)
+        values = {v.id: v for n in cluster.nodes for v in (*n.inputs, *n.outputs)}
+        values |= {v.id: v for v in (*cluster.inputs, *cluster.outputs, *cluster.resources)}
+        self.values = values
+        self._slot_count = 1 + max(values, default=-1)
+        self.status_slot = self._extra_slot() if any(k is not None and k.status for k in definitions) else None
+        self.workspace_slots = {i: self._extra_slot() for i in self.plan.workspaces}
+        self.steps = [self._step(n, k, b) for n, k, b in zip(cluster.nodes, definitions, builders, strict=True)]
+        self.owned = [v for v in cluster.outputs if v.kind == "temp" and not v.dynamic and v.id not in self._shared()]
+        persistent = sum(v.nbytes for v in values.values() if v.kind == "const")
+        self.memory: Memory = self.plan.memory(persistent)
+
+    def _shared(self) -> set[int]:
+        return self.transaction.value_ids
+
+    def _extra_slot(self) -> int:
+        self._slot_count += 1
+        return self._slot_count - 1
+
+    def _build(self, node: KernelNode, kernel: KernelDef | None) -> Launcher:
+        if node.op in CONTROL_FLOW:
+            return CONTROL_FLOW[node.op](self.device, node)
+        if kernel is not None:
+            launcher: Launcher = kernel.build(node)
+            return launcher
+        if node.op in UNIT_KERNELS:
+            return self.device.copy
+        self.device.kernels.require(node.op, node.name, self.device.type, node.attrs)
+        raise InternalError(f"{node.op} '{node.name}': lost its kernel while it was compiled", node.name)
+
+    def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launcher) -> _Step:
+        slots = [node.inputs[i].id for i in passed_inputs(node)] + [v.id for v in node.outputs]
+        if node.index in self.workspace_slots:
+            slots.append(self.workspace_slots[node.index])
+        if kernel is not None and kernel.status and self.status_slot is not None:
+            slots.append(self.status_slot)
+        return _Step(node, launch, slots, [v for v in node.outputs if v.dynamic])
+
+    def _instance(self) -> _Instance:
+        try:
+            return self._free.pop()
+        except IndexError:
+            pass
+        device = self.device
+        slots: list[Array | None] = [None] * self._slot_count
+        arena = device.allocator.allocate(self.plan.arena)
+        for value in self.values.values():
+            if value.kind == "const":
+                slots[value.id] = device.constant(value.constant)
+            elif value.id in self.plan.offsets:
+                slots[value.id] = device.array(arena, self.plan.offsets[value.id], value.dtype, value.shape)
+        for i, slot in self.workspace_slots.items():
+            nbytes = self.cluster.nodes[i].workspace_bytes
+            slots[slot] = device.array(arena, self.plan.workspaces[i], np.dtype(np.uint8), (nbytes,))
+        return _Instance(slots, arena)
+
+    def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+        """Launches every step and returns the outputs."""
+        instance = self._instance()
+        slots, made = instance.slots, []
+        try:
+            for value, array in zip(self.cluster.inputs, inputs, strict=True):
+                slots[value.id] = array
+            for value in self.owned:
+                slots[value.id] = self.device.empty(value.dtype, value.shape)
+            if self.status_slot is not None:
+                slots[self.status_slot] = self.device.copy_in(np.zeros(STATUS_WORDS, np.int64))
+            with self.transaction.begin(self.device.empty) as arrays:
+                for key, array in arrays.items():
+                    slots[key] = array
+                shapes = self._launch(slots, context)
+                if self.status_slot is not None:
+                    self._check_status(self.device.copy_out(slots[self.status_slot]))
+                made = [self._output(v, slots, shapes) for v in self.cluster.outputs]
+            return made
+        finally:
+            for value in (*self.cluster.inputs, *self.owned):
+                slots[value.id] = None
+            for key in self.transaction.value_ids:
+                slots[key] = None
+            self._free.append(instance)
+
+    def _launch(self, slots: list[Array | None], context: RunContext) -> dict[int, tuple[int, ...]]:
+        shapes: dict[int, tuple[int, ...]] = {}
+        watched = context.mode != "fast" or context.trace is not None
+        for step in self.steps:
+            context.cancel.check()
+            start = time.perf_counter_ns() if watched else 0
+            arrays = [slots[i] for i in step.slots]
+            try:
+                result = step.launch(*arrays)
+            except OpError as e:
+                if e.node is None:
+                    raise type(e)(self._describe(step.node, str(e)), step.node.name) from e
+                raise
+            except Exception as e:
+                raise UnknownError(self._describe(step.node, f"{type(e).__name__}: {e}"), step.node.name) from e
+            if step.dynamic:
+                shapes.update({v.id: tuple(map(int, s)) for v, s in zip(step.dynamic, result, strict=True)})
+            if watched:
+                self._observe(step, slots, context, start)
+        return shapes
+
+    def _observe(self, step: _Step, slots: list[Array | None], context: RunContext, start: int) -> None:
+        if context.trace is not None:
+            context.trace.event(step.node.name, step.node.op, start, time.perf_counter_ns(), self.device.spec)
+        if context.observer is not None:
+            node = step.node
+            context.observer(node, [slots[v.id] for v in node.inputs], [slots[v.id] for v in node.outputs])
+
+    def _output(self, value: Value, slots: list[Array | None], shapes: dict[int, tuple[int, ...]]) -> Array:
+        """An output that the caller owns: versions of variables, inputs and constants are copied."""
+        array = slots[value.id]
+        if value.dynamic:
+            return self.device.take(array, shapes.get(value.id, value.shape))
+        if value.kind == "temp" and value.id not in self._shared():
+            return array
+        copied = self.device.empty(value.dtype, value.shape)
+        self.device.copy(array, copied)
+        return copied
+
+    def _check_status(self, status: np.ndarray) -> None:
+        """Raises the error that a kernel put into the status word: {node + 1, reason, detail[4]}."""
+        if not status[0]:
+            return
+        node = self.cluster.nodes[int(status[0]) - 1]
+        reasons = getattr(self.steps[node.index].launch, "reasons", ())
+        kind, words = reasons[int(status[1]) - 1] if 0 < status[1] <= len(reasons) else (UnknownError, "failed")
+        raise kind(self._describe(node, words.format(*map(int, status[2:]))), node.name)
+
+    def _describe(self, node: KernelNode, words: str) -> str:
+        return f"{node.op} '{node.name}': {words}  [{self.device.spec}{', ' + node.where if node.where else ''}]"

@@ -1,0 +1,109 @@
+"""Transactions: how one run of an executable sees and replaces the versions of variables.
+
+Reads take a reference to the current version. A writer holds the variable's lock from reading the old version to
+committing the new one, so updates are never lost; a failed run leaves the old version in place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from timberframe.errors import FailedPreconditionError, InvalidArgumentError
+from timberframe.plugin.contracts import Array, Cluster, Update, Value, Variable
+
+EmptyArray = Callable[[Any, tuple[int, ...]], Array]
+
+# References to an old version when nobody outside the transaction holds it: the table of versions, the local variable,
+# and the argument of getrefcount.
+_OWN_REFERENCES = 3
+
+
+class Transaction:
+    """What a cluster does to variables; `begin` starts one run's part. Thread-safe and reusable."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.resources = list(cluster.resources)
+        self.updates = list(cluster.updates)
+        written = {u.variable.number: u.variable for u in self.updates}
+        self.locked = [written[k] for k in sorted(written)]  # one global order, so no deadlock
+        self.value_ids = {v.id for v in self.resources} | {u.new.id for u in self.updates}
+
+    def __bool__(self) -> bool:
+        return bool(self.resources or self.updates)
+
+    def begin(self, empty: EmptyArray) -> TransactionRun:
+        """Locks what is written and binds every version to an array; `empty` makes those that are new."""
+        return TransactionRun(self, empty)
+
+
+class TransactionRun:
+    """One run: `arrays` maps value ids to arrays. As a context manager it commits on success, else restores."""
+
+    __slots__ = ("_transaction", "arrays")
+
+    def __init__(self, transaction: Transaction, empty: EmptyArray) -> None:
+        self._transaction = transaction
+        self.arrays: dict[int, Array] = {}
+        locked = []
+        try:
+            for variable in transaction.locked:
+                variable.lock.acquire()
+                locked.append(variable)
+            for value in transaction.resources:
+                self.arrays[value.id] = _current(value)
+            for update in transaction.updates:
+                self.arrays[update.new.id] = self._new_version(update, empty)
+        except BaseException:
+            for variable in reversed(locked):
+                variable.lock.release()
+            raise
+
+    def _new_version(self, update: Update, empty: EmptyArray) -> Array:
+        """The array that the new version is written to: the old one where nobody else can see it."""
+        if update.in_place and update.old is not None:
+            variable: Variable = update.variable
+            old = self.arrays[update.old.id]
+            # the variable and self.arrays hold one reference each, `old` and the argument two more
+            if sys.getrefcount(old) <= _OWN_REFERENCES + 1:
+                variable.array = None  # readers wait: half-written values are never seen
+                return old
+        return empty(update.new.dtype, update.new.shape)
+
+    def __enter__(self) -> dict[int, Array]:
+        return self.arrays
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for update in self._transaction.updates:
+            variable: Variable = update.variable
+            if kind is None:
+                variable.array = self.arrays[update.new.id]
+                variable.shape = update.new.shape
+            elif variable.array is None and update.in_place and update.old is not None:
+                variable.array = self.arrays[update.old.id]
+        for variable in reversed(self._transaction.locked):
+            variable.lock.release()
+
+
+def _current(value: Value) -> Array:
+    """The variable's version now, waiting for a writer that works in place."""
+    variable: Variable = value.constant
+    array = variable.array
+    if array is None:
+        with variable.lock:
+            array = variable.array
+    if array is None:
+        raise FailedPreconditionError(
+            f"VarHandleOp '{variable.name}': the variable has no value; run its initializer first", variable.name
+        )
+    if tuple(array.shape) != value.shape:
+        raise InvalidArgumentError(
+            f"VarHandleOp '{variable.name}': the variable changed to shape {tuple(array.shape)} during the run; "
+            f"it was planned with {value.shape}",
+            variable.name,
+        )
+    return array
