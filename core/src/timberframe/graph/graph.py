@@ -168,6 +168,20 @@ class Graph:
     def __len__(self) -> int:
         return len(self._operations)
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Takes back the operations, functions and names added inside when it ends with an error."""
+        with self._lock:
+            operations, names, functions = len(self._operations), dict(self._names), dict(self.functions)
+            try:
+                yield
+            except BaseException:
+                for op in self._operations[operations:]:
+                    del self._by_name[op.name]
+                del self._operations[operations:]
+                self._names, self.functions = names, functions
+                raise
+
     # Functions
 
     def add_function(self, function: FuncGraph) -> str:
@@ -244,6 +258,10 @@ class Graph:
             yield
         finally:
             self._scopes.devices.pop()
+
+    def has_device_scope(self) -> bool:
+        """Whether a `device` block of this thread surrounds new operations."""
+        return bool(self._scopes.devices)
 
     def _device_for(self, op: Operation) -> str:
         if not self._scopes.devices:

@@ -1,0 +1,137 @@
+"""FunctionDefs of a GraphDef's library, turned into function bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from timberframe.dtypes import as_dtype
+from timberframe.errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from timberframe.graph.function import FuncGraph
+from timberframe.graph.graph import Graph
+from timberframe.graph.inference import arg_ranges
+from timberframe.graph.operation import Operation, Tensor
+from timberframe.graphdef.attributes import decode_attr
+from timberframe.graphdef.export import export_function
+from timberframe.graphdef.nodes import Node, NodeBuilder, sort_nodes, split_inputs
+from timberframe.graphdef.tensors import decode_shape
+from timberframe.ops.opdef import OpDef
+from timberframe.shapes import Shape
+
+
+def called_functions(protos: Iterable[Any], functions: Mapping[str, Any]) -> set[str]:
+    """Names of the functions that these nodes may run, directly or through other functions."""
+    found: set[str] = set()
+    pending = list(protos)
+    while pending:
+        proto = pending.pop()
+        names = [proto.op]
+        for value in proto.attr.values():
+            held = value.WhichOneof("value")
+            if held == "func":
+                names.append(value.func.name)
+            elif held == "list":
+                names.extend(f.name for f in value.list.func)
+        for name in names:
+            if name in functions and name not in found:
+                found.add(name)
+                pending.extend(functions[name].node_def)
+    return found
+
+
+def import_functions(
+    graph: Graph, names: Iterable[str], functions: Mapping[str, Any], op_defs: Mapping[str, OpDef], builder: Any
+) -> None:
+    """Adds bodies to the graph, callees first. A name that the graph has already must have an equal body."""
+    done: set[str] = set()
+
+    def add(name: str, callers: tuple[str, ...]) -> None:
+        if name in done or name in callers:  # a recursive call finds its callee when it runs
+            return
+        message = functions[name]
+        for callee in sorted(called_functions(message.node_def, functions)):
+            add(callee, (*callers, name))
+        done.add(name)
+        body = import_function(graph, message, op_defs, builder)
+        known = graph.functions.get(name)
+        if known is None:
+            graph.add_function(body)
+        elif export_function(known) != export_function(body):
+            raise InvalidArgumentError(
+                f"function '{name}': differs from the graph's function of that name; names must differ"
+            )
+
+    for name in sorted(names):
+        add(name, ())
+
+
+def import_function(graph: Graph, message: Any, op_defs: Mapping[str, OpDef], builder: Any) -> FuncGraph:
+    """A FunctionDef as a body; InvalidArgumentError names the function and what is wrong in it."""
+    name = message.signature.name
+    body = FuncGraph(name, graph)
+    references: dict[str, Tensor] = {}
+    try:
+        with body.as_default():
+            for i, argument in enumerate(message.signature.input_arg):
+                references[argument.name] = _add_argument(body, message, i, argument)
+            operations = _add_nodes(body, message, op_defs, references, builder(body))
+        outputs = [_resolve(references, message.ret[a.name], f"result {a.name}") for a in message.signature.output_arg]
+    except (InvalidArgumentError, NotFoundError) as error:
+        raise type(error)(f"function '{name}': {error}", error.node) from None
+    body.finish(outputs)
+    wanted = dict.fromkeys(body.control_outputs)
+    for node_name in message.control_ret.values():
+        if node_name in operations:
+            wanted[operations[node_name]] = None
+    body.control_outputs = list(wanted)
+    return body
+
+
+def _add_argument(body: FuncGraph, message: Any, i: int, argument: Any) -> Tensor:
+    if argument.type_attr or argument.number_attr or argument.type_list_attr:
+        raise UnimplementedError(
+            f"function '{body.name}': argument {argument.name} has a type that calls decide; a fixed one is required"
+        )
+    shape: Shape = None
+    hints = message.arg_attr[i].attr if i in message.arg_attr else {}
+    if "_output_shapes" in hints:
+        shapes = decode_attr(hints["_output_shapes"], "list(shape)", f"argument {argument.name}: attr _output_shapes")
+        shape = shapes[0] if len(shapes) == 1 else None
+    tensor = body.add_input(as_dtype(argument.type), shape, argument.name)
+    if len(argument.handle_data) == 1:
+        data = argument.handle_data[0]
+        tensor.handle = as_dtype(data.dtype), decode_shape(data.shape, f"argument {argument.name}")
+    return tensor
+
+
+def _resolve(references: Mapping[str, Tensor], text: str, what: str) -> Tensor:
+    found = references.get(text)
+    if found is None and text.count(":") == 1:
+        found = references.get(f"{text}:0")
+    if found is None:
+        raise InvalidArgumentError(f"{what} is '{text}'; an argument or '<node>:<output>:<number>' is required")
+    return found
+
+
+def _add_nodes(
+    body: FuncGraph, message: Any, op_defs: Mapping[str, OpDef], references: dict[str, Tensor], builder: NodeBuilder
+) -> dict[str, Operation]:
+    arguments = {a.name for a in message.signature.input_arg}
+    nodes: dict[str, Node] = {}
+    for proto in message.node_def:
+        if proto.name in nodes or proto.name in arguments:
+            raise InvalidArgumentError(f"node '{proto.name}' is there twice; names within a function are unique")
+        nodes[proto.name] = split_inputs(proto, op_defs[proto.op])
+    for node in nodes.values():
+        sources = [text.split(":", 1)[0] for text in node.data] + node.control
+        node.waits_for = {source for source in sources if source in nodes}
+    operations: dict[str, Operation] = {}
+    for node in sort_nodes(nodes):
+        what = f"{node.proto.op} '{node.proto.name}': input"
+        inputs = [_resolve(references, text, what) for text in node.data]
+        control = [operations[name] for name in node.control if name in operations]
+        op = operations[node.proto.name] = builder.build(node, inputs, control)
+        for output, positions in arg_ranges(op.op_def.outputs, op.attrs).items():
+            for i, position in enumerate(positions):
+                references[f"{node.proto.name}:{output}:{i}"] = op.outputs[position]
+    return operations
