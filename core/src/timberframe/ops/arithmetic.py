@@ -1,0 +1,371 @@
+"""Sums, differences, products, powers and extremes of two operands that broadcast, and sums of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.accuracy import Accumulation, Pointwise
+from timberframe.ops.binary import (
+    COMPLEX,
+    FLOATS,
+    SIGNED,
+    at_least_float32,
+    binary_op,
+    broadcast_samples,
+    host_value,
+    limits,
+    own_dtype,
+    value_sample,
+)
+from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import BROADCAST_RULE, all_equal
+from timberframe.shapes import Shape, format_shape
+
+_NUMBERS = (
+    "{bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128}"
+)
+_SUB_NUMBERS = (
+    "{bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, complex64, complex128, uint32, uint64}"
+)
+_MUL_NUMBERS = (
+    "{bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128}"
+)
+_REAL_NUMBERS = "{bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64}"
+_INEXACT = "{bfloat16, half, float, double, complex64, complex128}"
+
+# A product of complex numbers by the four real products has a relative error below sqrt(5) u (Brent, Percival and
+# Zimmermann, Error bounds on complex floating-point multiplication, 2007); u is at most one ULP of the modulus.
+PRODUCT = Pointwise(float32=0.5, float64=0.5, float16=0.5, complex=2.24)
+
+
+def _mul_no_nan(attrs: Attrs, x: Any, y: Any) -> Any:
+    return np.where(y == 0, np.zeros((), np.result_type(x, y)), x * y)
+
+
+def _strings_or_numbers(attrs: Attrs, x: Any, y: Any) -> Any:
+    return np.asarray(np.add(x, y), dtype=object if x.dtype == object else None)
+
+
+_ADD_VALUE = host_value(lambda x, y: x + y)
+
+binary_op(
+    "Add",
+    "x + y by element; strings are joined. Integers wrap around.",
+    _strings_or_numbers,
+    "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
+    value=_ADD_VALUE,
+)
+
+binary_op(
+    "AddV2",
+    "x + y by element. Integers wrap around.",
+    lambda attrs, x, y: np.add(x, y),
+    _NUMBERS,
+    commutative=True,
+    value=_ADD_VALUE,
+)
+
+binary_op(
+    "Sub",
+    "x - y by element. Integers wrap around.",
+    lambda attrs, x, y: np.subtract(x, y),
+    _SUB_NUMBERS,
+    value=host_value(lambda x, y: x - y),
+)
+
+binary_op(
+    "Mul",
+    "x * y by element. Integers wrap around.",
+    lambda attrs, x, y: np.multiply(x, y),
+    _MUL_NUMBERS,
+    commutative=True,
+    accuracy=PRODUCT,
+    value=host_value(lambda x, y: x * y),
+)
+
+binary_op(
+    "MulNoNan",
+    "x * y by element, and 0 where y is 0 even if x is infinite or NaN.",
+    _mul_no_nan,
+    _INEXACT,
+    accuracy=PRODUCT,
+)
+
+
+def _squared_difference(attrs: Attrs, x: Any, y: Any) -> Any:
+    d = np.subtract(x, y)
+    return np.multiply(np.conj(d), d) if np.iscomplexobj(d) else at_least_float32(lambda a, b: (a - b) * (a - b))(x, y)
+
+
+binary_op(
+    "SquaredDifference",
+    "(x - y) squared by element; for complex numbers the squared modulus, with imaginary part 0. Integers wrap around.",
+    _squared_difference,
+    "{bfloat16, half, float, double, int32, int64, complex64, complex128}",
+    commutative=True,
+    # (1 + u)^2 of the difference and one rounding of the product: 3u; complex: one more rounding of each square's sum.
+    accuracy=Pointwise(float32=3, float64=3, float16=1, complex=4),
+)
+
+
+def _maximum(attrs: Attrs, x: Any, y: Any) -> Any:
+    return np.where((x < y) | (y != y), y, x)
+
+
+def _minimum(attrs: Attrs, x: Any, y: Any) -> Any:
+    return np.where((y < x) | (y != y), y, x)
+
+
+binary_op(
+    "Maximum",
+    "The larger of x and y by element; NaN where either is NaN.",
+    _maximum,
+    _REAL_NUMBERS,
+    value=host_value(max),
+)
+
+binary_op(
+    "Minimum",
+    "The smaller of x and y by element; NaN where either is NaN.",
+    _minimum,
+    _REAL_NUMBERS,
+    value=host_value(min),
+)
+
+
+def _power(attrs: Attrs, x: Any, y: Any) -> Any:
+    if x.dtype.kind in "iu":
+        return _integer_power(x, y)
+    if x.dtype.kind == "c":
+        return _complex_power(x, y)
+    return at_least_float32(np.power)(x, y)
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """By repeated squaring, which wraps around as the kernels do."""
+    base, exponent = (a.copy() for a in np.broadcast_arrays(x, y))
+    result = np.ones_like(base)
+    while np.any(exponent > 0):
+        result = np.where(exponent & 1, result * base, result)
+        base = base * base
+        exponent = exponent >> 1
+    return result.astype(x.dtype)
+
+
+def _complex_power(x: Any, y: Any) -> Any:
+    x, y = np.broadcast_arrays(x, y)
+    wide = np.exp(y.astype(np.clongdouble) * np.log(np.where(x == 0, 1, x).astype(np.clongdouble)))
+    at_zero = np.where(y == 0, 1, np.where(y.real > 0, 0, np.nan + 1j * np.nan))
+    return np.where(y == 0, 1, np.where(x == 0, at_zero, wide)).astype(x.dtype)
+
+
+def _power_samples() -> Iterator[Sample]:
+    yield from broadcast_samples(types=FLOATS)
+    yield from broadcast_samples(Arg(low=0.01, high=30), Arg(low=-9, high=9), FLOATS)
+    yield from broadcast_samples(Arg(), Arg(low=0, high=6, special=False), SIGNED)
+    yield from broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX)
+    infinity, nan = np.inf, np.nan
+    x = (-1.0, -1.0, 1.0, nan, 0.0, -0.0, -0.0, -8.0, -8.0, -infinity, 0.0, -infinity, 0.5, 2.0, -2.0, 1.5, nan, 2.0)
+    y = (
+        infinity,
+        -infinity,
+        nan,
+        0.0,
+        -1.0,
+        -3.0,
+        2.0,
+        1 / 3,
+        3.0,
+        3.0,
+        -infinity,
+        -3.0,
+        infinity,
+        -infinity,
+        1e30,
+        -1e30,
+        1.0,
+        -149.0,
+    )
+    yield value_sample(FLOATS, x, y)
+    for dtype in SIGNED:
+        low, high = limits(dtype)
+        yield value_sample((dtype,), (low, high, -1, -1, 0, 3, 2, low), (1, 2, 125, 126, 0, 41, 63, 0))
+
+
+binary_op(
+    "Pow",
+    "x to the power y by element, with C99's special cases. Integers wrap around; their exponents are at least 0.",
+    _power,
+    "{bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
+    accuracy=Pointwise(float32=16, float64=16, float16=4),  # OpenCL C full profile
+    samples=_power_samples,
+    errors=lambda: (
+        ErrorSample((Arg(values=(2, 3)), Arg(values=(1, -1))), match="exponent", types={"T": SIGNED}),
+        ErrorSample((Arg(values=(1, -1)), Arg(values=-2)), match="exponent", types={"T": SIGNED}),
+    ),
+)
+
+binary_op(
+    "Atan2",
+    "The angle of the point (x, y) against the x axis, in radians, in [-pi, pi], with C99's special cases.",
+    lambda attrs, y, x: at_least_float32(np.arctan2)(y, x),
+    "{bfloat16, half, float, double}",
+    inputs=("y: T", "x: T"),
+    accuracy=Pointwise(float32=6, float64=6, float16=2),  # OpenCL C full profile
+)
+
+
+def _next_after(attrs: Attrs, x: Any, y: Any) -> Any:
+    return np.nextafter(*own_dtype(attrs, x, y))
+
+
+binary_op(
+    "NextAfter",
+    "The number that follows x1 in its dtype on the way to x2; x2 where both are equal.",
+    _next_after,
+    "{double, float} = DT_FLOAT",
+    inputs=("x1: T", "x2: T"),
+    outputs=("output: T",),
+    gradient=NotDifferentiable("the result differs from the first input by one unit in the last place only"),
+)
+
+
+def _times_log(function: Any) -> Any:
+    """x * function(y), and 0 where x is 0."""
+
+    def reference(attrs: Attrs, x: Any, y: Any) -> Any:
+        product = at_least_float32(lambda a, b: np.where(a == 0, np.zeros((), a.dtype), a * function(b)))
+        return product(x, y).astype(x.dtype)
+
+    return reference
+
+
+def _log_samples() -> Iterator[Sample]:
+    yield from broadcast_samples(Arg(), Arg(low=0), FLOATS)
+    yield from broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX)
+    yield value_sample(FLOATS, (0.0, 0.0, -0.0, 1.0, -1.0, 2.0), (0.0, np.nan, -5.0, 0.0, np.inf, -1.0))
+
+
+# Three ULP of the logarithm (OpenCL C full profile), which the product may double at a binade's end, and its own half.
+_LOG_ACCURACY = Pointwise(float32=7, float64=7, float16=3, complex=12)
+
+binary_op(
+    "Xlogy",
+    "x * log(y) by element, and 0 where x is 0 whatever y is.",
+    _times_log(np.log),
+    "{half, bfloat16, float, double, complex64, complex128}",
+    accuracy=_LOG_ACCURACY,
+    samples=_log_samples,
+)
+
+binary_op(
+    "Xlog1py",
+    "x * log(1 + y) by element, and 0 where x is 0 whatever y is.",
+    _times_log(np.log1p),
+    "{half, bfloat16, float, double, complex64, complex128}",
+    accuracy=_LOG_ACCURACY,
+    samples=_log_samples,
+)
+
+
+def _add_n_samples() -> Iterator[Sample]:
+    for count, shape in (
+        (1, (7,)),
+        (2, (3, 5)),
+        (3, (131,)),
+        (5, ()),
+        (9, (2, 3)),
+        (17, (11,)),
+        (4, (0, 3)),
+        (3, (65_537,)),
+    ):
+        yield Sample(([Arg(shape=shape)] * count,))
+
+
+def _add_n(attrs: Attrs, *inputs: Any) -> Any:
+    total = inputs[0].astype(np.float32) if inputs[0].dtype.name in ("float16", "bfloat16") else inputs[0].copy()
+    for x in inputs[1:]:
+        total = (total + x.astype(total.dtype)).astype(total.dtype)
+    return total.astype(inputs[0].dtype)
+
+
+define_op(
+    "AddN",
+    inputs=("inputs: N * T",),
+    outputs=("sum: T",),
+    attrs=("N: int >= 1", "T: {numbertype, variant}"),
+    doc="The sum of tensors of one shape, by element. Integers wrap around.",
+    shape=all_equal,
+    reference=_add_n,
+    commutative=True,
+    accuracy=Accumulation(terms=lambda attrs, *inputs: len(inputs)),
+    samples=_add_n_samples,
+    errors=lambda: (
+        ErrorSample(([Arg(shape=(2, 3)), Arg(shape=(3, 2))],), match="must be equal"),
+        ErrorSample(([Arg(shape=(2,)), Arg(shape=(2,)), Arg(shape=(1,))],), match="must be equal"),
+    ),
+)
+
+
+def _broadcast_args_shape(c: InferenceContext) -> list[Shape]:
+    first, second = c.require_rank(0, 1), c.require_rank(1, 1)
+    _broadcast_args_value(c)
+    if first[0] is None or second[0] is None:
+        return [(None,)]
+    return [(max(first[0], second[0]),)]
+
+
+def _broadcast_args_value(c: InferenceContext) -> list[np.ndarray | None]:
+    a, b = c.values
+    if a is None or b is None:
+        return [None]
+    x, y = list(a), list(b)
+    rank = max(len(x), len(y))
+    pairs = zip([1] * (rank - len(x)) + x, [1] * (rank - len(y)) + y, strict=True)
+    sizes = [_broadcast_size(c, p, q, x, y) for p, q in pairs]
+    known = all(s is not UNKNOWN for s in sizes)
+    return [np.array(sizes, dtype=c.dtypes[0].numpy if known else object)]
+
+
+def _broadcast_size(c: InferenceContext, p: Any, q: Any, x: list[Any], y: list[Any]) -> Any:
+    if p is UNKNOWN or q is UNKNOWN:
+        other = q if p is UNKNOWN else p
+        return UNKNOWN if other is UNKNOWN or other == 1 else other
+    if p == q or q == 1:
+        return p
+    if p == 1:
+        return q
+    shown = (format_shape(tuple(None if d is UNKNOWN else int(d) for d in s)) for s in (x, y))
+    raise c.error(f"shapes {' and '.join(shown)} do not broadcast; {BROADCAST_RULE}")
+
+
+def _broadcast_args(attrs: Attrs, x: Any, y: Any) -> Any:
+    return np.array(np.broadcast_shapes(tuple(x), tuple(y)), dtype=x.dtype)
+
+
+define_op(
+    "BroadcastArgs",
+    inputs=("s0: T", "s1: T"),
+    outputs=("r0: T",),
+    attrs=("T: {int32, int64} = DT_INT32",),
+    doc="The shape that tensors of shapes s0 and s1 broadcast to.",
+    shape=_broadcast_args_shape,
+    reference=_broadcast_args,
+    value=_broadcast_args_value,
+    gradient=NotDifferentiable("shapes are integers"),
+    samples=lambda: (
+        Sample((Arg(values=(2, 1)), Arg(values=(3, 2, 5)))),
+        Sample((Arg(values=(7,)), Arg(values=(1,)))),
+        Sample((Arg(values=()), Arg(values=(3, 0)))),
+        Sample((Arg(values=()), Arg(values=()))),
+        Sample((Arg(values=(1, 70_000)), Arg(values=(5, 1)))),
+    ),
+    errors=lambda: (
+        ErrorSample((Arg(values=(2, 3)), Arg(values=(3, 2, 5))), match="do not broadcast"),
+        ErrorSample((Arg(values=((1,),)), Arg(values=(3,))), match="rank 1"),
+    ),
+)
