@@ -32,7 +32,7 @@ _NUMBERS = (
 _INEXACT = "{half, float, bfloat16, double, complex64, complex128}"
 _LOG_INEXACT = "{half, bfloat16, float, double, complex64, complex128}"
 
-# Real: OpenCL C full profile. Complex, by Smith's formula: at most seven roundings lie on the way to each part, whose errors
+# Real: OpenCL C full profile. Complex, by Smith's formula: seven roundings at most lie on the way to each part; they
 # add up to 7u of the modulus, and two parts make that sqrt(2) larger; u is at most one ULP.
 QUOTIENT = Pointwise(float32=2.5, float64=0.5, float16=1, complex=10)
 

@@ -1,0 +1,207 @@
+/* Elementwise kernels of up to three broadcasting operands.
+ *
+ * A family writes inner loops of type tf_loop and wraps each with TF_BROADCAST_KERNEL. The shapes are analysed in Python
+ * (timberframe_cpu/broadcast.py), which merges adjacent dimensions and gives the walk as parameters:
+ *
+ *   [0] number of outer dimensions   [1] elements of the inner dimension   [2] bytes of an output element
+ *   [3] grain of parallel_for        [4] whether inner runs are so short that operands are expanded into blocks first
+ *   [5 + 3 k, ...] for operand k: inner step in bytes (0 where it repeats), bytes of an element, how it repeats (tf_repeat)
+ *   [14 + 4 d, ...] for outer dimension d, the innermost first: size, and each operand's stride in bytes
+ *
+ * An operand of the output's size and dtype may be the output itself: element i is read before it is written, and no other
+ * element of that operand depends on it. So loops say TF_VECTOR, never restrict. */
+#ifndef TIMBERFRAME_CPU_BROADCAST_H
+#define TIMBERFRAME_CPU_BROADCAST_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "common/table.h"
+
+#if defined(__clang__)
+#define TF_VECTOR _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define TF_VECTOR _Pragma("GCC ivdep")
+#else
+#define TF_VECTOR
+#endif
+
+#define TF_NOINLINE __attribute__((noinline)) /* each loop exists once, whoever calls it */
+
+enum { TF_OPERANDS = 3, TF_BLOCK = 512, TF_WIDEST = 16, TF_OPERAND_WORDS = 5, TF_OUTER_WORDS = 14 };
+
+/* dense: has every element of the output; scalar: has one; row: the same inner run again and again; other: the rest. */
+enum tf_repeat { TF_DENSE, TF_SCALAR, TF_ROW, TF_OTHER };
+
+/* Computes `count` elements. in[k] points to operand k's first element, which serves for all where step[k] is 0. */
+typedef void tf_loop(int64_t count, const void *const *in, const int64_t *step, void *out);
+
+typedef struct tf_walk {
+  tf_loop *loop;
+  int32_t operands;
+  const char *in[TF_OPERANDS];
+  char *out;
+  const int64_t *parameters;
+} tf_walk;
+
+typedef struct tf_position {
+  int64_t index[TF_MAX_RANK];
+  int64_t offset[TF_OPERANDS]; /* of the current inner run, in bytes */
+} tf_position;
+
+static inline const int64_t *tf_operand(const tf_walk *walk, int32_t k) {
+  return walk->parameters + TF_OPERAND_WORDS + 3 * k;
+}
+
+static inline tf_position tf_position_of_run(const tf_walk *walk, int64_t run) {
+  tf_position at = {{0}, {0}};
+  const int64_t *outer = walk->parameters + TF_OUTER_WORDS;
+  for (int64_t d = 0; d < walk->parameters[0]; d++, outer += 4) {
+    at.index[d] = run % outer[0];
+    run /= outer[0];
+    for (int32_t k = 0; k < walk->operands; k++) at.offset[k] += at.index[d] * outer[1 + k];
+  }
+  return at;
+}
+
+static inline void tf_next_run(const tf_walk *walk, tf_position *at) {
+  const int64_t *outer = walk->parameters + TF_OUTER_WORDS;
+  for (int64_t d = 0; d < walk->parameters[0]; d++, outer += 4) {
+    for (int32_t k = 0; k < walk->operands; k++) at->offset[k] += outer[1 + k];
+    if (++at->index[d] < outer[0]) return;
+    for (int32_t k = 0; k < walk->operands; k++) at->offset[k] -= outer[0] * outer[1 + k];
+    at->index[d] = 0;
+  }
+}
+
+/* Writes `count` elements of `size` bytes that lie `step` bytes apart, 0 or `size`. */
+static inline void tf_expand_run(char *to, const char *from, int64_t count, int64_t step, int64_t size) {
+  switch (size) {
+#define TF_EXPAND(bytes)                                                                                              \
+  case bytes:                                                                                                         \
+    for (int64_t i = 0; i < count; i++) memcpy(to + i * bytes, from + i * step, bytes);                               \
+    break;
+    TF_EXPAND(1)
+    TF_EXPAND(2)
+    TF_EXPAND(4)
+    TF_EXPAND(8)
+    TF_EXPAND(16)
+#undef TF_EXPAND
+    default:
+      break; /* no dtype has another size */
+  }
+}
+
+/* Whole runs, several in a block: what does not lie dense is copied out of its runs first. */
+static inline void tf_walk_blocks(const tf_walk *walk, int64_t run, int64_t runs) {
+  const int64_t inner = walk->parameters[1], out_size = walk->parameters[2], runs_in_block = TF_BLOCK / inner;
+  _Alignas(TF_ALIGNMENT) char buffers[TF_OPERANDS][TF_BLOCK * TF_WIDEST];
+  tf_position at = tf_position_of_run(walk, run);
+  for (int64_t done = 0; done < runs;) {
+    const int64_t block = runs - done < runs_in_block ? runs - done : runs_in_block;
+    const void *in[TF_OPERANDS];
+    int64_t step[TF_OPERANDS];
+    for (int32_t k = 0; k < walk->operands; k++) {
+      const int64_t *operand = tf_operand(walk, k);
+      step[k] = operand[2] != TF_SCALAR;
+      in[k] = operand[2] == TF_DENSE || operand[2] == TF_SCALAR ? walk->in[k] + at.offset[k] : buffers[k];
+      if (operand[2] == TF_ROW && done == 0) {
+        for (int64_t r = 0; r < block; r++) {
+          tf_expand_run(buffers[k] + r * inner * operand[1], walk->in[k], inner, operand[0], operand[1]);
+        }
+      }
+    }
+    char *out = walk->out + (run + done) * inner * out_size;
+    for (int64_t r = 0; r < block; r++) {
+      for (int32_t k = 0; k < walk->operands; k++) {
+        const int64_t *operand = tf_operand(walk, k);
+        if (operand[2] == TF_OTHER) {
+          tf_expand_run(buffers[k] + r * inner * operand[1], walk->in[k] + at.offset[k], inner, operand[0], operand[1]);
+        }
+      }
+      tf_next_run(walk, &at);
+    }
+    walk->loop(block * inner, in, step, out);
+    done += block;
+  }
+}
+
+/* Output elements [begin, end). */
+static inline void tf_walk_runs(const tf_walk *walk, int64_t begin, int64_t end) {
+  const int64_t inner = walk->parameters[1], out_size = walk->parameters[2];
+  tf_position at = tf_position_of_run(walk, begin / inner);
+  int64_t column = begin % inner;
+  while (begin < end) {
+    const int64_t count = end - begin < inner - column ? end - begin : inner - column;
+    if (walk->parameters[4] && column == 0 && end - begin >= inner) {
+      const int64_t runs = (end - begin) / inner;
+      tf_walk_blocks(walk, begin / inner, runs);
+      begin += runs * inner;
+      if (begin < end) at = tf_position_of_run(walk, begin / inner);
+      continue;
+    }
+    const void *in[TF_OPERANDS];
+    int64_t step[TF_OPERANDS];
+    for (int32_t k = 0; k < walk->operands; k++) {
+      const int64_t stride = tf_operand(walk, k)[0];
+      in[k] = walk->in[k] + at.offset[k] + column * stride;
+      step[k] = stride != 0;
+    }
+    walk->loop(count, in, step, walk->out + begin * out_size);
+    begin += count;
+    column = 0;
+    tf_next_run(walk, &at);
+  }
+}
+
+static inline void tf_walk_range(void *argument, int64_t begin, int64_t end) {
+  tf_walk_runs(argument, begin, end);
+}
+
+static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                                   const int64_t *parameters, int32_t operands, tf_loop *loop) {
+  const int64_t count = outputs[0]->size;
+  if (count == 0) return TF_OK;
+  tf_walk walk = {loop, operands, {NULL}, outputs[0]->data, parameters};
+  for (int32_t k = 0; k < operands; k++) walk.in[k] = inputs[k]->data;
+  if (count > parameters[3]) {
+    context->parallel_for(context, count, parameters[3], tf_walk_range, &walk);
+  } else {
+    tf_walk_runs(&walk, 0, count);
+  }
+  return TF_OK;
+}
+
+/* The kernel `name` of so many operands around the loop name_loop. */
+#define TF_BROADCAST_KERNEL(name, operands)                                                                           \
+  static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                 \
+                      const int64_t *parameters) {                                                                    \
+    return tf_broadcast(context, inputs, outputs, parameters, operands, name##_loop);                                 \
+  }
+
+/* The loop name_loop of two operands of type T; `expression` gives an element of type R from x and y. */
+#define TF_LOOP2(name, T, R, expression)                                                                              \
+  static TF_NOINLINE void name##_loop(int64_t count, const void *const *in, const int64_t *step, void *out) {         \
+    const T *a = in[0], *b = in[1];                                                                                   \
+    R *z = out;                                                                                                       \
+    if (step[0] && step[1]) {                                                                                         \
+      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                 \
+        const T x = a[i], y = b[i];                                                                                   \
+        z[i] = (R)(expression);                                                                                       \
+      }                                                                                                               \
+    } else if (step[0]) {                                                                                             \
+      const T y = *b;                                                                                                 \
+      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                 \
+        const T x = a[i];                                                                                             \
+        z[i] = (R)(expression);                                                                                       \
+      }                                                                                                               \
+    } else {                                                                                                          \
+      const T x = *a;                                                                                                 \
+      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                 \
+        const T y = b[i];                                                                                             \
+        z[i] = (R)(expression);                                                                                       \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }
+
+#endif

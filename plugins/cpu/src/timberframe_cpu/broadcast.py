@@ -1,0 +1,70 @@
+"""How the native elementwise kernels walk operands that broadcast: the parameters that csrc/common/broadcast.h reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from timberframe.shapes import StaticShape
+
+OPERANDS = 3
+BLOCK = 512
+SHORT_RUN = 64
+"""Inner runs below this many elements are gathered into blocks of up to BLOCK elements, which the loops then vectorise."""
+DENSE, SCALAR, ROW, OTHER = range(4)
+
+CHEAP, COSTLY = 32_768, 4_096
+"""Elements that one thread takes at a time: of an addition, of a power."""
+
+Dim = tuple[int, tuple[int, ...]]  # size, and each operand's stride in elements
+
+
+def broadcast_walk(
+    shapes: Sequence[StaticShape],
+    out_shape: StaticShape,
+    itemsizes: Sequence[int],
+    out_itemsize: int,
+    grain: int = CHEAP,
+) -> tuple[int, ...]:
+    """The parameter words for operands of these shapes and element sizes in bytes; see the header for their order."""
+    dims = _merged(shapes, out_shape)
+    inner, inner_strides = dims[0] if dims else (max(1, math.prod(out_shape)), (1,) * len(shapes))
+    outer = dims[1:]
+    words = [len(outer), inner, out_itemsize, grain, int(bool(outer) and inner < SHORT_RUN)]
+    for k in range(OPERANDS):
+        if k < len(shapes):
+            words += [inner_strides[k] * itemsizes[k], itemsizes[k], _repeat([s[k] for _, s in dims])]
+        else:
+            words += [0, 0, SCALAR]
+    for size, strides in outer:
+        scaled = [s * b for s, b in zip(strides, itemsizes, strict=True)]
+        words += [size, *scaled, *[0] * (OPERANDS - len(shapes))]
+    return tuple(words)
+
+
+def _merged(shapes: Sequence[StaticShape], out_shape: StaticShape) -> list[Dim]:
+    """The output's dimensions, innermost first: those of size 1 left out, those that all operands walk alike made one."""
+    rank = len(out_shape)
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    steps = [1] * len(shapes)
+    dims: list[Dim] = []
+    for axis in reversed(range(rank)):
+        size = out_shape[axis]
+        if size == 1:
+            continue
+        strides = tuple(0 if s[axis] == 1 else step for s, step in zip(padded, steps, strict=True))
+        steps = [step * s[axis] for s, step in zip(padded, steps, strict=True)]
+        if dims and all(s == t * dims[-1][0] for s, t in zip(strides, dims[-1][1], strict=True)):
+            dims[-1] = dims[-1][0] * size, dims[-1][1]
+        else:
+            dims.append((size, strides))
+    return dims
+
+
+def _repeat(strides: Sequence[int]) -> int:
+    """How an operand with these strides, innermost first, repeats."""
+    if all(strides):
+        return DENSE
+    if not any(strides):
+        return SCALAR
+    return ROW if not any(strides[1:]) else OTHER
