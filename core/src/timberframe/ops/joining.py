@@ -1,0 +1,444 @@
+"""Ops that join tensors along a dimension, and those that take them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.host_values import HostValue, elements, scalar_value, settle, static_output, vector_length
+from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.shapes import Shape, format_shape, merge, merge_dim
+
+
+def _concatenated(c: InferenceContext, shapes: Sequence[Shape], axis: int | None) -> Shape:
+    """The shape of the inputs put one behind the other along an axis, checked as far as shapes are known."""
+    known = [s for s in shapes if s is not None]
+    if not known:
+        return None
+    rank = len(known[0])
+    for shape in known:
+        if len(shape) != rank:
+            raise c.error(f"inputs have shapes {_listed(shapes)}; all must have the same rank")
+    if rank == 0:
+        raise c.error("inputs are scalars; they must have at least one dimension")
+    if axis is None:
+        return (None,) * rank
+    at = c.axis(axis, rank)
+    merged: Shape = (None,) * rank
+    for shape in known:
+        try:
+            merged = merge(merged, (*shape[:at], None, *shape[at + 1 :]))
+        except ValueError:
+            raise c.error(f"inputs have shapes {_listed(shapes)}; sizes must be equal but for axis {at}") from None
+    assert merged is not None
+    sizes = [None if s is None else s[at] for s in shapes]
+    total = None if None in sizes else sum(d for d in sizes if d is not None)
+    return (*merged[:at], total, *merged[at + 1 :])
+
+
+def _listed(shapes: Sequence[Shape]) -> str:
+    shown = ", ".join(format_shape(s) for s in shapes[:8])
+    return shown + (f", ... ({len(shapes)} in all)" if len(shapes) > 8 else "")
+
+
+def _joined_value(c: InferenceContext, values: Sequence[HostValue], axis: int) -> list[HostValue]:
+    if static_output(c) is None:
+        return [None]
+    filled = [_or_unknown(v, s) for v, s in zip(values, c.shapes, strict=False)]
+    return [settle(np.concatenate([v.astype(object) for v in filled], axis), c.dtypes[0])]
+
+
+def _or_unknown(value: HostValue, shape: Shape) -> np.ndarray:
+    """The value, or unknown elements in its static shape."""
+    if value is not None:
+        return value
+    unknown = np.empty([d or 0 for d in shape or ()], object)
+    unknown[...] = UNKNOWN
+    return unknown
+
+
+def _concat_v2_shape(c: InferenceContext) -> list[Shape]:
+    return [_concatenated(c, c.shapes[:-1], scalar_value(c, len(c.shapes) - 1, "axis"))]
+
+
+def _concat_v2_value(c: InferenceContext) -> list[HostValue]:
+    axis = c.value(len(c.values) - 1)
+    return [None] if axis is None else _joined_value(c, c.values[:-1], int(axis.reshape(-1)[0]))
+
+
+def _concat_v2(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
+    return np.concatenate(inputs[:-1], int(inputs[-1].reshape(-1)[0]))
+
+
+_CONCAT_SHAPES: tuple[tuple[tuple[tuple[int, ...], ...], int], ...] = (
+    (((3,), (5,)), 0),
+    (((0,), (5,)), 0),
+    (((2, 0), (2, 0)), 1),
+    (((7, 13), (5, 13)), 0),
+    (((7, 13), (7, 5), (7, 1)), 1),
+    (((7, 13), (7, 5)), -1),
+    (((3, 2, 5), (3, 4, 5)), 1),
+    (((2, 3, 1), (2, 3, 1)), 2),
+    (((2, 3, 2), (2, 3, 1)), -1),
+    (((65_537, 1), (65_537, 2)), 1),
+    (((1, 65_537), (2, 65_537)), 0),
+    (((1, 2, 1, 2, 1, 2, 1, 2),) * 2, 4),
+    (((2, 3),) * 19, 0),
+)
+
+_CONCAT_ERRORS: tuple[tuple[tuple[tuple[int, ...], ...], int, str], ...] = (
+    (((2, 3), (2, 4)), 0, r"inputs have shapes \[2,3\], \[2,4\]; sizes must be equal but for axis 0"),
+    (((2, 3), (2,)), 0, r"inputs have shapes \[2,3\], \[2\]; all must have the same rank"),
+    (((2, 3), (2, 3)), 2, r"axis 2 is outside the input's rank 2; it must lie in \[-2, 2\)"),
+    (((), ()), 0, "inputs are scalars; they must have at least one dimension"),
+)
+
+define_op(
+    "ConcatV2",
+    inputs=["values: N * T", "axis: Tidx"],
+    outputs=["output: T"],
+    attrs=["N: int >= 2", "T: type", "Tidx: {int32, int64} = DT_INT32"],
+    doc="The inputs one behind the other along the dimension `axis`.",
+    shape=_concat_v2_shape,
+    reference=_concat_v2,
+    value=_concat_v2_value,
+    shape_inputs=("axis",),
+    samples=lambda: (Sample([[Arg(s) for s in shapes], Arg(values=axis)]) for shapes, axis in _CONCAT_SHAPES),
+    errors=lambda: (
+        ErrorSample([[Arg(s) for s in shapes], Arg(values=a)], match) for shapes, a, match in _CONCAT_ERRORS
+    ),
+)
+
+
+def _concat_value(c: InferenceContext) -> list[HostValue]:
+    axis = c.value(0)
+    if axis is None or static_output(c) is None:
+        return [None]
+    filled = [_or_unknown(v, s).astype(object) for v, s in zip(c.values[1:], c.shapes[1:], strict=True)]
+    return [settle(np.concatenate(filled, int(axis)), c.dtypes[1])]
+
+
+define_op(
+    "Concat",
+    inputs=["concat_dim: int32", "values: N * T"],
+    outputs=["output: T"],
+    attrs=["N: int >= 2", "T: type"],
+    doc="The inputs one behind the other along the dimension `concat_dim`; ConcatV2 with the arguments exchanged.",
+    shape=lambda c: [_concatenated(c, c.shapes[1:], scalar_value(c, 0, "concat_dim"))],
+    reference=lambda attrs, axis, *values: np.concatenate(values, int(axis)),
+    value=_concat_value,
+    shape_inputs=("concat_dim",),
+    samples=lambda: (Sample([Arg(values=axis), [Arg(s) for s in shapes]]) for shapes, axis in _CONCAT_SHAPES),
+    errors=lambda: (
+        ErrorSample([Arg(values=a), [Arg(s) for s in shapes]], match) for shapes, a, match in _CONCAT_ERRORS
+    ),
+)
+
+
+def _offset_shape(c: InferenceContext) -> list[Shape]:
+    length: int | None = None
+    for i in range(1, len(c.shapes)):
+        try:
+            length = merge_dim(length, vector_length(c, i, f"shape[{i - 1}]"))
+        except ValueError:
+            raise c.error(f"shapes have lengths {_listed(c.shapes[1:])}; all must be equal") from None
+    shapes = [c.value(i) for i in range(1, len(c.shapes))]
+    axis = scalar_value(c, 0, "concat_dim")
+    if axis is not None and length is not None:
+        at = c.axis(axis, length, "concat_dim")
+        if all(s is not None for s in shapes):
+            _check_concat_shapes(c, [np.asarray(s) for s in shapes], at)
+    return [(length,)] * (len(c.shapes) - 1)
+
+
+def _check_concat_shapes(c: InferenceContext, shapes: list[np.ndarray], axis: int) -> None:
+    for s in shapes[1:]:
+        if any(a != b for i, (a, b) in enumerate(zip(shapes[0], s, strict=True)) if i != axis):
+            listed = _listed([tuple(x.tolist()) for x in shapes])
+            raise c.error(f"shapes are {listed}; sizes must be equal but for axis {axis}")
+
+
+def _concat_offset(attrs: Attrs, axis: np.ndarray, *shapes: np.ndarray) -> tuple[np.ndarray, ...]:
+    offsets, at = [], shapes[0][0] * 0 if shapes[0].size else 0
+    for shape in shapes:
+        offset = np.zeros(shape.shape, shape.dtype)
+        if shape.size:
+            offset[int(axis)] = at
+            at = at + shape[int(axis)]
+        offsets.append(offset)
+    return tuple(offsets)
+
+
+def _offset_value(c: InferenceContext) -> list[HostValue]:
+    if c.value(0) is None or any(v is None for v in c.values):
+        return [None] * (len(c.values) - 1)
+    return [settle(v, c.dtypes[1]) for v in _concat_offset(c.attrs, *c.values)]  # type: ignore[arg-type]  # none is None
+
+
+def _offset_samples() -> Iterator[Sample]:
+    for shapes, axis in (([(2, 3), (2, 4), (2, 5)], 1), ([(2, 3), (7, 3)], -2), ([(5,), (0,)], 0)):
+        yield Sample([Arg(values=axis), [Arg(values=s) for s in shapes]])
+
+
+def _offset_errors() -> Iterator[ErrorSample]:
+    first = Arg(values=(2, 3))
+    yield ErrorSample(
+        [Arg(values=0), [first, Arg(values=(2, 4))]], r"shapes are \[2,3\], \[2,4\]; sizes must be equal but"
+    )
+    yield ErrorSample([Arg(values=2), [first, first]], "concat_dim 2 is outside the input's rank 2")
+    yield ErrorSample(
+        [Arg(values=0), [first, Arg(values=(2,))]], r"shapes have lengths \[2\], \[1\]; all must be equal"
+    )
+
+
+define_op(
+    "ConcatOffset",
+    inputs=["concat_dim: int32", "shape: N * shape_type"],
+    outputs=["offset: N * shape_type"],
+    attrs=["N: int >= 2", "shape_type: {int32, int64} = DT_INT32"],
+    doc="For tensors of the given shapes joined along `concat_dim`: where each begins in the result.",
+    shape=_offset_shape,
+    reference=_concat_offset,
+    value=_offset_value,
+    gradient=NotDifferentiable("the inputs are shapes"),
+    shape_inputs=("concat_dim", "shape"),
+    samples=_offset_samples,
+    errors=_offset_errors,
+)
+
+
+def _part(shape: tuple[int | None, ...], axis: int, size: int | None) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _split_shape(c: InferenceContext) -> list[Shape]:
+    shape, count = c.shapes[1], c.attrs["num_split"]
+    axis = scalar_value(c, 0, "split_dim")
+    if shape is None:
+        return [None] * count
+    if axis is None:
+        return [(None,) * len(shape)] * count
+    at = c.axis(axis, len(shape), "split_dim")
+    size = shape[at]
+    if size is not None and size % count:
+        raise c.error(
+            f"dimension {at} of the input {format_shape(shape)} is {size}; it must be a multiple of num_split {count}"
+        )
+    return [_part(shape, at, None if size is None else size // count)] * count
+
+
+def _split(attrs: Attrs, axis: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(np.split(value, attrs["num_split"], int(axis)))
+
+
+_SPLIT_SHAPES: tuple[tuple[tuple[int, ...], int, int], ...] = (
+    ((6,), 0, 3), ((6,), -1, 1), ((0,), 0, 2), ((6, 0), 0, 2), ((7, 12), 1, 4), ((12, 7), 0, 4), ((3, 4, 5), 1, 2),
+    ((3, 4, 6), -1, 6), ((65_538, 2), 0, 2), ((2, 65_538), 1, 3), ((1, 2, 1, 2, 1, 2, 1, 4), 7, 2),
+)  # fmt: skip
+
+
+def _split_errors() -> Iterator[ErrorSample]:
+    value = Arg((2, 4))
+    yield ErrorSample(
+        [Arg(values=1), value], r"dimension 1 of the input \[2,4\] is 4; it must be a multiple of", {"num_split": 3}
+    )
+    yield ErrorSample([Arg(values=2), value], "split_dim 2 is outside the input's rank 2", {"num_split": 2})
+    yield ErrorSample([Arg(values=0), Arg(())], "split_dim 0 is outside the input's rank 0", {"num_split": 1})
+
+
+define_op(
+    "Split",
+    inputs=["split_dim: int32", "value: T"],
+    outputs=["output: num_split * T"],
+    attrs=["num_split: int >= 1", "T: type"],
+    doc="The value in `num_split` parts of equal size along the dimension `split_dim`.",
+    shape=_split_shape,
+    reference=_split,
+    shape_inputs=("split_dim",),
+    samples=lambda: (Sample([Arg(values=a), Arg(s)], {"num_split": n}) for s, a, n in _SPLIT_SHAPES),
+    errors=_split_errors,
+)
+
+
+def _split_v_shape(c: InferenceContext) -> list[Shape]:
+    shape, count = c.shapes[0], c.attrs["num_split"]
+    length = vector_length(c, 1, "size_splits")
+    if length is not None and length != count:
+        raise c.error(f"size_splits has {length} elements and num_split is {count}; they must be equal")
+    axis = scalar_value(c, 2, "split_dim")
+    if shape is None:
+        return [None] * count
+    if axis is None:
+        return [(None,) * len(shape)] * count
+    at = c.axis(axis, len(shape), "split_dim")
+    sizes = _split_sizes(c, elements(c, 1, count), shape, at)
+    return [_part(shape, at, size) for size in sizes]
+
+
+def _split_sizes(
+    c: InferenceContext, sizes: list[int | None], shape: tuple[int | None, ...], axis: int
+) -> list[int | None]:
+    """The size of each part, -1 replaced by what the others leave."""
+    told, whole = format_shape(tuple(sizes)), shape[axis]
+    if any(s is not None and s < -1 for s in sizes):
+        raise c.error(f"size_splits is {told}; sizes must be zero or more, or -1 once")
+    if sizes.count(-1) > 1:
+        raise c.error(f"size_splits is {told}; only one size may be -1")
+    if None in sizes or whole is None:
+        return [None if s == -1 else s for s in sizes]
+    total = sum(s for s in sizes if s is not None and s > 0)
+    rest = whole - total
+    if rest < 0 or (rest and -1 not in sizes):
+        raise c.error(
+            f"size_splits is {told} and dimension {axis} of the input {format_shape(shape)}; they must add up to it"
+        )
+    return [rest if s == -1 else s for s in sizes]
+
+
+def _split_v(attrs: Attrs, value: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, ...]:
+    parts = sizes.astype(np.int64)
+    at = int(axis)
+    parts[parts < 0] = value.shape[at] - parts[parts > 0].sum()
+    return tuple(np.split(value, np.cumsum(parts)[:-1], at))
+
+
+def _split_v_samples() -> Iterator[Sample]:
+    for shape, sizes, axis in (
+        ((6,), (1, 2, 3), 0), ((6,), (6,), 0), ((7, 13), (5, -1, 0, 1), 1), ((7, 13), (3, 4), 0), ((0, 3), (0, 0), 0),
+        ((3, 4, 5), (1, 3), -2), ((65_537, 2), (65_536, 1), 0), ((6,), (-1,), 0), ((3, 0), (1, 2), 0),
+    ):  # fmt: skip
+        tlen = ("int32", "int64") if max(shape) > 127 else ("int8", "int32", "int64")
+        yield Sample([Arg(shape), Arg(values=sizes), Arg(values=axis)], {"num_split": len(sizes)}, {"Tlen": tlen})
+
+
+def _split_v_errors() -> Iterator[ErrorSample]:
+    def wrong(sizes: tuple[int, ...], match: str, axis: int = 1, count: int = 0) -> ErrorSample:
+        return ErrorSample(
+            [Arg((2, 4)), Arg(values=sizes), Arg(values=axis)], match, {"num_split": count or len(sizes)}
+        )
+
+    yield wrong((1, -1, 4), "they must add up to it")
+    yield wrong((1, 2), r"size_splits is \[1,2\] and dimension 1 of the input \[2,4\]; they must add up to it")
+    yield wrong((5,), "they must add up to it")
+    yield wrong((1, -1, -1), "only one size may be -1")
+    yield wrong((-2, 6), "sizes must be zero or more, or -1 once")
+    yield wrong((2, 2), "split_dim 2 is outside the input's rank 2", 2)
+    yield wrong((2, 2), "size_splits has 2 elements and num_split is 3", 1, 3)
+
+
+define_op(
+    "SplitV",
+    inputs=["value: T", "size_splits: Tlen", "split_dim: int32"],
+    outputs=["output: num_split * T"],
+    attrs=["num_split: int >= 1", "T: type", "Tlen: {int8, int32, int64} = DT_INT64"],
+    doc="The value in parts of the given sizes along the dimension `split_dim`; one size may be -1, for what is left.",
+    shape=_split_v_shape,
+    reference=_split_v,
+    shape_inputs=("size_splits", "split_dim"),
+    samples=_split_v_samples,
+    errors=_split_v_errors,
+)
+
+
+def _pack_shape(c: InferenceContext) -> list[Shape]:
+    merged: Shape = None
+    for shape in c.shapes:
+        try:
+            merged = merge(merged, shape)
+        except ValueError:
+            raise c.error(f"inputs have shapes {_listed(c.shapes)}; all must be equal") from None
+    if merged is None:
+        return [None]
+    at = c.axis(c.attrs["axis"], len(merged) + 1)
+    return [(*merged[:at], len(c.shapes), *merged[at:])]
+
+
+def _pack_value(c: InferenceContext) -> list[HostValue]:
+    if static_output(c) is None:
+        return [None]
+    shape: Shape = None
+    for known in c.shapes:
+        shape = merge(shape, known)
+    filled = [_or_unknown(v, shape).astype(object) for v in c.values]
+    return [settle(np.stack(filled, c.attrs["axis"]), c.dtypes[0])]
+
+
+def _pack_samples() -> Iterator[Sample]:
+    for shape, count, axis in (
+        ((), 1, 0), ((), 5, -1), ((3,), 2, 0), ((3,), 2, 1), ((0,), 3, 1), ((7, 13), 3, 0), ((7, 13), 3, 1),
+        ((7, 13), 3, 2),
+        ((7, 13), 2, -3), ((65_537,), 2, 1), ((1, 2, 1, 2, 1, 2, 1), 2, 3),
+    ):  # fmt: skip
+        yield Sample([[Arg(shape)] * count], {"axis": axis})
+
+
+def _pack_errors() -> Iterator[ErrorSample]:
+    yield ErrorSample([[Arg((2, 3)), Arg((3, 2))]], r"inputs have shapes \[2,3\], \[3,2\]; all must be equal")
+    yield ErrorSample([[Arg((2,)), Arg((2,))]], "axis 2 is outside the input's rank 2", {"axis": 2})
+
+
+define_op(
+    "Pack",
+    inputs=["values: N * T"],
+    outputs=["output: T"],
+    attrs=["N: int >= 1", "T: type", "axis: int = 0"],
+    doc="Tensors of one shape, put side by side along a new dimension at `axis`.",
+    shape=_pack_shape,
+    reference=lambda attrs, *values: np.stack(values, attrs["axis"]),
+    value=_pack_value,
+    samples=_pack_samples,
+    errors=_pack_errors,
+)
+
+
+def _unpack_shape(c: InferenceContext) -> list[Shape]:
+    shape, count = c.shapes[0], c.attrs["num"]
+    if shape is None:
+        return [None] * count
+    at = c.axis(c.attrs["axis"], len(shape))
+    if shape[at] not in (None, count):
+        raise c.error(f"dimension {at} of the input {format_shape(shape)} is {shape[at]}; it must equal num {count}")
+    return [(*shape[:at], *shape[at + 1 :])] * count
+
+
+def _unpack(attrs: Attrs, value: np.ndarray) -> tuple[np.ndarray, ...]:
+    moved = np.moveaxis(value, attrs["axis"], 0)
+    return tuple(moved[i, ...] for i in range(moved.shape[0]))
+
+
+def _unpack_value(c: InferenceContext) -> list[HostValue]:
+    value: Any = c.values[0]
+    if value is None:
+        return [None] * c.attrs["num"]
+    return [settle(np.asarray(v), c.dtypes[0]) for v in _unpack(c.attrs, value)]
+
+
+def _unpack_samples() -> Iterator[Sample]:
+    for shape, axis in (
+        ((1,), 0), ((5,), 0), ((3, 0), 0), ((7, 13), 0), ((7, 13), 1), ((3, 5, 7), -2), ((2, 65_537), 0),
+        ((65_537, 2), 1),
+        ((1, 2, 1, 2, 1, 2, 1, 2), 3), ((0, 4), 0),
+    ):  # fmt: skip
+        yield Sample([Arg(shape)], {"num": shape[axis], "axis": axis})
+
+
+def _unpack_errors() -> Iterator[ErrorSample]:
+    yield ErrorSample([Arg((2, 4))], r"dimension 0 of the input \[2,4\] is 2; it must equal num 3", {"num": 3})
+    yield ErrorSample([Arg(())], "axis 0 is outside the input's rank 0", {"num": 1})
+
+
+define_op(
+    "Unpack",
+    inputs=["value: T"],
+    outputs=["output: num * T"],
+    attrs=["num: int >= 0", "T: type", "axis: int = 0"],
+    doc="The tensors that lie side by side along the dimension `axis`, which each of them lacks.",
+    shape=_unpack_shape,
+    reference=_unpack,
+    value=_unpack_value,
+    samples=_unpack_samples,
+    errors=_unpack_errors,
+)
