@@ -8,8 +8,14 @@ from timberframe import bitwise as bitwise
 from timberframe import errors as errors
 from timberframe import initializers as initializers
 from timberframe import linalg as linalg
+from timberframe import logging as logging
 from timberframe import math as math
+from timberframe import nest as nest
 from timberframe import nn as nn
+from timberframe.api.control_flow import *
+from timberframe.api.framework import *
+from timberframe.api.messages import *
+from timberframe.api.state import *
 from timberframe.api.types import *
 
 __version__ = "0.1.0"

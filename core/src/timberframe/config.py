@@ -106,7 +106,7 @@ class SessionConfig:
         for device, limit in self.memory_limit.items():
             if limit <= 0 or (isinstance(limit, float) and limit > 1):
                 raise InvalidArgumentError(
-                    f"SessionConfig.memory_limit[{device!r}] is {limit!r}; bytes (int) or a fraction in (0, 1] is required"
+                    f"SessionConfig.memory_limit[{device!r}] is {limit!r}; bytes or a fraction in (0, 1] are required"
                 )
 
     def optimizes(self, name: str) -> bool:

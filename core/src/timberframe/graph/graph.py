@@ -130,6 +130,8 @@ class Graph:
             element: Tensor | Operation = obj
         elif isinstance(obj, str):
             element = self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+        elif hasattr(obj, "_as_graph_element"):
+            element = obj._as_graph_element()
         elif hasattr(obj, "__tf_tensor__"):
             element = obj.__tf_tensor__()
         else:

@@ -1,0 +1,311 @@
+"""Branches and loops, built from functions of the graph (`If`, `While`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from timberframe import nest
+from timberframe.dtypes import bool_, int32
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.function import FuncGraph
+from timberframe.graph.graph import Graph, get_default_graph
+from timberframe.graph.operation import Operation, Tensor
+from timberframe.graph.tensor_shape import as_shape
+from timberframe.shapes import Shape, compatible, format_shape
+
+__all__ = ["case", "cond", "while_loop"]
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """What `true_fn()` returns where the scalar `pred` is true, else what `false_fn()` returns.
+
+    Only the operations made inside the chosen function run. Both must return tensors of the same dtypes in the same
+    structure; a list or tuple of one tensor comes back as that tensor unless `strict`. fn1 and fn2 are TensorFlow's
+    older names of the functions.
+    """
+    branches = [true_fn or fn1, false_fn or fn2]
+    if not all(callable(branch) for branch in branches):
+        raise InvalidArgumentError("tf.cond: a branch is not callable; true_fn and false_fn must be functions")
+    if isinstance(pred, bool):
+        raise InvalidArgumentError(f"tf.cond: pred is the Python bool {pred}; a tensor is required")
+    graph = get_default_graph()
+    with graph.name_scope(name or "cond") as scope:
+        condition = convert_to_tensor(pred, bool_, "pred")
+        bodies, structures = [], []
+        for branch, label in zip(branches, ("cond_true", "cond_false"), strict=True):
+            body = FuncGraph(_function_name(graph, label), graph)
+            structures.append(_trace(body, branch, ()))  # type: ignore[arg-type]  # both are callable, as checked above
+            bodies.append(body)
+        _check_branches(bodies, structures)
+        captured = _share_captures(bodies)
+        results = _add_if(scope, condition, captured, bodies)
+        if not results:
+            return graph.get_operation_by_name(scope[:-1])
+    packed = nest.pack_sequence_as(structures[0], results)
+    single = isinstance(packed, list | tuple) and len(packed) == 1 and not strict
+    return packed[0] if single else packed
+
+
+def _add_if(scope: str, condition: Tensor, captured: list[Tensor], bodies: Sequence[FuncGraph]) -> list[Tensor]:
+    shapes = [
+        _widest(a.static_shape, b.static_shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)
+    ]
+    attrs = {
+        "then_branch": bodies[0],
+        "else_branch": bodies[1],
+        "Tout": [t.dtype for t in bodies[0].outputs],
+        "output_shapes": shapes,
+    }
+    return list(apply_op(_variant("If", bodies), [condition, captured], attrs, scope))
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function of the first true predicate returns, or else what `default` returns.
+
+    pred_fn_pairs: pairs of a scalar tensor and a function, or a dict of these. default: without one the last function
+    takes its place. exclusive, which TensorFlow uses to check that at most one predicate is true, is not looked at.
+    """
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if not pairs and default is None:
+        raise InvalidArgumentError("tf.case: no predicate and no default given; at least one is required")
+    if default is None:
+        default = pairs.pop()[1]
+    chosen = default
+    for pred, fn in reversed(pairs):
+        chosen = _Choice(pred, fn, chosen, strict)
+    with get_default_graph().name_scope(name):
+        return chosen()
+
+
+class _Choice:
+    """One predicate of `case` and what follows it."""
+
+    def __init__(self, pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool) -> None:
+        self.pred, self.fn, self.otherwise, self.strict = pred, fn, otherwise, strict
+
+    def __call__(self) -> Any:
+        return cond(self.pred, self.fn, self.otherwise, self.strict)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Any],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Replaces the loop variables by ``body(*loop_vars)`` for as long as ``cond(*loop_vars)`` is true.
+
+    loop_vars: a list, tuple or dict of values, possibly nested. shape_invariants: in the same structure, shapes that
+    hold in every turn, where a shape changes. maximum_iterations: at most so many turns. back_prop and swap_memory are
+    TensorFlow's and change nothing.
+
+    Returns the loop variables after the last turn, a single one without its list unless return_same_structure. Raises
+    InvalidArgumentError where the body returns another structure, dtype or shape than it got.
+    """
+    if not callable(cond) or not callable(body):
+        raise InvalidArgumentError("tf.while_loop: cond or body is not callable; both must be functions")
+    if not nest.is_nested(loop_vars) or not nest.flatten(loop_vars):
+        raise InvalidArgumentError(f"tf.while_loop: loop_vars is {loop_vars!r}; a non-empty list is required")
+    loop = _Loop(cond, body, loop_vars)
+    graph = get_default_graph()
+    with graph.name_scope(name or "while") as scope:
+        start = [convert_to_tensor(v, name="loop_var") for v in nest.flatten(loop_vars)]
+        invariants = _invariants(loop_vars, start, shape_invariants)
+        if maximum_iterations is not None:
+            loop.limit = convert_to_tensor(maximum_iterations, int32, "maximum_iterations")
+            start, invariants = [convert_to_tensor(0, int32), *start], [(), *invariants]
+        results = _add_while(graph, scope, loop, start, invariants, parallel_iterations)
+    results = results[1:] if loop.limit is not None else results
+    packed = nest.pack_sequence_as(loop_vars, results)
+    single = isinstance(packed, list | tuple) and len(packed) == 1 and not return_same_structure
+    return packed[0] if single else packed
+
+
+class _Loop:
+    """The user's two functions, as functions of the flat list of loop variables.
+
+    With a limit the first loop variable counts the turns.
+    """
+
+    def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], structure: Any) -> None:
+        self._cond = cond
+        self._body = body
+        self._structure = structure
+        self.limit: Tensor | None = None
+
+    def cond(self, flat: list[Tensor]) -> Any:
+        """Whether there is another turn."""
+        if self.limit is None:
+            return self._call(self._cond, flat)
+        below = apply_op("Less", [flat[0], self.limit])
+        return apply_op("LogicalAnd", [below, self._call(self._cond, flat[1:])])
+
+    def body(self, flat: list[Tensor]) -> list[Any]:
+        """The next values of the loop variables."""
+        if self.limit is None:
+            return self._next_values(flat)
+        return [apply_op("AddV2", [flat[0], 1]), *self._next_values(flat[1:])]
+
+    def _call(self, function: Callable[..., Any], flat: list[Tensor]) -> Any:
+        packed = nest.pack_sequence_as(self._structure, flat)
+        return function(packed) if isinstance(packed, dict) else function(*packed)
+
+    def _next_values(self, flat: list[Tensor]) -> list[Any]:
+        result = self._call(self._body, flat)
+        if not nest.is_nested(result):
+            result = [result]
+        wanted: Any = self._structure
+        if isinstance(wanted, list | tuple):
+            result, wanted = (list(result) if isinstance(result, list | tuple) else [result]), list(wanted)
+        nest.assert_same_structure(wanted, result)
+        return nest.flatten(result)
+
+
+def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) -> list[Shape]:
+    """For each loop variable the shape that it has in every turn: the given one, or that of its first value."""
+    if shape_invariants is None:
+        return [t.static_shape for t in start]
+    invariants = [as_shape(s) for s in _flatten_shapes(shape_invariants, loop_vars)]
+    for tensor, shape in zip(start, invariants, strict=True):
+        if not compatible(tensor.static_shape, shape):
+            raise InvalidArgumentError(
+                f"tf.while_loop: loop variable '{tensor.name}' has shape {format_shape(tensor.static_shape)}; "
+                f"its shape invariant {format_shape(shape)} must hold from the start"
+            )
+    return invariants
+
+
+def _flatten_shapes(shapes: Any, structure: Any) -> list[Any]:
+    """The shapes in the order of the structure's leaves; a list of sizes in place of a leaf is one shape."""
+    if not nest.is_nested(structure):
+        return [shapes]
+    if len(shapes) != len(structure):
+        raise InvalidArgumentError(
+            f"tf.while_loop: shape_invariants has {len(shapes)} entries; {len(structure)} loop variables need one each"
+        )
+    keys: Iterable[Any] = sorted(structure) if isinstance(structure, dict) else range(len(structure))
+    return [shape for key in keys for shape in _flatten_shapes(shapes[key], structure[key])]
+
+
+def _add_while(
+    graph: Graph, scope: str, loop: _Loop, start: list[Tensor], invariants: list[Shape], parallel_iterations: int
+) -> list[Tensor]:
+    condition = FuncGraph(_function_name(graph, "while_cond"), graph)
+    body = FuncGraph(_function_name(graph, "while_body"), graph)
+    for function in (condition, body):
+        for tensor, shape in zip(start, invariants, strict=True):
+            function.add_input(tensor.dtype, shape, "loop_var").handle = tensor.handle
+    with condition.as_default():
+        more = convert_to_tensor(loop.cond(list(condition.inputs)), bool_)
+        if more.static_shape not in ((), None):
+            raise InvalidArgumentError(
+                f"tf.while_loop: cond returns shape {format_shape(more.static_shape)}; it must return a scalar"
+            )
+        condition.finish([more])
+    with body.as_default():
+        values = loop.body(list(body.inputs))
+        following = [convert_to_tensor(v, t.dtype) for v, t in zip(values, start, strict=True)]
+        _check_invariants(following, start, invariants)
+        body.finish(following)
+    captured = _share_captures([condition, body], len(start))
+    body.outputs = [*body.outputs, *body.inputs[len(start) :]]
+    attrs = {
+        "cond": condition,
+        "body": body,
+        "output_shapes": [*invariants, *(t.static_shape for t in captured)],
+        "parallel_iterations": parallel_iterations,
+    }
+    made = apply_op(_variant("While", (condition, body)), [[*start, *captured]], attrs, scope)
+    return list(made)[: len(start)]
+
+
+def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], invariants: Sequence[Shape]) -> None:
+    for tensor, first, invariant in zip(following, start, invariants, strict=True):
+        after = tensor.static_shape
+        if _widest(invariant, after) != invariant:
+            raise InvalidArgumentError(
+                f"tf.while_loop: loop variable '{first.name}' has shape {format_shape(invariant)} before a turn and "
+                f"{format_shape(after)} after it; give shape_invariants for shapes that change"
+            )
+
+
+# Function bodies
+
+
+def _function_name(graph: Graph, label: str) -> str:
+    """A name that no function of the graph, nor of those around it, has or will have."""
+    while isinstance(graph, FuncGraph) and graph.outer is not None:
+        graph = graph.outer
+    name = graph.unique_name(label).replace("/", "_")
+    while graph.find_function(name) is not None:
+        name = graph.unique_name(label).replace("/", "_")
+    return name
+
+
+def _trace(body: FuncGraph, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """Records what the function makes; returns the structure of its result, with True for operations."""
+    with body.as_default():
+        result = function(*arguments)
+        leaves = nest.flatten(result)
+        tensors = [convert_to_tensor(leaf) for leaf in leaves if leaf is not None and not isinstance(leaf, Operation)]
+        body.finish(tensors)
+    if len(tensors) == len(leaves):
+        return result
+    if tensors:
+        raise InvalidArgumentError("tf.cond: a branch mixes tensors with operations or None; it must not")
+    return []
+
+
+def _check_branches(bodies: Sequence[FuncGraph], structures: Sequence[Any]) -> None:
+    first, second = bodies
+    nest.assert_same_structure(*structures)
+    for i, (a, b) in enumerate(zip(first.outputs, second.outputs, strict=True)):
+        if a.dtype is not b.dtype:
+            raise InvalidArgumentError(
+                f"tf.cond: result {i} is {a.dtype.name} in true_fn and {b.dtype.name} in false_fn; dtypes must be equal"
+            )
+
+
+def _share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tensor]:
+    """Gives all bodies the same captured inputs in the same order, after the declared ones; returns the outer tensors."""
+    captured = list(dict.fromkeys(outer for body in bodies for outer in body.captures))
+    for body in bodies:
+        inner = {outer: body.capture(outer) for outer in captured}
+        body.captures = inner
+        body.inputs = [*body.inputs[:declared], *inner.values()]
+    return captured
+
+
+def _variant(op: str, bodies: Sequence[FuncGraph]) -> str:
+    """The op's stateless form where no body changes or reads state."""
+    stateful = any(node.op_def.stateful for body in bodies for node in body.get_operations())
+    return op if stateful else f"Stateless{op}"
+
+
+def _widest(a: Shape, b: Shape) -> Shape:
+    """What both shapes have in common."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
