@@ -289,7 +289,7 @@ def _check_branches(bodies: Sequence[FuncGraph], structures: Sequence[Any]) -> N
 
 
 def _share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tensor]:
-    """Gives all bodies the same captured inputs in the same order, after the declared ones; returns the outer tensors."""
+    """Gives all bodies the same captured inputs in one order, after the declared ones; returns the outer tensors."""
     captured = list(dict.fromkeys(outer for body in bodies for outer in body.captures))
     for body in bodies:
         inner = {outer: body.capture(outer) for outer in captured}

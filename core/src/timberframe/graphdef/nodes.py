@@ -216,7 +216,7 @@ def _add_output_shapes(op: Operation, proto: Any) -> None:
             tensor.set_shape(merge(tensor.static_shape, shape))
         except ValueError:
             raise InvalidArgumentError(
-                f"{proto.op} '{proto.name}': _output_shapes says {format_shape(shape)} for output {tensor.value_index}; "
-                f"it must suit {format_shape(tensor.static_shape)}",
+                f"{proto.op} '{proto.name}': _output_shapes is {format_shape(shape)} for output {tensor.value_index}; "
+                f"{format_shape(tensor.static_shape)} is inferred",
                 proto.name,
             ) from None
