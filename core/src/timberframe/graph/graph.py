@@ -68,11 +68,13 @@ class Graph:
         device: str | None = None,
         colocation: tuple[str, ...] = (),
         exact_name: bool = False,
+        defer_errors: bool = False,
     ) -> Operation:
         """Adds a node and infers the shapes of its outputs.
 
         inputs is the flat list of all input tensors. With `exact_name` the name is taken as it is, without scopes, and
-        must be free. device None takes the surrounding device scopes.
+        must be free. device None takes the surrounding device scopes. With `defer_errors` wrong values are errors only
+        when the node runs.
         """
         with self._lock:
             if self._finalized:
@@ -82,7 +84,7 @@ class Graph:
             tensors = tuple(self._own(t, op_def, name) for t in inputs)
             op = Operation(self, op_def, name, tensors, full, self._control_inputs(tensors, control_inputs))
             op.outputs = tuple(Tensor(op, i, t, None) for i, t in enumerate(output_dtypes(op_def, name, full)))
-            infer_outputs(op)
+            infer_outputs(op, defer_errors)
             op.colocation = colocation or self._colocation()
             op.device = self._device_for(op) if device is None else device
             op.id = len(self._operations)

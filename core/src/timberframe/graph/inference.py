@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import DType
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.ops.signature import ArgDef
@@ -70,14 +70,30 @@ def check_inputs(op: Operation) -> None:
             )
 
 
-def infer_outputs(op: Operation) -> None:
-    """Checks the inputs, then sets shape, handle and host value of each output."""
+def infer_outputs(op: Operation, defer_errors: bool = False) -> None:
+    """Checks the inputs, then sets shape, handle and host value of each output.
+
+    defer_errors: wrong values and unsupported attrs are left to be found when the node runs, if it ever does.
+    """
     check_inputs(op)
+    if not defer_errors:
+        _infer(op, with_values=True)
+        return
+    try:
+        _infer(op, with_values=True)
+    except InvalidArgumentError:
+        _infer(op, with_values=False)
+    except UnimplementedError:
+        return
+
+
+def _infer(op: Operation, with_values: bool) -> None:
     op_def, inputs = op.op_def, op.inputs
     positions = value_positions(op_def, op.attrs)
     values: list[np.ndarray | None] = [None] * len(inputs)
-    for i in range(len(inputs)) if op_def.value is not None else positions:
-        values[i] = inputs[i].host_value
+    if with_values:
+        for i in range(len(inputs)) if op_def.value is not None else positions:
+            values[i] = inputs[i].host_value
     context = InferenceContext(
         op_def,
         op.name,
@@ -91,7 +107,7 @@ def infer_outputs(op: Operation) -> None:
         tensor._shape = shape
     for i, handle in context.output_handles.items():
         op.outputs[i].handle = handle
-    if op_def.value is not None and _worth_a_value(op.outputs):
+    if with_values and op_def.value is not None and _worth_a_value(op.outputs):
         for tensor, value in zip(op.outputs, op_def.value(context), strict=True):
             tensor.host_value = value
 

@@ -150,6 +150,7 @@ class NodeBuilder:
                 device=device,
                 colocation=self._colocation(proto),
                 exact_name=True,
+                defer_errors=True,
             )
 
         op = self._create_on_device(proto, create)
