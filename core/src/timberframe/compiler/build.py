@@ -1,0 +1,178 @@
+"""Prunes the user's graph to what a run needs and copies that into the compiler's nodes, calls spliced in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from timberframe.compiler.ir import CALLS, FunctionProgram, Node, Output, Program, body_names
+from timberframe.errors import InvalidArgumentError, NotFoundError
+from timberframe.graph.function import FuncGraph
+from timberframe.graph.graph import Graph
+from timberframe.graph.operation import Operation, Tensor
+from timberframe.ops import registry
+
+Ancestors = tuple[str, ...]
+
+
+def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list[Operation]:
+    """The operations that must run to give `wanted`, in a topological order that follows creation where it can."""
+    fed = set(feeds)
+    seen: set[Operation] = set()
+    stack = [w if isinstance(w, Operation) else w.op for w in wanted if w not in fed]
+    while stack:
+        op = stack.pop()
+        if op not in seen:
+            seen.add(op)
+            stack.extend(op.control_inputs)
+            stack.extend([t.op for t in op.inputs if t not in fed])
+    order = sorted(seen, key=lambda op: op.id)
+    if all(c.id < op.id for op in order for c in op.control_inputs):
+        return order
+    return _topological(order, fed)
+
+
+def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Depth-first order for graphs in which control edges were added later; raises on a cycle."""
+    done: list[Operation] = []
+    state: dict[Operation, int] = {}
+    for root in order:
+        stack = [root]
+        while stack:
+            op = stack[-1]
+            if state.get(op) == 2:
+                stack.pop()
+                continue
+            state[op] = 1
+            before = [*op.control_inputs, *(t.op for t in op.inputs if t not in fed)]
+            waiting = [b for b in before if state.get(b) != 2]
+            if not waiting:
+                state[op] = 2
+                done.append(op)
+                stack.pop()
+            elif state.get(waiting[-1]) == 1:
+                names = " -> ".join(o.name for o in stack[stack.index(waiting[-1]) :])
+                raise InvalidArgumentError(
+                    f"{op.type} '{op.name}': is part of the cycle {names}; a graph must be acyclic (loops are While ops)", op.name
+                )
+            else:
+                stack.append(waiting[-1])
+    return done
+
+
+class Builder:
+    """Copies operations of one graph, and of the functions it calls, into a list of nodes."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def add_feed(self, tensor: Tensor, name: str | None = None) -> Output:
+        """A value that the caller hands in."""
+        node = Node(registry.get("Placeholder"), name or tensor.op.name, {"dtype": tensor.dtype, "shape": None}, [])
+        node.feed = True
+        node.where = tensor.op.where
+        # A feed of output 2 of an op is still the only output of its own node.
+        node.outputs = [Output(node, 0, tensor.dtype.base_dtype, tensor.static_shape)]
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def copy(
+        self,
+        order: Sequence[Operation],
+        known: dict[Tensor, Output],
+        graph: Graph,
+        prefix: str = "",
+        ancestors: Ancestors = (),
+        control: Sequence[Node] = (),
+    ) -> dict[Operation, list[Node]]:
+        """Adds `order`; `known` maps tensors to values and grows. Gives, for each operation, the nodes that mean it ran."""
+        ran: dict[Operation, list[Node]] = {}
+        for op in order:
+            inputs = [known[t] for t in op.inputs]
+            before = [n for c in op.control_inputs for n in ran.get(c, ())]
+            if op.op_def.stateful:
+                before.extend(control)
+            if op.type in CALLS:
+                ran[op] = self._splice(op, inputs, before, known, graph, prefix, ancestors)
+                continue
+            node = Node(op.op_def, prefix + op.name, op.attrs, inputs)
+            node.control = before
+            node.requested = op.device
+            node.colocation = op.colocation
+            node.where = op.where
+            node.outputs = [Output(node, t.value_index, t.dtype, t.static_shape) for t in op.outputs]
+            for tensor, output in zip(op.outputs, node.outputs, strict=True):
+                known.setdefault(tensor, output)  # a fed output keeps the fed value
+            for name in body_names(op.type, op.attrs):
+                node.bodies = (*node.bodies, find_function(graph, name, op.type, op.name))
+            self.nodes.append(node)
+            ran[op] = [node]
+        return ran
+
+    def _splice(
+        self,
+        op: Operation,
+        inputs: list[Output],
+        before: list[Node],
+        known: dict[Tensor, Output],
+        graph: Graph,
+        prefix: str,
+        ancestors: Ancestors,
+    ) -> list[Node]:
+        """Puts the body of a call in its place."""
+        function = find_function(graph, op.attrs["f"], op.type, op.name)
+        if function.name in ancestors:
+            raise InvalidArgumentError(
+                f"{op.type} '{op.name}': function '{function.name}' calls itself without a condition; "
+                "a recursion must pass through an If",
+                op.name,
+            )
+        inner = dict(zip(function.inputs, inputs, strict=True))
+        order = prune([*function.outputs, *function.control_outputs], function.inputs)
+        ran = self.copy(order, inner, function, f"{prefix}{op.name}/", (*ancestors, function.name), before)
+        for tensor, result in zip(op.outputs, function.outputs, strict=True):
+            known.setdefault(tensor, inner[result])
+        return [n for o in function.control_outputs for n in ran.get(o, ())] or [known[t].node for t in op.outputs]
+
+
+def find_function(graph: Graph, name: str, op: str, node: str) -> FuncGraph:
+    """The body of this name; NotFoundError names the node that wants it."""
+    function = graph.find_function(name)
+    if function is None:
+        raise NotFoundError(
+            f"{op} '{node}': function '{name}' is not in the graph's library; it has "
+            f"{', '.join(sorted(graph.functions)) or 'none'}",
+            node,
+        )
+    return function
+
+
+def build_program(
+    graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]
+) -> Program:
+    """The program of one set of fetches and feeds."""
+    builder = Builder()
+    known = {t: builder.add_feed(t) for t in feeds}
+    inputs = list(known.values())
+    order = prune(fetches, feeds)
+    ran = builder.copy(order, known, graph)
+    wanted: list[Output | Node] = []
+    for fetch in fetches:
+        if isinstance(fetch, Tensor):
+            wanted.append(known[fetch])
+        else:
+            wanted.extend(ran[fetch])
+    return Program(builder.nodes, inputs, wanted)
+
+
+def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionProgram:
+    """The program of a function body; handles names the variables behind inputs that are resources."""
+    builder = Builder()
+    known = {t: builder.add_feed(t, t.op.name) for t in function.inputs}
+    inputs = list(known.values())
+    for i, name in handles.items():
+        inputs[i].node.variable = name
+    order = prune([*function.outputs, *function.control_outputs], function.inputs)
+    ran = builder.copy(order, known, function)
+    fetches: list[Output | Node] = [known[t] for t in function.outputs]
+    fetches.extend(n for op in function.control_outputs for n in ran[op])
+    return FunctionProgram(function, builder.nodes, inputs, fetches, len(function.outputs))

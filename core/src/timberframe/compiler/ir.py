@@ -1,0 +1,120 @@
+"""The compiler's own nodes: a pruned copy of the user's graph that passes may rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from timberframe.dtypes import DType
+from timberframe.ops.opdef import OpDef
+from timberframe.shapes import Shape
+
+if TYPE_CHECKING:
+    from timberframe.graph.function import FuncGraph
+    from timberframe.plugin.contracts import Device
+
+
+class Output:
+    """A value that a node makes. static_shape is what was known while the graph was built."""
+
+    __slots__ = ("dtype", "index", "node", "static_shape")
+
+    def __init__(self, node: Node, index: int, dtype: DType, static_shape: Shape) -> None:
+        self.node = node
+        self.index = index
+        self.dtype = dtype
+        self.static_shape = static_shape
+
+    @property
+    def name(self) -> str:
+        return f"{self.node.name}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Node:
+    """One operation of the program.
+
+    control: nodes that must run before. after: the same, for the order of accesses to a variable. variable: name of the
+    variable that a resource input means. bodies: functions of While (cond, body) and If (then, else). feed: the node only
+    stands for a value that the caller hands in.
+    """
+
+    __slots__ = (
+        "after", "attrs", "bodies", "colocation", "control", "depth", "device", "feed", "host_driven",
+        "host_value", "inputs", "name", "op", "outputs", "reason", "requested", "variable", "where",
+    )  # fmt: skip
+
+    def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
+        self.op = op
+        self.name = name
+        self.attrs = attrs
+        self.inputs = inputs
+        self.outputs: list[Output] = []
+        self.control: list[Node] = []
+        self.after: list[Node] = []
+        self.requested = ""
+        self.colocation: tuple[str, ...] = ()
+        self.where = ""
+        self.feed = False
+        self.variable: str | None = None
+        self.bodies: tuple[FuncGraph, ...] = ()
+        self.device: Device | None = None
+        self.reason = ""
+        self.depth = 0
+        self.host_value = False
+        """Its value is computed on the host while planning; no device runs it."""
+        self.host_driven = False
+        """A While or If that the executor drives, its bodies being plans of their own."""
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.name}>"
+
+
+class Program:
+    """Nodes in topological order, what is fed, and what is fetched (a node stands for 'run it')."""
+
+    def __init__(self, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
+        self.nodes = nodes
+        self.feeds = feeds
+        self.fetches = fetches
+
+
+class FunctionProgram(Program):
+    """The body of a function: the first `result_count` fetches are its results, the rest its side effects."""
+
+    def __init__(
+        self,
+        function: FuncGraph,
+        nodes: list[Node],
+        feeds: list[Output],
+        fetches: list[Output | Node],
+        result_count: int,
+    ) -> None:
+        super().__init__(nodes, feeds, fetches)
+        self.function = function
+        self.result_count = result_count
+
+    @property
+    def results(self) -> list[Output]:
+        """What the function returns."""
+        return [f for f in self.fetches[: self.result_count] if isinstance(f, Output)]
+
+
+STATE_READ = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp"})
+STATE_WRITE = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub", "DestroyResourceOp": ""}
+"""Ops that write a variable, with the pure op that makes the new value ("": the value itself)."""
+
+LOOPS = frozenset({"While", "StatelessWhile"})
+BRANCHES = frozenset({"If", "StatelessIf"})
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+def body_names(node_op: str, attrs: dict[str, Any]) -> Sequence[str]:
+    """The functions that a While or If runs."""
+    if node_op in LOOPS:
+        return attrs["cond"], attrs["body"]
+    if node_op in BRANCHES:
+        return attrs["then_branch"], attrs["else_branch"]
+    return ()

@@ -1,0 +1,78 @@
+"""Variables in a program: which one a handle means, and the order of accesses to it."""
+
+from __future__ import annotations
+
+from timberframe.compiler.ir import STATE_READ, STATE_WRITE, Node, Output, Program
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.function import FuncGraph
+
+_HANDLE = "resource"
+
+
+def variable_name(handle: Output) -> str:
+    """The variable that a resource value means; InvalidArgumentError where that is not known before running."""
+    node = handle.node
+    if node.variable is not None:
+        return node.variable
+    raise InvalidArgumentError(
+        f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp", node.name
+    )
+
+
+def resolve_handles(program: Program) -> None:
+    """Names the variable of every VarHandleOp and of every access."""
+    for node in program.nodes:
+        if node.op.name == "VarHandleOp":
+            container, shared = node.attrs.get("container", ""), node.attrs.get("shared_name", "")
+            own = node.name if shared in ("", "cd2c89b7-88b7-44c8-ad83-06c2a9158347") else shared
+            node.variable = f"{container}/{own}" if container else own
+        elif node.op.name in STATE_READ or node.op.name in STATE_WRITE:
+            node.variable = variable_name(node.inputs[0])
+        elif node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE:
+            node.variable = variable_name(node.inputs[0])
+
+
+def order_accesses(program: Program) -> None:
+    """Makes accesses to one variable follow each other in program order, where a write is among them.
+
+    Program order is a topological order, so these edges never close a cycle; no node is pulled in.
+    """
+    reads: dict[str, list[Node]] = {}
+    write: dict[str, Node] = {}
+    for node in program.nodes:
+        for name, writes in accesses(node).items():
+            last = write.get(name)
+            if last is not None:
+                node.after.append(last)
+            if writes:
+                node.after.extend(r for r in reads.get(name, ()) if r is not node)
+                write[name], reads[name] = node, []
+            else:
+                reads.setdefault(name, []).append(node)
+
+
+def accesses(node: Node) -> dict[str, bool]:
+    """Variables that a node reads (False) or writes (True), those in the bodies of loops and branches included."""
+    if node.op.name in STATE_WRITE and node.variable is not None:
+        return {node.variable: True}
+    if node.op.name in STATE_READ and node.variable is not None:
+        return {node.variable: False}
+    if not node.bodies:
+        return {}
+    writes = any(writes_state(f, set()) for f in node.bodies)
+    return {variable_name(x): writes for x in node.inputs if x.dtype.name == _HANDLE}
+
+
+def writes_state(function: FuncGraph, seen: set[str]) -> bool:
+    """Whether a function, or one that it calls, writes a variable."""
+    if function.name in seen:
+        return False
+    seen.add(function.name)
+    for op in function.get_operations():
+        if op.type in STATE_WRITE:
+            return True
+        for value in op.attrs.values():
+            inner = function.find_function(value) if isinstance(value, str) else None
+            if inner is not None and writes_state(inner, seen):
+                return True
+    return False
