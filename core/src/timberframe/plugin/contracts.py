@@ -10,11 +10,14 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from timberframe.dtypes import DType
+
+if TYPE_CHECKING:
+    from timberframe.plugin.kernels import KernelRegistry
 
 Array = Any  # whatever a device uses for a tensor; it has `dtype` and `shape`
 
@@ -215,6 +218,8 @@ class Device(Protocol):
     host_memory: bool
     asynchronous: bool
     allocator: Allocator
+    kernels: KernelRegistry
+    """Set by the core: the kernels of all plugins."""
 
     def supports(self, node: KernelNode) -> str | None:
         """None if it can run this node, else why not. Shapes may not be known yet; asked for bodies of loops too."""

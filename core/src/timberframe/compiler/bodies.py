@@ -1,0 +1,187 @@
+"""Lowering of loops and branches whose bodies run on one device, as inner clusters of one kernel node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from timberframe.compiler.build import build_function
+from timberframe.compiler.ir import FunctionProgram, Node, Output
+from timberframe.compiler.simplify import drop_copies, merge_equal
+from timberframe.compiler.specialise import Facts, infer
+from timberframe.compiler.stages import find_host_values, planned_inputs
+from timberframe.compiler.state import resolve_handles, variable_name
+from timberframe.dtypes import DType
+from timberframe.errors import OpError
+from timberframe.graph.function import FuncGraph
+from timberframe.plugin.contracts import Cluster, Value
+from timberframe.shapes import StaticShape
+
+if TYPE_CHECKING:
+    from timberframe.compiler.lower import Lowering
+
+
+class NeedsDriver(Exception):
+    """The loop or branch cannot be one kernel node; the executor must drive it."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(f"{node.op.name} '{node.name}': {why}")
+        self.node = node
+
+
+@dataclass
+class _Body:
+    """A body's program, and the facts that hold in it."""
+
+    program: FunctionProgram
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A variable that bodies read: it becomes one more input."""
+
+    name: str
+    dtype: DType
+    shape: StaticShape
+
+
+def lower_loop(lowering: Lowering, node: Node) -> None:
+    """Adds a While as one kernel node: loop variables first, then what no turn changes, then variables that are read."""
+    cond_function, body_function = node.bodies
+    probe = _open(lowering, node, body_function, node.inputs)
+    results = probe.program.results
+    feeds = probe.program.feeds
+    fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
+    body = _open(lowering, node, body_function, node.inputs, fixed)
+    cond = _open(lowering, node, cond_function, node.inputs, fixed)
+    moving = [i for i in range(len(node.inputs)) if i not in fixed]
+    for i in moving:
+        before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
+        if before != after:
+            raise NeedsDriver(node, f"loop variable {i} changes from shape {before} to {after}")
+    constant = [i for i in sorted(fixed) if node.inputs[i].dtype.name != "resource"]
+    invariant = [i for i in constant if node.inputs[i] not in lowering.facts.values]
+    reads = _reads([cond, body])
+    order = moving + invariant
+    inputs = [lowering.value(node.inputs[i]) for i in order]
+    inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
+    inner = [
+        _close(lowering, node, part, order, reads, wanted)
+        for part, wanted in ((cond, cond.program.results), (body, [body.program.results[i] for i in moving]))
+    ]
+    outputs = []
+    for i in moving:
+        x = node.outputs[i]
+        value = lowering.new_value(x.dtype.numpy, lowering.facts.shapes[node.inputs[i]])
+        lowering.values[x] = value
+        outputs.append(value)
+    for i in constant:
+        lowering.values[node.outputs[i]] = lowering.value(node.inputs[i])
+    lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
+
+
+def lower_branches(lowering: Lowering, node: Node) -> None:
+    """Adds an If as one kernel node: the predicate, the other inputs, then variables that are read."""
+    given = node.inputs[1:]
+    if lowering.facts.shapes[node.inputs[0]] != ():
+        raise NeedsDriver(node, "the predicate is not a scalar")
+    parts = [_open(lowering, node, f, given) for f in node.bodies]
+    shapes = [[p.facts.shapes[x] for x in p.program.results] for p in parts]
+    if shapes[0] != shapes[1]:
+        raise NeedsDriver(node, f"the branches give shapes {shapes[0]} and {shapes[1]}")
+    order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
+    reads = _reads(parts)
+    inputs = [lowering.value(node.inputs[0]), *(lowering.value(given[i]) for i in order)]
+    inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
+    inner = [_close(lowering, node, p, order, reads, p.program.results) for p in parts]
+    outputs = []
+    for x, shape in zip(node.outputs, shapes[0], strict=True):
+        value = lowering.values[x] = lowering.new_value(x.dtype.numpy, shape)
+        outputs.append(value)
+    lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
+
+
+def _open(
+    lowering: Lowering, node: Node, function: FuncGraph, given: Sequence[Output], fixed: set[int] | None = None
+) -> _Body:
+    """The body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
+
+    fixed: positions whose constant values hold inside; None for all.
+    """
+    handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
+    program = build_function(function, handles)
+    resolve_handles(program)
+    drop_copies(program)
+    merge_equal(program)
+    find_host_values(program)
+    facts = Facts()
+    facts.variables = dict(lowering.facts.variables)
+    for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
+        if i in handles:
+            facts.shapes[inner] = ()
+            continue
+        facts.shapes[inner] = lowering.facts.shapes[outer]
+        known = lowering.facts.values.get(outer)
+        if known is not None and (fixed is None or i in fixed):
+            facts.values[inner] = known
+    _check_planned(node, program, facts)
+    try:
+        infer([n for n in program.nodes if not n.feed], facts, lowering.variables.shape)
+    except OpError as e:
+        if fixed is None and node.op.name.endswith("While"):
+            raise NeedsDriver(node, str(e)) from None
+        raise
+    if any(n.host_driven or n.op.bound is not None for n in program.nodes):
+        raise NeedsDriver(node, "its body has a shape that only running tells")
+    return _Body(program, facts)
+
+
+def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
+    """Raises NeedsDriver where the body plans with a value that changes or must be computed."""
+    known = set(facts.values)
+    for n in program.nodes:
+        if n.feed:
+            continue
+        if n.op.name == "Const":
+            known.update(n.outputs)
+        elif n.host_value:
+            if n.op.name not in ("Shape", "ShapeN", "Rank", "Size") and not all(x in known for x in n.inputs):
+                raise NeedsDriver(node, f"'{n.name}' in its body plans with a computed value")
+            known.update(n.outputs)
+        if not all(x in known for x in planned_inputs(n)):
+            raise NeedsDriver(node, f"'{n.name}' in its body plans with a computed value")
+
+
+def _reads(parts: Sequence[_Body]) -> list[_Read]:
+    """The variables that bodies read."""
+    found: dict[str, _Read] = {}
+    for part in parts:
+        for n in part.program.nodes:
+            if n.op.name == "ReadVariableOp" and n.variable is not None:
+                found.setdefault(n.variable, _Read(n.variable, n.attrs["dtype"], part.facts.shapes[n.outputs[0]]))
+    return list(found.values())
+
+
+def _close(
+    lowering: Lowering, node: Node, part: _Body, order: list[int], reads: list[_Read], results: list[Output]
+) -> Cluster:
+    """The body as a cluster whose inputs line up with the kernel node's."""
+    inner = type(lowering)(lowering.device, part.facts, lowering.variables)
+    inputs: list[Value] = []
+    for i in order:
+        feed = part.program.feeds[i]
+        value = inner.new_value(feed.dtype.numpy, part.facts.shapes[feed], "input")
+        inner.values[feed] = value
+        inputs.append(value)
+    for read in reads:
+        value = inner.new_value(read.dtype.numpy, read.shape, "input")
+        inner.versions[read.name] = value
+        inputs.append(value)
+    for n in part.program.nodes:
+        if not n.feed and not n.host_value:
+            inner.add(n)
+    if inner.inputs or inner.resources or inner.written:
+        raise NeedsDriver(node, "its body uses something from outside that is not among its inputs")
+    return Cluster(inner.device, inner.nodes, inputs, [inner.value(x) for x in results])

@@ -1,0 +1,189 @@
+"""Lowering: turns a stage whose shapes are known into the Cluster that a device compiles.
+
+Variables become versions here: a read is the current version, an assign makes the next one, and the last one of each
+variable is committed when the cluster has run. Updates are put last, so that one may work in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from timberframe.compiler.bodies import lower_branches, lower_loop
+from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_WRITE, Node, Output
+from timberframe.compiler.specialise import Facts
+from timberframe.compiler.stages import Stage
+from timberframe.dtypes import DType
+from timberframe.plugin.contracts import Cluster, Device, KernelNode, Update, Value, Variable
+from timberframe.shapes import StaticShape
+
+
+@dataclass
+class Lowered:
+    """A cluster, and what its inputs and outputs are in the program."""
+
+    cluster: Cluster
+    inputs: list[Output]
+    outputs: list[Output]
+
+
+class Variables(Protocol):
+    """Where lowering finds the Session's variables."""
+
+    def get(self, name: str, device: Device, dtype: DType) -> Variable:
+        """The variable of this name, made on this device if it is new."""
+
+    def shape(self, name: str) -> StaticShape | None:
+        """The shape of the variable's value, None while it has none."""
+
+
+class Lowering:
+    """Builds one cluster; loops and branches use it for their bodies."""
+
+    def __init__(self, device: Device, facts: Facts, variables: Variables) -> None:
+        self.device = device
+        self.facts = facts
+        self.variables = variables
+        self.nodes: list[KernelNode] = []
+        self.values: dict[Output, Value] = {}
+        self.inputs: dict[Output, Value] = {}
+        self.resources: dict[str, Value] = {}
+        self.versions: dict[str, Value] = {}
+        self.deferred: dict[str, KernelNode] = {}
+        self.written: dict[str, Variable] = {}
+        self._next = 0
+
+    # Values
+
+    def new_value(self, dtype: np.dtype, shape: StaticShape, kind: str = "temp", constant: object = None) -> Value:
+        value = Value(self._next, dtype, shape, kind, constant)
+        self._next += 1
+        return value
+
+    def value(self, x: Output) -> Value:
+        """The cluster's value for an output of any node; what is made elsewhere becomes an input or a constant."""
+        found = self.values.get(x)
+        if found is not None:
+            return found
+        known = self.facts.values.get(x)
+        dtype = x.dtype.numpy
+        if known is not None:
+            made = self.new_value(dtype, tuple(known.shape), "const", known)
+        else:
+            made = self.new_value(dtype, self.facts.shapes[x], "input")
+            self.inputs[x] = made
+        self.values[x] = made
+        return made
+
+    def current(self, name: str, dtype: DType, shape: StaticShape) -> Value:
+        """The version of a variable that a reader, who knows its shape, sees at this point."""
+        if name in self.deferred:  # somebody reads the new value: the update cannot wait until the end
+            self.nodes.append(self.deferred.pop(name))
+        version = self.versions.get(name)
+        if version is None:
+            variable = self.variables.get(name, self.device, dtype)
+            version = self.new_value(dtype.numpy, shape, "resource", variable)
+            self.versions[name] = self.resources[name] = version
+        return version
+
+    # Nodes
+
+    def add(self, node: Node) -> None:
+        """Lowers one node."""
+        name = node.op.name
+        if name in ("VarHandleOp", "NoOp", "Const"):
+            return
+        if name == "ReadVariableOp":
+            x = node.outputs[0]
+            self.values[x] = self.current(node.variable or "", node.attrs["dtype"], self.facts.shapes[x])
+        elif name in STATE_WRITE:
+            self._assign(node, STATE_WRITE[name])
+        elif name in LOOPS:
+            lower_loop(self, node)
+        elif name in BRANCHES:
+            lower_branches(self, node)
+        else:
+            inputs = [self.value(x) for x in node.inputs]
+            self.nodes.append(self.kernel_node(node, inputs, self.make_outputs(node)))
+
+    def make_outputs(self, node: Node) -> list[Value]:
+        """New values for what a node makes."""
+        outputs = []
+        for x in node.outputs:
+            bound = self.facts.bounds.get(x)
+            value = self.new_value(x.dtype.numpy, self.facts.shapes[x] if bound is None else bound)
+            value.dynamic = bound is not None
+            self.values[x] = value
+            outputs.append(value)
+        return outputs
+
+    def kernel_node(
+        self, node: Node, inputs: list[Value], outputs: list[Value], op: str | None = None, inner: Sequence[Cluster] = ()
+    ) -> KernelNode:
+        return KernelNode(
+            op or node.op.name, node.name, node.attrs, inputs, outputs, self.device, node.where, tuple(inner)
+        )
+
+    def _assign(self, node: Node, op: str) -> None:
+        name, dtype = node.variable or "", node.attrs["dtype"]
+        self.written[name] = self.variables.get(name, self.device, dtype)
+        value = self.value(node.inputs[1])
+        if op:
+            old = self.current(name, dtype, self.facts.shapes[node.inputs[1]])
+            new = self.new_value(old.dtype, old.shape)
+            made = self.kernel_node(node, [old, value], [new], op)
+            made.attrs = {"T": dtype}
+            self.deferred[name] = made
+        else:
+            superseded = self.deferred.pop(name, None)
+            if superseded is not None:
+                self.nodes.append(superseded)
+            new = value
+            if value.kind != "temp" or any(v is value for v in self.versions.values()):
+                new = self.new_value(value.dtype, value.shape)
+                copy = self.kernel_node(node, [value], [new], "Identity")
+                copy.attrs = {"T": dtype}
+                self.nodes.append(copy)
+        self.versions[name] = new
+
+    def finish(self, outputs: Iterable[Output]) -> Lowered:
+        """The cluster, with the updates at its end."""
+        wanted = [x for x in outputs if x in self.values and self.values[x].kind != "const"]
+        results = [self.values[x] for x in wanted]
+        last = {id(n) for n in self.deferred.values()}
+        self.nodes.extend(self.deferred.values())
+        updates = [self._update(name, variable, results, last) for name, variable in self.written.items()]
+        cluster = Cluster(
+            self.device,
+            self.nodes,
+            list(self.inputs.values()),
+            results,
+            list(self.resources.values()),
+            updates,
+        )
+        return Lowered(cluster, list(self.inputs), wanted)
+
+    def _update(self, name: str, variable: Variable, results: list[Value], last: set[int]) -> Update:
+        old, new = self.resources.get(name), self.versions[name]
+        in_place = old is not None and not any(v is old for v in results) and self._ends_with(old, new, last)
+        return Update(variable, old, new, in_place)
+
+    def _ends_with(self, old: Value, new: Value, last: set[int]) -> bool:
+        """Whether the node that makes `new` ends the cluster, is the last reader of `old`, and may overwrite it."""
+        for node in reversed(self.nodes):
+            if any(v is new for v in node.outputs):
+                return id(node) in last and node.inputs[0] is old and not any(v is old for v in node.inputs[1:])
+            if any(v is old for v in node.inputs):
+                return False
+        return False
+
+
+def lower_stage(stage: Stage, facts: Facts, variables: Variables) -> Lowered:
+    """The cluster of a stage."""
+    lowering = Lowering(stage.device, facts, variables)
+    for node in stage.nodes:
+        lowering.add(node)
+    return lowering.finish(stage.wanted)

@@ -1,0 +1,201 @@
+"""Placement: which device runs each node, why, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
+from timberframe.compiler.state import variable_name
+from timberframe.dtypes import DType
+from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.graph.device_spec import DeviceSpec
+from timberframe.graph.function import FuncGraph
+from timberframe.ops.opdef import OpDef
+from timberframe.plugin.contracts import Device, KernelNode, Value
+from timberframe.plugin.kernels import KernelRegistry
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one node went. rejected: (device, why not), best candidates first."""
+
+    node: str
+    op: str
+    device: str
+    reason: str
+    requested: str = ""
+    rejected: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class Devices:
+    """What the placer chooses from: devices by descending priority, kernels, and plugins that failed to load."""
+
+    devices: Sequence[Device]
+    kernels: KernelRegistry
+    failures: Mapping[str, BaseException] = field(default_factory=dict)
+
+    def matching(self, requested: str) -> list[Device]:
+        """The devices that a request, which may leave parts open, allows."""
+        if not requested:
+            return list(self.devices)
+        spec = DeviceSpec.from_string(requested)
+        return [d for d in self.devices if spec.matches(DeviceSpec.from_string(d.spec))]
+
+    def describe(self) -> str:
+        """Which devices exist and which plugins failed, for errors."""
+        text = "devices: " + (", ".join(d.spec for d in self.devices) or "none")
+        if self.failures:
+            text += "; plugins that failed: " + "; ".join(f"{n} ({e})" for n, e in self.failures.items())
+        return text
+
+
+class Placer:
+    """Places programs. Decisions are cached by op, dtypes and request, since they depend on nothing else."""
+
+    def __init__(self, devices: Devices, soft: bool = True, strict: bool = False) -> None:
+        self.devices = devices
+        self.soft = soft and not strict
+        self._choices: dict[Any, tuple[Device, str, tuple[tuple[str, str], ...]]] = {}
+
+    def place(self, program: Program, variables: Mapping[str, Device]) -> list[Placement]:
+        """Sets `device` and `reason` of every node that needs a device.
+
+        variables: devices of variables that exist already; their accesses go there.
+        """
+        where: dict[str, Device] = dict(variables)
+        by_name = {n.name: n for n in program.nodes}
+        report: list[Placement] = []
+        for node in program.nodes:
+            if node.feed or node.host_value or node.op.name == "Const":
+                continue
+            rejected: tuple[tuple[str, str], ...] = ()
+            colocated = self._colocated(node, by_name, where)
+            if colocated is not None:
+                node.device, node.reason = colocated
+            else:
+                node.device, node.reason, rejected = self._choose(node)
+            if node.op.name == "VarHandleOp" and node.variable is not None:
+                where.setdefault(node.variable, node.device)
+            if node.bodies:
+                node.host_driven = not self._body_fits(node, node.device, where)
+            report.append(
+                Placement(node.name, node.op.name, node.device.spec, node.reason, node.requested, rejected)
+            )
+        return report
+
+    def _colocated(
+        self, node: Node, by_name: Mapping[str, Node], where: Mapping[str, Device]
+    ) -> tuple[Device, str] | None:
+        """The device that a variable or a colocation request dictates."""
+        if node.variable is not None and node.variable in where:
+            if node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp":
+                return where[node.variable], f"with variable '{node.variable}'"
+        for name in node.colocation:
+            other = by_name.get(name)
+            if other is not None and other.device is not None and self._refusal(node, other.device) is None:
+                return other.device, f"with node '{name}'"
+        return None
+
+    def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+        types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
+        key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
+        try:
+            found = self._choices.get(key)
+        except TypeError:
+            return self._decide(node)
+        if found is None:
+            found = self._choices[key] = self._decide(node)
+        return found
+
+    def _decide(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+        wanted = self.devices.matching(node.requested)
+        rejected: list[tuple[str, str]] = []
+        for device in wanted:
+            why = self._refusal(node, device)
+            if why is None:
+                reason = f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
+                return device, reason, tuple(rejected)
+            rejected.append((device.spec, why))
+        if node.requested and self.soft:
+            for device in self.devices.devices:
+                if device in wanted:
+                    continue
+                why = self._refusal(node, device)
+                if why is None:
+                    what = f"has no kernel ({rejected[0][1]})" if rejected else "does not exist"
+                    return device, f"soft placement: {node.requested} {what}", tuple(rejected)
+                rejected.append((device.spec, why))
+        raise self._no_device(node, wanted, rejected)
+
+    def _refusal(self, node: Node, device: Device) -> str | None:
+        """Why the device cannot run the node; None if it can."""
+        if node.op.name in _STRUCTURAL or node.bodies:
+            return None
+        return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
+
+    def _no_device(self, node: Node, wanted: list[Device], rejected: list[tuple[str, str]]) -> Exception:
+        head = f"{node.op.name} '{node.name}'"
+        tail = f"  [{node.where}]" if node.where else ""
+        if not wanted:
+            what = f"device {node.requested} does not exist" if node.requested else "there is no device"
+            return InvalidArgumentError(f"{head}: {what}; {self.devices.describe()}{tail}", node.name)
+        elsewhere = self.devices.kernels.device_types(node.op.name)
+        types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
+        reasons = "; ".join(f"{device}: {why}" for device, why in rejected)
+        return UnimplementedError(
+            f"{head}: no kernel for {types or 'this node'} ({reasons}); device types with the op: "
+            f"{', '.join(elsewhere) or 'none'}; {self.devices.describe()}{tail}",
+            node.name,
+        )
+
+    def _body_fits(self, node: Node, device: Device, where: Mapping[str, Device]) -> bool:
+        """Whether the device can run the loop or branch as a whole, so that it needs no step of the executor."""
+        for x in node.inputs:
+            if x.dtype.name == "resource":
+                home = where.get(variable_name(x))
+                if home is not device:
+                    return False
+            elif x.dtype.name in ("string", "variant"):
+                return False
+        return all(self._function_fits(f, device, {node.name}) for f in node.bodies)
+
+    def _function_fits(self, function: FuncGraph, device: Device, seen: set[str]) -> bool:
+        if function.name in seen:
+            return False  # a recursion
+        seen = seen | {function.name}
+        for op in function.get_operations():
+            if op.type in STATE_WRITE or (op.type in STATE_READ and op.type != "ReadVariableOp"):
+                return False
+            if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
+                continue
+            if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):
+                return False
+            if op.device and device not in self.devices.matching(op.device):
+                return False
+            inner = [function.find_function(v) for v in op.attrs.values() if isinstance(v, str)]
+            bodies = [f for f in inner if f is not None]
+            if bodies:
+                if not all(self._function_fits(f, device, seen) for f in bodies):
+                    return False
+            elif device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)) is not None:
+                return False
+        return True
+
+
+_STRUCTURAL = frozenset({"Const", "Placeholder", "NoOp", "VarHandleOp", *STATE_READ, *STATE_WRITE, *LOOPS, *BRANCHES})
+"""Ops that the compiler carries out itself."""
+
+
+def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
+    """The node as a device's `supports` sees it; sizes that are not known yet are -1."""
+
+    def value(i: int, x: Any) -> Value:
+        shape = tuple(-1 if d is None else d for d in x.static_shape or ())
+        return Value(i, x.dtype.numpy, shape, "temp")
+
+    inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
+    outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]
+    return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where)

@@ -1,0 +1,127 @@
+"""Specialisation: shapes of every value, and host values of shape arithmetic, once the shapes of the feeds are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from timberframe.compiler.ir import Node, Output
+from timberframe.compiler.stages import planned_inputs
+from timberframe.dtypes import DType
+from timberframe.errors import FailedPreconditionError, InvalidArgumentError, OpError
+from timberframe.graph.inference import run_shape_function
+from timberframe.ops.opdef import InferenceContext
+from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
+
+_HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
+
+_NEEDS_VALUE = frozenset({"ReadVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
+
+VariableShape = Callable[[str], "StaticShape | None"]
+
+
+class Facts:
+    """What is known at one point of a run: static shapes, host values, and shapes of variables.
+
+    bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows.
+    """
+
+    def __init__(self, parent: Facts | None = None) -> None:
+        self.shapes: dict[Output, StaticShape] = {} if parent is None else dict(parent.shapes)
+        self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
+        self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)
+        self.variables: dict[str, StaticShape] = {} if parent is None else dict(parent.variables)
+
+
+def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape) -> None:
+    """Adds shapes and host values of these nodes, which are in topological order, to the facts."""
+    shapes, values = facts.shapes, facts.values
+    for node in nodes:
+        name = node.op.name
+        if name == "Const":
+            value = node.attrs["value"]
+            values[node.outputs[0]] = value
+            shapes[node.outputs[0]] = value.shape
+            continue
+        try:
+            _infer_node(node, facts, variable_shape)
+        except OpError as e:
+            raise located(e, node) from None
+        if name == "AssignVariableOp":
+            facts.variables[node.variable or ""] = shapes[node.inputs[1]]
+
+
+def located(error: OpError, node: Node) -> OpError:
+    """The error with the place in the user's program that made the node."""
+    text = str(error)
+    if not node.where or node.where in text:
+        return error
+    return type(error)(f"{text}  [{node.where}]", error.node or node.name)
+
+
+def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None:
+    op, shapes = node.op, facts.shapes
+    planned = set(planned_inputs(node)) if op.shape_inputs else ()
+    wants_values = node.host_value or bool(op.launch_inputs)
+    values = [facts.values.get(x) if wants_values or x in planned else None for x in node.inputs]
+    context = InferenceContext(
+        op,
+        node.name,
+        node.attrs,
+        [shapes.get(x) for x in node.inputs],
+        values,
+        [x.dtype for x in node.inputs],
+        [_handle(node, x, facts, variable_shape) if x.dtype.name == "resource" else None for x in node.inputs],
+    )
+    result = run_shape_function(context, len(node.outputs))
+    if op.bound is not None:
+        for x, bound in zip(node.outputs, op.bound(context), strict=True):
+            facts.bounds[x] = check_size(bound)
+        return
+    if node.host_driven:
+        return
+    if node.host_value:
+        _check_host_size(node, result)
+        assert op.value is not None
+        for x, value in zip(node.outputs, op.value(context), strict=True):
+            if value is None:
+                raise context.error("its value is needed to plan the run; it must follow from shapes, constants and feeds")
+            array = np.asarray(value)
+            facts.values[x] = array if array.dtype == x.dtype.numpy else array.astype(x.dtype.numpy)
+    for x, shape in zip(node.outputs, result, strict=True):
+        if shape is None or None in shape:
+            raise context.error(
+                f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
+            )
+        shapes[x] = check_size(shape)  # type: ignore[arg-type]  # no None left
+
+
+def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
+    for shape in result:
+        if is_static(shape) and shape and int(np.prod([d or 0 for d in shape], dtype=object)) > _HOST_VALUE_ELEMENTS:
+            raise InvalidArgumentError(
+                f"{node.op.name} '{node.name}': a value of shape {format_shape(shape)} is used to plan shapes; "
+                f"at most {_HOST_VALUE_ELEMENTS} elements may be",
+                node.name,
+            )
+
+
+def _handle(
+    node: Node, x: Output, facts: Facts, variable_shape: VariableShape
+) -> tuple[DType | None, Shape] | None:
+    """Dtype and shape of the variable behind a handle, as this node sees it."""
+    name = x.node.variable
+    if name is None:
+        return None
+    own = x.node.op.name == "VarHandleOp"
+    declared = x.node.attrs["shape"] if own else None
+    dtype = x.node.attrs["dtype"] if own else None
+    if node.op.name == "AssignVariableOp":
+        return dtype, declared
+    known = facts.variables[name] if name in facts.variables else variable_shape(name)
+    if known is None and node.op.name in _NEEDS_VALUE and not is_static(declared):
+        raise FailedPreconditionError(
+            f"{node.op.name} '{node.name}': variable '{name}' has no value; run its initializer first", node.name
+        )
+    return dtype, declared if known is None else known

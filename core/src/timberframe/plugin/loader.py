@@ -1,0 +1,174 @@
+"""Finds plugins by their entry points and loads each by itself: one that fails leaves the others working."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Any
+
+import pluggy
+
+from timberframe.errors import FailedPreconditionError, InternalError
+from timberframe.plugin.contracts import Device
+from timberframe.plugin.hooks import HookSpecs
+from timberframe.plugin.kernels import KernelRegistry
+
+ENTRY_POINT_GROUP = "timberframe"
+SELECTION_VARIABLE = "TIMBERFRAME_PLUGINS"
+_API_PACKAGE = "timberframe-sdk"
+
+
+@dataclass
+class Plugin:
+    """An installed plugin: where it comes from, and what became of loading it."""
+
+    name: str
+    entry: EntryPoint | None
+    distribution: str = ""
+    version: str = ""
+    manager: pluggy.PluginManager | None = None
+    failure: BaseException | None = None
+    kernels: int = 0
+    device_failures: list[BaseException] = field(default_factory=list)
+
+    @property
+    def loaded(self) -> bool:
+        return self.manager is not None
+
+
+class PluginRegistry:
+    """All plugins of the process, and the kernels that they gave. Plugins load at first need, each only once."""
+
+    def __init__(self) -> None:
+        self.kernels = KernelRegistry()
+        self.plugins: dict[str, Plugin] = {}
+        self._lock = threading.RLock()
+        self._discovered = False
+
+    def discover(self) -> None:
+        """Reads the metadata of installed packages; loads nothing."""
+        with self._lock:
+            if self._discovered:
+                return
+            self._discovered = True
+            for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda e: e.name):
+                if entry.name in self.plugins:
+                    continue
+                plugin = Plugin(entry.name, entry)
+                if entry.dist is not None:
+                    plugin.distribution, plugin.version = entry.dist.name, entry.dist.version
+                self.plugins[entry.name] = plugin
+
+    def load(self, selection: Iterable[str] | None = None) -> list[Plugin]:
+        """Loads the selected plugins (see `selected`) and returns those that are usable."""
+        self.discover()
+        with self._lock:
+            chosen = selected(self.plugins, selection)
+            for plugin in chosen:
+                if not plugin.loaded and plugin.failure is None:
+                    self._load(plugin)
+            return [p for p in chosen if p.loaded]
+
+    def add(self, name: str, module: object) -> Plugin:
+        """Registers a plugin that is already in memory, for tests and for programs that bring their own device.
+
+        Raises what is wrong with it.
+        """
+        with self._lock:
+            plugin = self.plugins[name] = Plugin(name, None)
+            self._register(plugin, module)
+            if plugin.failure is not None:
+                del self.plugins[name]
+                raise plugin.failure
+            return plugin
+
+    def failures(self) -> Mapping[str, BaseException]:
+        """The first exception of each plugin that cannot be used, and of devices that could not be made."""
+        found = {p.name: p.failure for p in self.plugins.values() if p.failure is not None}
+        found.update({p.name: p.device_failures[0] for p in self.plugins.values() if p.device_failures})
+        return found
+
+    def _load(self, plugin: Plugin) -> None:
+        assert plugin.entry is not None
+        try:
+            check_api(plugin.entry.dist)
+            module = plugin.entry.load()
+        except Exception as e:
+            plugin.failure = e
+            return
+        self._register(plugin, module)
+
+    def _register(self, plugin: Plugin, module: object) -> None:
+        """All or nothing: the hooks are checked and the kernels taken together."""
+        manager = pluggy.PluginManager("timberframe")
+        try:
+            manager.add_hookspecs(HookSpecs)
+            manager.register(module, plugin.name)
+            manager.check_pending()
+            kernels = [k for some in manager.hook.timberframe_kernels() for k in some]
+            for some in manager.hook.timberframe_ops():
+                list(some)
+            self.kernels.register(kernels)
+        except Exception as e:
+            plugin.failure = e
+            return
+        plugin.manager, plugin.kernels = manager, len(kernels)
+
+    def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
+        """The plugin's devices; its exception is kept, and no device returned, where it raises."""
+        assert plugin.manager is not None
+        try:
+            devices = [d for some in plugin.manager.hook.timberframe_devices(config=config) for d in some]
+        except Exception as e:
+            plugin.device_failures = [e]
+            return []
+        plugin.device_failures = []
+        for device in devices:
+            device.kernels = self.kernels
+        return devices
+
+
+def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> list[Plugin]:
+    """The plugins that a selection such as ``cpu,-cuda`` means; None takes the environment's, or all.
+
+    Names without a minus, if there are any, are the only ones used; names with one are left out.
+    """
+    if selection is None:
+        selection = os.environ.get(SELECTION_VARIABLE, "").split(",")
+    words = [w.strip() for w in selection if w.strip()]
+    wanted = {w for w in words if not w.startswith("-")}
+    unwanted = {w[1:] for w in words if w.startswith("-")}
+    unknown = (wanted | unwanted) - plugins.keys()
+    if unknown - unwanted:
+        raise FailedPreconditionError(
+            f"plugins {', '.join(sorted(unknown - unwanted))} are not installed; installed are {', '.join(plugins) or 'none'}"
+        )
+    return [p for n, p in plugins.items() if (not wanted or n in wanted) and n not in unwanted]
+
+
+def check_api(distribution: Distribution | None) -> None:
+    """Raises InternalError when the package requires another timberframe-sdk than the one installed."""
+    from packaging.requirements import Requirement
+
+    if distribution is None:
+        return
+    for text in distribution.requires or ():
+        requirement = Requirement(text)
+        if requirement.name.replace("_", "-").lower() != _API_PACKAGE:
+            continue
+        try:
+            have = version(_API_PACKAGE)
+        except PackageNotFoundError:
+            have = ""
+        if not have or not requirement.specifier.contains(have, prereleases=True):
+            raise InternalError(
+                f"{distribution.name} {distribution.version} needs {requirement}; installed is {have or 'none'}; "
+                "install versions that fit together"
+            )
+
+
+registry = PluginRegistry()
+"""The plugins of this process."""

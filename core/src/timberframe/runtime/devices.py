@@ -1,0 +1,60 @@
+"""The devices of the process, made by plugins; sessions of equal settings share them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from timberframe.errors import InvalidArgumentError
+from timberframe.plugin import loader
+from timberframe.plugin.contracts import Device
+
+if TYPE_CHECKING:
+    from timberframe.config import SessionConfig
+
+_sets: dict[str, list[Device]] = {}
+_lock = threading.Lock()
+
+
+def device_options(config: SessionConfig) -> Mapping[str, Any]:
+    """What the hook `timberframe_devices` is told: counts, threads, limits and options, each by device type."""
+    return {
+        "count": dict(config.device_count),
+        "threads": config.intra_op_parallelism_threads or None,
+        "memory_limit": dict(config.memory_limit),
+        "memory_growth": dict(config.memory_growth),
+        "deterministic": config.deterministic,
+        "options": {k: dict(v) for k, v in config.device_options.items()},
+    }
+
+
+def devices_for(config: SessionConfig) -> list[Device]:
+    """The devices for these settings, best priority first; InvalidArgumentError where a plugin gives a name twice."""
+    options = device_options(config)
+    key = json.dumps([options, config.plugins], sort_keys=True, default=str)
+    with _lock:
+        found = _sets.get(key)
+        if found is None:
+            plugins = loader.registry.load(config.plugins)
+            made = [d for p in plugins for d in loader.registry.make_devices(p, options)]
+            _check_names(made)
+            found = _sets[key] = sorted(made, key=lambda d: -d.priority)
+        return found
+
+
+def _check_names(devices: Sequence[Device]) -> None:
+    names = [d.spec for d in devices]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InvalidArgumentError(f"devices {', '.join(twice)} are given by two plugins; names of devices must differ")
+
+
+def forget_devices() -> None:
+    """Closes all devices, so that the next session makes them anew; for plugins registered later, and for tests."""
+    with _lock:
+        for devices in _sets.values():
+            for device in devices:
+                device.close()
+        _sets.clear()
