@@ -1,0 +1,237 @@
+"""Plan: how one set of fetches and feeds runs. The shape-free part is made once, the shape-bound part once for each shape."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from timberframe.compiler.bodies import NeedsDriver
+from timberframe.compiler.fold import fold_constants
+from timberframe.compiler.ir import Node, Output, Program
+from timberframe.compiler.lower import Variables, lower_stage
+from timberframe.compiler.place import Placement, Placer
+from timberframe.compiler.simplify import drop_copies, merge_equal
+from timberframe.compiler.specialise import Facts, infer
+from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
+from timberframe.compiler.state import order_accesses, resolve_handles
+from timberframe.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe.plugin.contracts import Array, Cluster, Device, Executable
+from timberframe.shapes import format_shape, is_static
+
+_BOUND_PLANS = 64  # shapes that one plan is kept for
+_CHILDREN = 16  # outcomes of one data-dependent shape that are kept
+
+Located = tuple[Array, "Device | None"]  # an array and its device; None is a host array
+
+
+@dataclass(frozen=True)
+class Optimizations:
+    """Which rewrites are made."""
+
+    simplify: bool = True
+    cse: bool = True
+    fold: bool = True
+
+
+@dataclass
+class BoundStage:
+    """A stage with its shapes: an executable, or the node that the executor drives."""
+
+    stage: Stage
+    device: Device
+    inputs: list[Output]
+    outputs: list[Output]
+    executable: Executable | None = None
+    cluster: Cluster | None = None
+    node: Node | None = None
+
+
+@dataclass
+class Level:
+    """What is bound once the shapes of one depth are known; `children` by the shapes and values that running gave."""
+
+    facts: Facts
+    stages: dict[int, BoundStage] = field(default_factory=dict)
+    children: dict[Any, Level] = field(default_factory=dict)
+
+
+class Plan:
+    """A program, placed and cut into stages.
+
+    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones.
+    """
+
+    def __init__(self, program: Program, placer: Placer, variables: Variables, optimizations: Optimizations) -> None:
+        self.program = program
+        self.variables = variables
+        self.results = [f for f in program.fetches if isinstance(f, Output)]
+        self.placements: list[Placement] = []
+        self.folded: list[str] = []
+        self._lock = threading.RLock()
+        self._bound: OrderedDict[Any, Level] = OrderedDict()
+        self._compile(placer, optimizations)
+
+    @property
+    def feeds(self) -> list[Output]:
+        return self.program.feeds
+
+    def _compile(self, placer: Placer, optimizations: Optimizations) -> None:
+        program = self.program
+        _check_fed(program)
+        resolve_handles(program)
+        if optimizations.simplify:
+            drop_copies(program)
+        if optimizations.cse:
+            merge_equal(program)
+        order_accesses(program)
+        needed = find_host_values(program)
+        self.placements = placer.place(program, self._homes())
+        if optimizations.fold:
+            self.folded = fold_constants(program, self.variables)
+            if self.folded:
+                needed = find_host_values(program)
+        self.results = [f for f in program.fetches if isinstance(f, Output)]
+        self._needed = needed
+        self._reschedule()
+        self._open_variables = sorted(
+            {
+                n.variable
+                for n in program.nodes
+                if n.variable is not None and (n.op.name != "VarHandleOp" or not is_static(n.attrs["shape"]))
+            }
+            - {n.variable for n in program.nodes if n.op.name == "VarHandleOp" and is_static(n.attrs["shape"])}
+        )
+
+    def _homes(self) -> dict[str, Device]:
+        names = {n.variable for n in self.program.nodes if n.variable is not None}
+        return {name: device for name in names if (device := self.variables.device(name)) is not None}
+
+    def _reschedule(self) -> None:
+        self.schedule: Schedule = make_schedule(self.program, self._needed)
+        self.static = all(s.level == 0 for s in self.schedule.stages)
+        self.depths = sorted({s.depth for s in self.schedule.stages} | set(self.schedule.inference) | {0})
+
+    # Binding
+
+    def bind(self, inputs: Sequence[Located]) -> Level:
+        """The executables for these feeds, as far as their shapes are known before anything runs."""
+        key = self._key(inputs)
+        with self._lock:
+            found = self._bound.get(key)
+            if found is not None:
+                self._bound.move_to_end(key)
+                return found
+            while True:
+                try:
+                    found = self._bind(inputs)
+                    break
+                except NeedsDriver as e:
+                    e.node.host_driven = True
+                    self._bound.clear()
+                    self._reschedule()
+            self._bound[key] = found
+            if len(self._bound) > _BOUND_PLANS:
+                self._bound.popitem(last=False)
+            return found
+
+    def _key(self, inputs: Sequence[Located]) -> Any:
+        shapes = tuple([a.shape for a, _ in inputs])
+        if not self.schedule.host_feeds and not self._open_variables:
+            return shapes
+        values = tuple(host_array(x).tobytes() for x in self._host_inputs(inputs).values())
+        return shapes, values, tuple(self.variables.shape(name) for name in self._open_variables)
+
+    def _host_inputs(self, inputs: Sequence[Located]) -> dict[Output, Located]:
+        by_feed = dict(zip(self.feeds, inputs, strict=True))
+        return {f: by_feed[f] for f in self.schedule.host_feeds}
+
+    def _bind(self, inputs: Sequence[Located]) -> Level:
+        facts = Facts()
+        for feed, (array, _) in zip(self.feeds, inputs, strict=True):
+            facts.shapes[feed] = tuple(array.shape)
+        for feed, located in self._host_inputs(inputs).items():
+            facts.values[feed] = np.array(host_array(located))
+        return self._bind_level(facts, 0)
+
+    def _bind_level(self, facts: Facts, depth: int) -> Level:
+        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape)
+        level = Level(facts)
+        for stage in self.schedule.stages:
+            if stage.level == depth:
+                level.stages[id(stage)] = self._bind_stage(stage, facts)
+        return level
+
+    def _bind_stage(self, stage: Stage, facts: Facts) -> BoundStage:
+        node = stage.driven
+        if node is not None:
+            inputs = [x for x in node.inputs if x.dtype.name != "resource"]
+            return BoundStage(stage, stage.device, inputs, list(node.outputs), node=node)
+        lowered = lower_stage(stage, facts, self.variables)
+        executable = stage.device.compile(lowered.cluster)
+        check_memory(stage.device, lowered.cluster, executable)
+        return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, lowered.cluster)
+
+    def deeper(self, level: Level, depth: int, found: dict[Output, Located]) -> Level:
+        """The level after `level`, given the arrays that ran until now: shapes and values that planning waits for."""
+        shapes = {
+            x: tuple(a.shape)
+            for x, (a, _) in found.items()
+            if x not in level.facts.shapes  # made by a kernel that decides the size, or by a driven loop
+        }
+        values = {x: host_array(found[x]) for x in self.schedule.fetched_values.get(depth, ())}
+        key = (depth, tuple(sorted((x.name, s) for x, s in shapes.items())), tuple(v.tobytes() for v in values.values()))
+        with self._lock:
+            child = level.children.get(key)
+            if child is None:
+                facts = Facts(level.facts)
+                facts.shapes.update(shapes)
+                for x in shapes:
+                    facts.bounds.pop(x, None)
+                facts.values.update({x: np.array(v) for x, v in values.items()})
+                child = self._bind_level(facts, depth)
+                if len(level.children) >= _CHILDREN:
+                    level.children.clear()
+                level.children[key] = child
+            return child
+
+
+def host_array(located: Located) -> np.ndarray:
+    """The value on the host."""
+    array, device = located
+    return np.asarray(array) if device is None else device.copy_out(array)
+
+
+def check_memory(device: Device, cluster: Cluster, executable: Executable) -> None:
+    """Raises ResourceExhaustedError when a cluster can never fit its device's limit."""
+    limit = device.allocator.statistics().limit
+    if limit is None:
+        return
+    memory = executable.memory
+    outputs = sum(v.nbytes for v in cluster.outputs if v.kind == "temp")
+    total = memory.arena + outputs
+    if total > limit:
+        largest = max((v for n in cluster.nodes for v in n.outputs), key=lambda v: v.nbytes)
+        owner = next(n for n in cluster.nodes if any(v is largest for v in n.outputs))
+        raise ResourceExhaustedError(
+            f"{owner.op} '{owner.name}': the run needs {total} bytes on {device.spec} ({memory.arena} for intermediate "
+            f"tensors, {outputs} for results; this node's output of shape {format_shape(largest.shape)} alone is "
+            f"{largest.nbytes}); the limit is {limit} bytes",
+            owner.name,
+        )
+
+
+def _check_fed(program: Program) -> None:
+    for node in program.nodes:
+        if node.op.name in ("Placeholder", "PlaceholderV2") and not node.feed:
+            where = f"  [{node.where}]" if node.where else ""
+            shape = format_shape(node.outputs[0].static_shape)
+            raise InvalidArgumentError(
+                f"{node.op.name} '{node.name}': no value was fed; "
+                f"a feed of dtype {node.outputs[0].dtype.name} and shape {shape} is required{where}",
+                node.name,
+            )

@@ -1,0 +1,118 @@
+"""Nodes that the executor drives itself: loops and branches over several devices or changing shapes, variable state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from timberframe.compiler.ir import BRANCHES, LOOPS, Node
+from timberframe.compiler.plan import Located, Plan, host_array
+from timberframe.compiler.state import variable_name
+from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
+from timberframe.plugin.contracts import Device
+from timberframe.shapes import format_shape
+
+if TYPE_CHECKING:
+    from timberframe.runtime.executor import Run
+
+MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames of Python's stack
+
+
+def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
+    """Runs one driven node and returns its outputs."""
+    if node.op.name in LOOPS:
+        return _run_loop(node, inputs, run)
+    if node.op.name in BRANCHES:
+        return _run_branch(node, inputs, run)
+    return _STATE[node.op.name](node, run)
+
+
+def _run_loop(node: Node, inputs: list[Located], run: Run) -> list[Located]:
+    cond, body = (_body(node, i, run) for i in range(2))
+    state = inputs
+    while _truth(node, _call(node, cond, state, run)[0]):
+        run.context.cancel.check()
+        state = _call(node, body, state, run)
+    return _with_handles(node, state)
+
+
+def _run_branch(node: Node, inputs: list[Located], run: Run) -> list[Located]:
+    branch = _body(node, 0 if _truth(node, inputs[0]) else 1, run)
+    return _call(node, branch, inputs[1:], run)
+
+
+def _with_handles(node: Node, state: list[Located]) -> list[Located]:
+    """Loop variables in the order of the node's outputs, where a resource has no array."""
+    arrays = iter(state)
+    nothing: Located = (np.empty(0, object), None)
+    return [nothing if x.dtype.name == "resource" else next(arrays) for x in node.outputs]
+
+
+def _body(node: Node, which: int, run: Run) -> Plan:
+    given = node.inputs if node.op.name in LOOPS else node.inputs[1:]
+    handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
+    return run.runtime.function_plan(node.bodies[which], handles)
+
+
+def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Located]:
+    from timberframe.runtime.executor import execute
+
+    runtime = run.runtime
+    depth = runtime.depth.value
+    if depth >= MAX_DEPTH:
+        raise ResourceExhaustedError(
+            f"{node.op.name} '{node.name}': bodies are nested {depth} deep; at most {MAX_DEPTH} levels can run", node.name
+        )
+    runtime.depth.value = depth + 1
+    try:
+        given = iter(inputs)
+        nothing: Located = (np.empty(0, object), None)
+        feeds = [nothing if f.dtype.name == "resource" else next(given) for f in plan.feeds]
+        results = execute(plan, feeds, runtime, run.context)
+        return [r for r, x in zip(results, plan.results, strict=True) if x.dtype.name != "resource"]
+    finally:
+        runtime.depth.value = depth
+
+
+def _truth(node: Node, located: Located) -> bool:
+    value = host_array(located)
+    if value.shape != ():
+        if node.op.name in LOOPS:
+            raise InvalidArgumentError(
+                f"{node.op.name} '{node.name}': the condition has shape {format_shape(value.shape)}; a scalar is required",
+                node.name,
+            )
+        return bool(value.size)  # TensorFlow: a tensor that is not a scalar is true unless it is empty
+    if value.dtype == object:
+        return bool(value.item() != b"")
+    return bool(value)
+
+
+def _is_initialized(node: Node, run: Run) -> list[Located]:
+    return [(np.array(run.plan.variables.shape(node.variable or "") is not None), None)]
+
+
+def _variable_shape(node: Node, run: Run) -> list[Located]:
+    shape = run.plan.variables.shape(node.variable or "")
+    if shape is None:
+        raise FailedPreconditionError(
+            f"{node.op.name} '{node.name}': variable '{node.variable}' has no value; run its initializer first", node.name
+        )
+    return [(np.array(shape, node.outputs[0].dtype.numpy), None)]
+
+
+def _destroy(node: Node, run: Run) -> list[Located]:
+    if not run.plan.variables.destroy(node.variable or "") and not node.attrs.get("ignore_lookup_error", True):
+        raise FailedPreconditionError(
+            f"{node.op.name} '{node.name}': variable '{node.variable}' does not exist; it must have been made", node.name
+        )
+    return []
+
+
+_STATE: dict[str, Callable[[Node, Run], list[Located]]] = {
+    "VarIsInitializedOp": _is_initialized,
+    "VariableShape": _variable_shape,
+    "DestroyResourceOp": _destroy,
+}

@@ -1,0 +1,321 @@
+"""Session: runs graphs, keeps variables and plans."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.compiler.build import build_function, build_program
+from timberframe.compiler.place import Devices, Placer
+from timberframe.compiler.plan import Located, Optimizations, Plan
+from timberframe.config import RunOptions, SessionConfig
+from timberframe.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
+from timberframe.graph.function import FuncGraph
+from timberframe.graph.graph import Graph, get_default_graph
+from timberframe.graph.operation import Operation, Tensor
+from timberframe.plugin import loader
+from timberframe.plugin.contracts import CancelToken, RunContext
+from timberframe.runtime.devices import devices_for
+from timberframe.runtime.executor import execute
+from timberframe.runtime.feeds import feed_array, feed_tensors
+from timberframe.runtime.fetches import Fetches, structure_key
+from timberframe.runtime.variables import VariableStore
+
+if TYPE_CHECKING:
+    from timberframe.runtime.explain import Explanation
+
+_PLANS = 256  # fetch and feed combinations that are kept
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+class Runtime:
+    """What all runs of a session share: devices, variables, plans of functions, threads."""
+
+    def __init__(self, config: SessionConfig) -> None:
+        self.config = config
+        found = devices_for(config)
+        if not found:
+            raise FailedPreconditionError(
+                f"no device is available; install a device plugin ({Devices([], loader.registry.kernels, loader.registry.failures()).describe()})"
+            )
+        self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
+        self.variables = VariableStore()
+        self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
+        on = config.optimizes
+        self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
+        self.depth = _Depth()
+        self.step = 0
+        self._functions: dict[Any, Plan] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """Threads for stages that overlap; made at first need."""
+        with self._lock:
+            if self._pool is None:
+                threads = self.config.inter_op_parallelism_threads or max(2, len(self.devices.devices))
+                self._pool = ThreadPoolExecutor(threads, "timberframe")
+            return self._pool
+
+    def function_plan(self, function: FuncGraph, handles: Mapping[int, str]) -> Plan:
+        """The plan of a function body that the executor drives."""
+        key = function, tuple(handles.items())
+        with self._lock:
+            plan = self._functions.get(key)
+            if plan is None:
+                program = build_function(function, handles)
+                plan = self._functions[key] = Plan(program, self.placer, self.variables, self.optimizations)
+            return plan
+
+    def close(self) -> None:
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+            self._functions.clear()
+
+
+class BaseSession:
+    """Runs operations of a graph. Thread-safe; several runs may be in flight at once.
+
+    target: only "" is known. graph: the default graph if None. config: a SessionConfig or ConfigProto.
+    After any error the session can be used, and each variable holds its value from before or after a completed assign.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if target:
+            raise InvalidArgumentError(f"session target {target!r} is not known; only '' (this process) is")
+        self.graph = graph if graph is not None else get_default_graph()
+        self.config = SessionConfig.of(config)
+        self.runtime = Runtime(self.config)
+        self._closed = False
+        self._lock = threading.RLock()
+        self._plans: OrderedDict[Any, _Runner] = OrderedDict()
+        self._fetches: dict[Any, Fetches] = {}
+        self._version = self.graph.version
+        self._active: set[CancelToken] = set()
+        self._idle = threading.Condition()
+
+    # Running
+
+    def run(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Runs what `fetches` needs and returns its values in the same structure (None for an operation).
+
+        fetches: a Tensor, Operation or name, or lists, tuples and dicts of these. feed_dict: values for tensors, by
+        tensor or name. options: RunOptions. run_metadata: a RunMetadata that is filled.
+        """
+        runner = self._runner(fetches, feed_dict or {})
+        if options is None and run_metadata is None and not self.config.operation_timeout_in_ms:
+            return runner.run(feed_dict or {}, RunContext())
+        from timberframe.runtime.options import run_with_options
+
+        return run_with_options(self, runner, feed_dict or {}, RunOptions.of(options), run_metadata)
+
+    def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> _Runner:
+        try:
+            key = structure_key(fetches), tuple(feed_dict)
+            runner = self._plans.get(key)
+        except TypeError as e:
+            raise InvalidArgumentError(f"fetches or feeds cannot be used as keys ({e}); tensors or names are required") from None
+        if runner is None or self._version != self.graph.version:
+            runner = self._make_runner(key, fetches, feed_dict)
+        if self._closed:
+            raise FailedPreconditionError("session is closed; make a new one to run again")
+        return runner
+
+    def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> _Runner:
+        with self._lock:
+            if self._closed:
+                raise FailedPreconditionError("session is closed; make a new one to run again")
+            if self._version != self.graph.version:
+                self._plans.clear()
+                self._version = self.graph.version
+            runner = self._plans.get(key)
+            if runner is None:
+                runner = _Runner(self, Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict))
+                self._plans[key] = runner
+                if len(self._plans) > _PLANS:
+                    self._plans.popitem(last=False)
+            return runner
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+        """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run the same again."""
+        feeds = list(feed_list or ())
+        runner = self._runner(fetches, dict.fromkeys(feeds))
+
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if len(values) != len(feeds):
+                raise InvalidArgumentError(f"callable was given {len(values)} values; {len(feeds)} feeds are required")
+            if self._closed:
+                raise FailedPreconditionError("session is closed; make a new one to run again")
+            if options is None and run_metadata is None:
+                return runner.run_values(values, RunContext())
+            return self.run(fetches, dict(zip(feeds, values, strict=True)), options, run_metadata)
+
+        if accept_options:
+            return call
+        return runner.direct_call(call) or call
+
+    # Looking
+
+    def list_devices(self) -> list[Any]:
+        """The devices that the session may use, best first."""
+        return list(self.runtime.devices.devices)
+
+    def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
+        """How a run would go: placement with reasons, stages, peak memory; str() gives it as text.
+
+        feed_dict may hold values, from which shapes are taken; without them only the shape-free part is told.
+        """
+        from timberframe.runtime.explain import explain_plan
+
+        return explain_plan(self, self._runner(fetches, feed_dict or {}), feed_dict or {})
+
+    # Closing
+
+    def close(self) -> None:
+        """Cancels runs in flight, waits for them, and drops variables and plans; may be repeated."""
+        with self._idle:
+            self._closed = True
+            for token in self._active:
+                token.cancel(CancelledError("the session was closed during the run"))
+            self._idle.wait_for(lambda: not self._active, timeout=30)
+        with self._lock:
+            self._plans.clear()
+            self._fetches.clear()
+            self.runtime.variables.clear()
+            self.runtime.close()
+
+    @contextmanager
+    def in_flight(self, token: CancelToken) -> Any:
+        """Marks a run as in flight, so that close() can cancel it."""
+        with self._idle:
+            if self._closed:
+                raise FailedPreconditionError("session is closed; make a new one to run again")
+            self._active.add(token)
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._active.discard(token)
+                if not self._active:
+                    self._idle.notify_all()
+
+    def as_default(self) -> Any:
+        """A context in which `Tensor.eval` and `Operation.run` use this session."""
+        return _as_default(self)
+
+
+class _Runner:
+    """One combination of fetches and feeds: its plan, and the shortest way through it."""
+
+    def __init__(self, session: BaseSession, fetches: Fetches, feeds: tuple[Tensor, ...]) -> None:
+        self.session = session
+        self.fetches = fetches
+        self.feeds = feeds
+        program = build_program(session.graph, fetches.elements, feeds)
+        runtime = session.runtime
+        self.plan = Plan(program, runtime.placer, runtime.variables, runtime.optimizations)
+        self._is_tensor = [isinstance(e, Tensor) for e in fetches.elements]
+        if session.config.log_device_placement:
+            from timberframe import logging
+
+            for p in self.plan.placements:
+                logging.info("%s: (%s): %s (%s)", p.node, p.op, p.device, p.reason)
+
+    def run(self, feed_dict: Mapping[Any, Any], context: RunContext) -> Any:
+        return self.run_values(list(feed_dict.values()), context)
+
+    def run_values(self, values: Sequence[Any], context: RunContext) -> Any:
+        """Runs with the feeds in order."""
+        inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(self.feeds, values, strict=True)]
+        session = self.session
+        with session.in_flight(context.cancel):
+            results = iter(execute(self.plan, inputs, session.runtime, context))
+            found = [_host(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
+        return self.fetches.assemble(found)
+
+    def direct_call(self, general: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A call that skips the executor, where the plan is one cluster on a device of the host's memory."""
+        return None
+
+
+def _host(located: Located) -> Any:
+    array, device = located
+    host = array if device is None else device.copy_out(array)
+    return host[()] if host.ndim == 0 else host
+
+
+class _DefaultSessions(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[BaseSession] = []
+
+
+_defaults = _DefaultSessions()
+
+
+@contextmanager
+def _as_default(session: BaseSession) -> Any:
+    _defaults.stack.append(session)
+    try:
+        with session.graph.as_default():
+            yield session
+    finally:
+        _defaults.stack.remove(session)
+
+
+def get_default_session() -> BaseSession | None:
+    """The innermost session of `with session` or `as_default` in this thread."""
+    return _defaults.stack[-1] if _defaults.stack else None
+
+
+def default_session(session: BaseSession | None, graph: Graph) -> BaseSession:
+    """The session to evaluate in: the one given, or the default; raises where it is missing or of another graph."""
+    found = session or get_default_session()
+    if found is None:
+        raise FailedPreconditionError("there is no default session; use `with tf.Session():` or pass session=")
+    if found.graph is not graph:
+        raise InvalidArgumentError("the default session runs another graph; use a session of this tensor's graph")
+    return found
+
+
+class Session(BaseSession):
+    """A session that is also a context manager: inside `with` it is the default one, after it it is closed."""
+
+    def __enter__(self) -> Session:
+        self._context = self.as_default()
+        self._context.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._context.__exit__(kind, error, trace)
+        self.close()
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the start until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._context = self.as_default()
+        self._context.__enter__()
+
+    def close(self) -> None:
+        """Ends being the default session, and closes."""
+        if not self._closed:
+            self._context.__exit__(None, None, None)
+        super().close()

@@ -1,0 +1,60 @@
+"""The variables of a session."""
+
+from __future__ import annotations
+
+import threading
+
+from timberframe.dtypes import DType
+from timberframe.errors import InvalidArgumentError
+from timberframe.plugin.contracts import Device, Variable
+from timberframe.shapes import StaticShape
+
+
+class VariableStore:
+    """Variables by name. A variable is made, without a value, when a plan first writes or reads it."""
+
+    def __init__(self) -> None:
+        self._variables: dict[str, Variable] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str, device: Device, dtype: DType) -> Variable:
+        """The variable of this name; InvalidArgumentError where it has another dtype or lives on another device."""
+        with self._lock:
+            found = self._variables.get(name)
+            if found is None:
+                found = self._variables[name] = Variable(name, len(self._variables), device, dtype)
+        if found.dtype is not dtype:
+            raise InvalidArgumentError(
+                f"VarHandleOp '{name}': the variable has dtype {found.dtype.name}; it is used as {dtype.name}", name
+            )
+        if found.device is not device:
+            raise InvalidArgumentError(
+                f"VarHandleOp '{name}': the variable lives on {found.device.spec}; it is used on {device.spec}", name
+            )
+        return found
+
+    def shape(self, name: str) -> StaticShape | None:
+        """The shape of the variable's value, None while it has none."""
+        found = self._variables.get(name)
+        return None if found is None else found.shape
+
+    def device(self, name: str) -> Device | None:
+        """Where the variable lives, None while it does not exist."""
+        found = self._variables.get(name)
+        return None if found is None else found.device
+
+    def destroy(self, name: str) -> bool:
+        """Drops the variable's value; False if it had none."""
+        found = self._variables.get(name)
+        if found is None or found.shape is None:
+            return False
+        with found.lock:
+            found.array = found.shape = None
+        return True
+
+    def clear(self) -> None:
+        """Drops all variables."""
+        with self._lock:
+            for variable in self._variables.values():
+                variable.array = variable.shape = None
+            self._variables.clear()
