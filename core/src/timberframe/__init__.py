@@ -17,5 +17,8 @@ from timberframe.api.framework import *
 from timberframe.api.messages import *
 from timberframe.api.state import *
 from timberframe.api.types import *
+from timberframe.runtime.session import InteractiveSession as InteractiveSession
+from timberframe.runtime.session import Session as Session
+from timberframe.runtime.session import get_default_session as get_default_session
 
 __version__ = "0.1.0"

@@ -113,7 +113,7 @@ class Plan:
 
     def _reschedule(self) -> None:
         self.schedule: Schedule = make_schedule(self.program, self._needed)
-        self.static = all(s.level == 0 for s in self.schedule.stages)
+        self.static = not any(self.schedule.inference.keys() - {0}) and all(s.level == 0 for s in self.schedule.stages)
         self.depths = sorted({s.depth for s in self.schedule.stages} | set(self.schedule.inference) | {0})
 
     # Binding
