@@ -1,15 +1,15 @@
 /* Elementwise kernels of up to three broadcasting operands.
  *
- * A family writes inner loops of type tf_loop and wraps each with TF_BROADCAST_KERNEL. The shapes are analysed in Python
- * (timberframe_cpu/broadcast.py), which merges adjacent dimensions and gives the walk as parameters:
+ * A family writes inner loops of type tf_loop and wraps each with TF_BROADCAST_KERNEL. The shapes are analysed in
+ * Python (timberframe_cpu/broadcast.py), which merges adjacent dimensions and gives the walk as parameters:
  *
  *   [0] number of outer dimensions   [1] elements of the inner dimension   [2] bytes of an output element
  *   [3] grain of parallel_for        [4] whether inner runs are so short that operands are expanded into blocks first
- *   [5 + 3 k, ...] for operand k: inner step in bytes (0 where it repeats), bytes of an element, how it repeats (tf_repeat)
+ *   [5 + 3 k, ...] for operand k: inner step in bytes (0 where it repeats), bytes of an element, tf_repeat
  *   [14 + 4 d, ...] for outer dimension d, the innermost first: size, and each operand's stride in bytes
  *
- * An operand of the output's size and dtype may be the output itself: element i is read before it is written, and no other
- * element of that operand depends on it. So loops say TF_VECTOR, never restrict. */
+ * An operand of the output's size and dtype may be the output itself: element i is read before it is written, and
+ * no other element of that operand depends on it. So loops say TF_VECTOR, never restrict. */
 #ifndef TIMBERFRAME_CPU_BROADCAST_H
 #define TIMBERFRAME_CPU_BROADCAST_H
 
@@ -77,9 +77,9 @@ static inline void tf_next_run(const tf_walk *walk, tf_position *at) {
 /* Writes `count` elements of `size` bytes that lie `step` bytes apart, 0 or `size`. */
 static inline void tf_expand_run(char *to, const char *from, int64_t count, int64_t step, int64_t size) {
   switch (size) {
-#define TF_EXPAND(bytes)                                                                                              \
-  case bytes:                                                                                                         \
-    for (int64_t i = 0; i < count; i++) memcpy(to + i * bytes, from + i * step, bytes);                               \
+#define TF_EXPAND(bytes)                                                                                             \
+  case bytes:                                                                                                        \
+    for (int64_t i = 0; i < count; i++) memcpy(to + i * bytes, from + i * step, bytes);                              \
     break;
     TF_EXPAND(1)
     TF_EXPAND(2)
@@ -173,35 +173,35 @@ static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *
 }
 
 /* The kernel `name` of so many operands around the loop name_loop. */
-#define TF_BROADCAST_KERNEL(name, operands)                                                                           \
-  static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                 \
-                      const int64_t *parameters) {                                                                    \
-    return tf_broadcast(context, inputs, outputs, parameters, operands, name##_loop);                                 \
+#define TF_BROADCAST_KERNEL(name, operands)                                                                          \
+  static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
+                      const int64_t *parameters) {                                                                   \
+    return tf_broadcast(context, inputs, outputs, parameters, operands, name##_loop);                                \
   }
 
 /* The loop name_loop of two operands of type T; `expression` gives an element of type R from x and y. */
-#define TF_LOOP2(name, T, R, expression)                                                                              \
-  static TF_NOINLINE void name##_loop(int64_t count, const void *const *in, const int64_t *step, void *out) {         \
-    const T *a = in[0], *b = in[1];                                                                                   \
-    R *z = out;                                                                                                       \
-    if (step[0] && step[1]) {                                                                                         \
-      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                 \
-        const T x = a[i], y = b[i];                                                                                   \
-        z[i] = (R)(expression);                                                                                       \
-      }                                                                                                               \
-    } else if (step[0]) {                                                                                             \
-      const T y = *b;                                                                                                 \
-      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                 \
-        const T x = a[i];                                                                                             \
-        z[i] = (R)(expression);                                                                                       \
-      }                                                                                                               \
-    } else {                                                                                                          \
-      const T x = *a;                                                                                                 \
-      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                 \
-        const T y = b[i];                                                                                             \
-        z[i] = (R)(expression);                                                                                       \
-      }                                                                                                               \
-    }                                                                                                                 \
+#define TF_LOOP2(name, T, R, expression)                                                                             \
+  static TF_NOINLINE void name##_loop(int64_t count, const void *const *in, const int64_t *step, void *out) {        \
+    const T *a = in[0], *b = in[1];                                                                                  \
+    R *z = out;                                                                                                      \
+    if (step[0] && step[1]) {                                                                                        \
+      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                \
+        const T x = a[i], y = b[i];                                                                                  \
+        z[i] = (R)(expression);                                                                                      \
+      }                                                                                                              \
+    } else if (step[0]) {                                                                                            \
+      const T y = *b;                                                                                                \
+      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                \
+        const T x = a[i];                                                                                            \
+        z[i] = (R)(expression);                                                                                      \
+      }                                                                                                              \
+    } else {                                                                                                         \
+      const T x = *a;                                                                                                \
+      TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                \
+        const T y = b[i];                                                                                            \
+        z[i] = (R)(expression);                                                                                      \
+      }                                                                                                              \
+    }                                                                                                                \
   }
 
 #endif

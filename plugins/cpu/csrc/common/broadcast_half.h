@@ -1,4 +1,5 @@
-/* Elementwise loops on float16 and bfloat16: a float32 loop between exact conversions, block by block, rounding once. */
+/* Elementwise loops on float16 and bfloat16: a float32 loop between exact conversions, block by block, rounding
+ * once. */
 #ifndef TIMBERFRAME_CPU_BROADCAST_HALF_H
 #define TIMBERFRAME_CPU_BROADCAST_HALF_H
 
@@ -10,8 +11,8 @@ enum { TF_HALF_BLOCK = 256 };
 typedef void tf_half_to_float(float *restrict out, const uint16_t *restrict in, int64_t count);
 typedef void tf_half_from_float(uint16_t *restrict out, const float *restrict in, int64_t count);
 
-/* from: NULL where the loop writes elements of `out_size` bytes that are no halves. halves: bit k says that operand k is
- * one; the others are handed to the loop as they are, elements of one byte. */
+/* from: NULL where the loop writes elements of `out_size` bytes that are no halves. halves: bit k says that
+ * operand k is one; the others are handed to the loop as they are, elements of one byte. */
 static inline void tf_half_loop(int64_t count, const void *const *in, const int64_t *step, void *out, int32_t operands,
                                 int32_t halves, tf_loop *loop, tf_half_to_float *to, tf_half_from_float *from) {
   float buffers[TF_OPERANDS][TF_HALF_BLOCK], result[TF_HALF_BLOCK];
@@ -31,22 +32,19 @@ static inline void tf_half_loop(int64_t count, const void *const *in, const int6
   }
 }
 
-/* The loops name_float16_loop and name_bfloat16_loop around name_float32_loop of two operands. */
-#define TF_HALF_LOOPS2(name)                                                                                          \
-  static TF_NOINLINE void name##_float16_loop(int64_t count, const void *const *in, const int64_t *step, void *out) { \
-    tf_half_loop(count, in, step, out, 2, 3, name##_float32_loop, tf_float32_from_float16_n, tf_float16_from_float32_n);    \
-  }                                                                                                                   \
-  static TF_NOINLINE void name##_bfloat16_loop(int64_t count, const void *const *in, const int64_t *step, void *out) { \
-    tf_half_loop(count, in, step, out, 2, 3, name##_float32_loop, tf_float32_from_bfloat16_n, tf_bfloat16_from_float32_n);   \
+#define TF_HALF_LOOP2(name, type, from)                                                                             \
+  static TF_NOINLINE void name##_##type##_loop(int64_t count, const void *const *in, const int64_t *step, void *out) { \
+    tf_half_loop(count, in, step, out, 2, 3, name##_float32_loop, tf_float32_from_##type##_n, from);                \
   }
 
+/* The loops name_float16_loop and name_bfloat16_loop around name_float32_loop of two operands. */
+#define TF_HALF_LOOPS2(name)                               \
+  TF_HALF_LOOP2(name, float16, tf_float16_from_float32_n)  \
+  TF_HALF_LOOP2(name, bfloat16, tf_bfloat16_from_float32_n)
+
 /* The same where the result is a byte (a truth value). */
-#define TF_HALF_TESTS2(name)                                                                                          \
-  static TF_NOINLINE void name##_float16_loop(int64_t count, const void *const *in, const int64_t *step, void *out) { \
-    tf_half_loop(count, in, step, out, 2, 3, name##_float32_loop, tf_float32_from_float16_n, NULL);                    \
-  }                                                                                                                   \
-  static TF_NOINLINE void name##_bfloat16_loop(int64_t count, const void *const *in, const int64_t *step, void *out) { \
-    tf_half_loop(count, in, step, out, 2, 3, name##_float32_loop, tf_float32_from_bfloat16_n, NULL);                   \
-  }
+#define TF_HALF_TESTS2(name)         \
+  TF_HALF_LOOP2(name, float16, NULL) \
+  TF_HALF_LOOP2(name, bfloat16, NULL)
 
 #endif

@@ -1,4 +1,4 @@
-"""How the native elementwise kernels walk operands that broadcast: the parameters that csrc/common/broadcast.h reads."""
+"""How native elementwise kernels walk operands that broadcast: the parameters that csrc/common/broadcast.h reads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from timberframe.shapes import StaticShape
 
 OPERANDS = 3
-BLOCK = 512
 SHORT_RUN = 64
-"""Inner runs below this many elements are gathered into blocks of up to BLOCK elements, which the loops then vectorise."""
+"""Inner runs below this many elements are gathered into blocks, which the loops then vectorise."""
 DENSE, SCALAR, ROW, OTHER = range(4)
 
 CHEAP, COSTLY = 32_768, 4_096
@@ -43,7 +42,7 @@ def broadcast_walk(
 
 
 def _merged(shapes: Sequence[StaticShape], out_shape: StaticShape) -> list[Dim]:
-    """The output's dimensions, innermost first: those of size 1 left out, those that all operands walk alike made one."""
+    """The output's dimensions, innermost first, without those of size 1; neighbours that all walk alike are one."""
     rank = len(out_shape)
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
     steps = [1] * len(shapes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
@@ -53,21 +55,67 @@ def _binary(
     return KernelDef(op, "CPU", build, {"T": tuple(types)}, inplace=pairs)
 
 
-_NUMBERS = (*FLOATS, *INTEGERS)
+def _strings(op: str) -> KernelDef:
+    """Strings are Python objects, so NumPy joins them."""
+
+    def build(node: KernelNode) -> Callable[..., None]:
+        def join(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+            np.add(x, y, out=out)
+
+        return join
+
+    return KernelDef(op, "CPU", build, {"T": ("string",)})
+
+
+def _add_n(types: Sequence[str]) -> KernelDef:
+    def build(node: KernelNode) -> Native:
+        dtype = unsigned(node.attrs["T"].name)
+        return native(f"add_n_{dtype}", len(node.inputs), CHEAP // 4)
+
+    return KernelDef("AddN", "CPU", build, {"T": tuple(types)}, inplace=((0, 0),))
+
+
+def _complex(node: KernelNode) -> Native:
+    return elementwise(node, f"complex_{node.attrs['T'].name}")
+
+
+_INEXACT = (*FLOATS, *COMPLEX)
+_NUMBERS = (*_INEXACT, *INTEGERS)
+_REAL = (*FLOATS, *INTEGERS)
+_DIVISOR = (ZERO_DIVISOR,)
+_BITS = ("BitwiseAnd", "bitwise_and"), ("BitwiseOr", "bitwise_or"), ("BitwiseXor", "bitwise_xor")
 
 KERNELS: list[KernelDef] = [
-    _binary("Add", "add", ("uint8", *SIGNED, *FLOATS), share=True),
+    _binary("Add", "add", ("uint8", *SIGNED, *_INEXACT), share=True),
+    _strings("Add"),
     _binary("AddV2", "add", _NUMBERS, share=True),
     _binary("Sub", "subtract", _NUMBERS, share=True),
     _binary("Mul", "multiply", _NUMBERS, share=True),
-    _binary("MulNoNan", "multiply_no_nan", FLOATS),
-    _binary("SquaredDifference", "squared_difference", (*FLOATS, "int32", "int64"), share=True),
-    _binary("Maximum", "maximum", _NUMBERS),
-    _binary("Minimum", "minimum", _NUMBERS),
-    _binary("Div", "divide", FLOATS),
-    _binary("RealDiv", "divide", FLOATS),
-    _binary("DivNoNan", "divide_no_nan", FLOATS),
-    _binary("Xdivy", "xdivy", FLOATS),
-    _binary("FloorDiv", "floor_div", FLOATS),
-    _binary("TruncateDiv", "truncate_div", FLOATS),
+    _binary("MulNoNan", "multiply_no_nan", _INEXACT),
+    _binary("SquaredDifference", "squared_difference", (*_INEXACT, "int32", "int64"), share=True),
+    _binary("Maximum", "maximum", _REAL),
+    _binary("Minimum", "minimum", _REAL),
+    _binary("Div", "divide", _INEXACT),
+    _binary("Div", "truncate_div", INTEGERS, reasons=_DIVISOR),
+    _binary("RealDiv", "divide", _INEXACT),
+    _binary("DivNoNan", "divide_no_nan", _INEXACT),
+    _binary("Xdivy", "xdivy", _INEXACT),
+    _binary("FloorDiv", "floor_div", (*FLOATS, *SIGNED), reasons=_DIVISOR),
+    _binary("FloorDiv", "truncate_div", UNSIGNED, reasons=_DIVISOR),
+    _binary("TruncateDiv", "truncate_div", _REAL, reasons=_DIVISOR),
+    _binary("FloorMod", "floor_mod", (*FLOATS, *SIGNED), reasons=_DIVISOR),
+    _binary("FloorMod", "truncate_mod", UNSIGNED, reasons=_DIVISOR),
+    _binary("Mod", "truncate_mod", ("int32", "int64", "float32", "float64"), reasons=_DIVISOR),
+    _binary("TruncateMod", "truncate_mod", ("int32", "int64", "float32", "float64"), reasons=_DIVISOR),
+    _binary("Pow", "power", (*_INEXACT, *SIGNED), grain=COSTLY, reasons=(NEGATIVE_EXPONENT,)),
+    _binary("Atan2", "atan2", FLOATS, grain=COSTLY),
+    _binary("Xlogy", "xlogy", _INEXACT, grain=COSTLY),
+    _binary("Xlog1py", "xlog1py", _INEXACT, grain=COSTLY),
+    _binary("NextAfter", "next_after", ("float32", "float64")),
+    *(_binary(op, name, INTEGERS, share=True) for op, name in _BITS),
+    _binary("LeftShift", "left_shift", INTEGERS),
+    _binary("RightShift", "right_shift", INTEGERS),
+    _add_n((*FLOATS, *COMPLEX, *INTEGERS)),
+    KernelDef("Complex", "CPU", _complex, {"T": ("float32",), "Tout": ("complex64",)}),
+    KernelDef("Complex", "CPU", _complex, {"T": ("float64",), "Tout": ("complex128",)}),
 ]

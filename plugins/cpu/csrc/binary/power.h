@@ -1,0 +1,263 @@
+/* Logarithms to base 2 with more bits than their argument's type has, powers, and angles, as straight-line code that
+ * compilers vectorise.
+ *
+ * log2(x) = k + log2(m) with m in [sqrt(1/2), sqrt(2)) and, for s = (m - 1) / (m + 1),
+ * log2(m) = 2 / ln 2 * (s + s^3 / 3 + s^5 / 5 + ...), |s| < 0.1716.
+ * 2^t = 2^n * exp(f ln 2), |f| <= 1/2, by Taylor's series. */
+#ifndef TIMBERFRAME_CPU_POWER_H
+#define TIMBERFRAME_CPU_POWER_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/fma.h"
+
+static inline uint64_t power_bits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline double power_double(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static const uint64_t POWER_SQRT_HALF = 0x3fe6a09e667f3bcdu; /* the bits of sqrt(1/2) */
+static const double POWER_SHIFTER = 0x1.8p52;                /* added to a small double, rounds it to an integer */
+
+/* 2^n as a double for integers n in [-1022, 1023], given as n + POWER_SHIFTER. */
+static inline double power_scale(double shifted) {
+  return power_double((power_bits(shifted) + 1023) << 52);
+}
+
+/* The k of x = 2^k m for positive normal x, and m. */
+static inline double power_split(double x, double *m) {
+  const uint64_t biased = (power_bits(x) - POWER_SQRT_HALF + (1024ull << 52)) >> 52;
+  *m = power_double(power_bits(x) - ((biased - 1024) << 52));
+  return power_double(power_bits(POWER_SHIFTER) + biased) - (POWER_SHIFTER + 1024);
+}
+
+/* log2 of a positive normal x to about 2^-40 of its value: enough for a float's power. */
+static inline double power_log2_short(double x) {
+  double m;
+  const double k = power_split(x, &m);
+  const double s = (m - 1) / (m + 1), z = s * s;
+  double p = 1 / 13.0;
+  p = tf_fma_f64(p, z, 1 / 11.0);
+  p = tf_fma_f64(p, z, 1 / 9.0);
+  p = tf_fma_f64(p, z, 1 / 7.0);
+  p = tf_fma_f64(p, z, 1 / 5.0);
+  p = tf_fma_f64(p, z, 1 / 3.0);
+  p = tf_fma_f64(p, z, 1.0);
+  return tf_fma_f64(s * p, 0x1.71547652b82fep+1, k);
+}
+
+/* log2 of |x| for any float x: -infinity for zeros, infinity and NaN as they come. */
+static inline double power_log2_float32(float x) {
+  const double a = fabs((double)x);
+  const double l = power_log2_short(a);
+  return a == 0 ? -INFINITY : a < INFINITY ? l : a;
+}
+
+/* 2^t to about 2^-36 of its value, for any t. */
+static inline double power_exp2_short(double t) {
+  const double near = t > 1000 ? 1000 : t < -1000 ? -1000 : t;
+  const double shifted = near + POWER_SHIFTER, f = near - (shifted - POWER_SHIFTER);
+  double p = 0x1.e4cf5158b8ecap-28; /* (ln 2)^i / i!, i from 10 down */
+  p = tf_fma_f64(p, f, 0x1.b5253d395e7c4p-24);
+  p = tf_fma_f64(p, f, 0x1.62c0223a5c824p-20);
+  p = tf_fma_f64(p, f, 0x1.ffcbfc588b0c7p-17);
+  p = tf_fma_f64(p, f, 0x1.430912f86c787p-13);
+  p = tf_fma_f64(p, f, 0x1.5d87fe78a6731p-10);
+  p = tf_fma_f64(p, f, 0x1.3b2ab6fba4e77p-7);
+  p = tf_fma_f64(p, f, 0x1.c6b08d704a0c0p-5);
+  p = tf_fma_f64(p, f, 0x1.ebfbdff82c58fp-3);
+  p = tf_fma_f64(p, f, 0x1.62e42fefa39efp-1);
+  p = tf_fma_f64(p, f, 1.0);
+  const double result = p * power_scale(shifted);
+  return t == t ? result : t;
+}
+
+/* What C99 says of pow beyond |x|^y = magnitude: the sign, NaN for negative bases, and ones. */
+#define POWER_SPECIAL(T, rint_T, copysign_T, fabs_T)                                                                 \
+  static inline T power_special_##T(T x, T y, T magnitude) {                                                         \
+    const T half = y * (T)0.5;                                                                                       \
+    const int integer = rint_T(y) == y, odd = integer && rint_T(half) != half;                                       \
+    const T signed_result = odd ? copysign_T(magnitude, x) : magnitude;                                              \
+    const T result = x < 0 && !integer && x > -INFINITY ? (T)NAN : signed_result;                                    \
+    return y == 0 || x == 1 || (x == -1 && fabs_T(y) == INFINITY) ? 1 : result;                                      \
+  }
+POWER_SPECIAL(float, rintf, copysignf, fabsf)
+POWER_SPECIAL(double, rint, copysign, fabs)
+
+static inline float power_float32_of(float x, float y) {
+  return power_special_float(x, y, (float)power_exp2_short((double)y * power_log2_float32(x)));
+}
+
+#if TF_HAS_FMA
+typedef struct power_pair {
+  double high, low; /* the unevaluated sum of both */
+} power_pair;
+
+/* log2 of a positive normal x to about 2^-64 of its value. */
+static inline power_pair power_log2_long(double x) {
+  double m;
+  const double k = power_split(x, &m);
+  const double c = m + 1, c_low = m - (c - 1), f = m - 1;
+  const double s = f / c;
+  const double s_low = (fma(-s, c, f) - s * c_low) / c;
+  const double z = s * s, z_low = fma(s, s, -z) + 2 * s * s_low;
+  double p = 1 / 23.0;
+  p = fma(p, z, 1 / 21.0);
+  p = fma(p, z, 1 / 19.0);
+  p = fma(p, z, 1 / 17.0);
+  p = fma(p, z, 1 / 15.0);
+  p = fma(p, z, 1 / 13.0);
+  p = fma(p, z, 1 / 11.0);
+  p = fma(p, z, 1 / 9.0);
+  p = fma(p, z, 1 / 7.0);
+  p = fma(p, z, 1 / 5.0);
+  /* w = z / 3 + z^2 p, of which the first part needs all bits: it is up to 1/100 of the result. */
+  const double third = 0x1.5555555555555p-2, third_low = 0x1.5555555555555p-56;
+  const double u = z * third, u_low = fma(z, third, -u) + z * third_low + z_low * third;
+  const double q = z * z * p;
+  const double w = u + q, w_low = (u - w) + q + u_low;
+  const double v = s * w, v_low = fma(s, w, -v) + s * w_low + s_low * w;
+  const double sum = s + v, sum_low = (s - sum) + v + (s_low + v_low);
+  const double scale = 0x1.71547652b82fep+1, scale_low = 0x1.777d0ffda0d24p-55; /* 2 / ln 2 */
+  const double l = sum * scale, l_low = fma(sum, scale, -l) + sum * scale_low + sum_low * scale;
+  const double high = k + l;
+  return (power_pair){high, (k - high) + l + l_low};
+}
+
+/* log2 of |x| for finite x that is not 0. */
+static inline power_pair power_log2_float64(double x) {
+  const double a = fabs(x), scaled = a < 0x1p-1022 ? a * 0x1p54 : a;
+  const power_pair l = power_log2_long(scaled);
+  const double shift = a < 0x1p-1022 ? -54 : 0, high = l.high + shift;
+  return (power_pair){high, a < 0x1p-1022 ? (shift - high) + l.high + l.low : l.low};
+}
+
+static inline double power_float64_of(double x, double y) {
+  const double a = fabs(x);
+  const power_pair l = power_log2_float64(x);
+  const double special = a == 0 ? -INFINITY : a < INFINITY ? l.high : a;
+  const double t = y * special;
+  const double near = t > 1100 ? 1100 : t < -1100 ? -1100 : t;
+  const double t_low = fabs(t) < 1100 ? fma(y, l.high, -t) + y * l.low : 0;
+  const double shifted = near + POWER_SHIFTER, n = shifted - POWER_SHIFTER;
+  const double f = (near - n) + t_low;
+  double p = 0x1.816193166d0f9p-40; /* (ln 2)^i / i!, i from 13 down */
+  p = fma(p, f, 0x1.c3bd650fc2986p-36);
+  p = fma(p, f, 0x1.e8cac7351bb25p-32);
+  p = fma(p, f, 0x1.e4cf5158b8ecap-28);
+  p = fma(p, f, 0x1.b5253d395e7c4p-24);
+  p = fma(p, f, 0x1.62c0223a5c824p-20);
+  p = fma(p, f, 0x1.ffcbfc588b0c7p-17);
+  p = fma(p, f, 0x1.430912f86c787p-13);
+  p = fma(p, f, 0x1.5d87fe78a6731p-10);
+  p = fma(p, f, 0x1.3b2ab6fba4e77p-7);
+  p = fma(p, f, 0x1.c6b08d704a0c0p-5);
+  p = fma(p, f, 0x1.ebfbdff82c58fp-3);
+  p = fma(p, f, 0x1.62e42fefa39efp-1);
+  p = fma(p, f, 1.0);
+  /* In two steps, since 2^n may be no double where the result is one; only the second one may round. */
+  const double half = n * 0.5 + POWER_SHIFTER, rest = n - (half - POWER_SHIFTER) + POWER_SHIFTER;
+  const double magnitude = p * power_scale(half) * power_scale(rest);
+  return power_special_double(x, y, t == t ? magnitude : t);
+}
+#else
+static inline double power_float64_of(double x, double y) {
+  return pow(x, y); /* needs products with twice the bits */
+}
+#endif
+
+/* Natural logarithms of y and of 1 + y: NaN below 0, -infinity at 0. */
+
+static inline double power_log_special(double x, double logarithm) {
+  const double positive = x < INFINITY ? logarithm : x;
+  return x > 0 ? positive : x == 0 ? -INFINITY : (double)NAN;
+}
+
+static inline double power_log_of_float32(float y) {
+  return power_log_special((double)y, power_log2_short((double)y) * 0x1.62e42fefa39efp-1);
+}
+
+static inline double power_log1p_of_float32(float y) {
+  const double x = y, u = 1 + x;
+  const double l = power_log2_short(u) * 0x1.62e42fefa39efp-1 - ((u - 1) - x) / u;
+  return power_log_special(u, l);
+}
+
+#if TF_HAS_FMA
+static inline double power_log_float64(double y) {
+  const power_pair l = power_log2_float64(y);
+  const double ln2 = 0x1.62e42fefa39efp-1, ln2_low = 0x1.abc9e3b39803fp-56;
+  return power_log_special(y, fma(l.high, ln2, fma(l.high, ln2_low, l.low * ln2)));
+}
+
+static inline double power_log1p_float64(double y) {
+  const double u = 1 + y, lost = y < 1 ? y - (u - 1) : 1 - (u - y);
+  return power_log_special(u, power_log_float64(u) + lost / u);
+}
+#else
+static inline double power_log_float64(double y) { return log(y); }
+static inline double power_log1p_float64(double y) { return log1p(y); }
+#endif
+
+/* atan(r) / r = 1 + z P(z), z = r^2; P by Chebyshev interpolation, on [0, 1] in float and [0, tan(pi / 8)^2] in
+ * double. */
+
+static inline float angle_float32(float y, float x) {
+  const float a = fabsf(y), b = fabsf(x), small = a < b ? a : b, large = a < b ? b : a;
+  const float ratio = small / large;
+  const float r = large == 0 ? 0 : small == INFINITY ? 1 : ratio, z = r * r;
+  float p = -0.00093629947195f;
+  p = tf_fma_f32(p, z, 0.00620725453378f);
+  p = tf_fma_f32(p, z, -0.0192610813228f);
+  p = tf_fma_f32(p, z, 0.0383274459831f);
+  p = tf_fma_f32(p, z, -0.0576071608313f);
+  p = tf_fma_f32(p, z, 0.074174969643f);
+  p = tf_fma_f32(p, z, -0.0903674234207f);
+  p = tf_fma_f32(p, z, 0.111047067886f);
+  p = tf_fma_f32(p, z, -0.142853179639f);
+  p = tf_fma_f32(p, z, 0.199999902759f);
+  p = tf_fma_f32(p, z, -0.333333332933f);
+  const float first = tf_fma_f32(r * z, p, r);
+  const float quarter = a > b ? 0x1.921fb6p+0f - first : first;
+  const float angle = copysignf(1, x) < 0 ? 0x1.921fb6p+1f - quarter : quarter;
+  const float result = copysignf(angle, y);
+  return x != x || y != y ? x + y : result;
+}
+
+static inline double angle_float64(double y, double x) {
+  const double a = fabs(y), b = fabs(x), small = a < b ? a : b, large = a < b ? b : a;
+  const double ratio = small / large;
+  const double r = large == 0 ? 0 : small == INFINITY ? 1 : ratio;
+  const int steep = r > 0x1.a827999fcef32p-2; /* tan(pi / 8): take pi / 4 away */
+  const double turned = (r - 1) / (r + 1), s = steep ? turned : r, z = s * s;
+  double p = -0x1.c81291cfc455fp-7;
+  p = tf_fma_f64(p, z, 0x1.f5ef74d05428dp-6);
+  p = tf_fma_f64(p, z, -0x1.503c4469943acp-5);
+  p = tf_fma_f64(p, z, 0x1.829ce3237ab26p-5);
+  p = tf_fma_f64(p, z, -0x1.aebd1fa559894p-5);
+  p = tf_fma_f64(p, z, 0x1.e1d8e9bffe59dp-5);
+  p = tf_fma_f64(p, z, -0x1.1110cee80b516p-4);
+  p = tf_fma_f64(p, z, 0x1.3b13aea9e84b6p-4);
+  p = tf_fma_f64(p, z, -0x1.745d173565149p-4);
+  p = tf_fma_f64(p, z, 0x1.c71c71c6ddbfcp-4);
+  p = tf_fma_f64(p, z, -0x1.24924924920adp-3);
+  p = tf_fma_f64(p, z, 0x1.9999999999997p-3);
+  p = tf_fma_f64(p, z, -0x1.5555555555555p-2);
+  const double base = tf_fma_f64(s * z, p, s);
+  const double first = steep ? 0x1.921fb54442d18p-1 + (base + 0x1.1a62633145c07p-55) : base;
+  const double quarter = a > b ? 0x1.921fb54442d18p+0 - (first - 0x1.1a62633145c07p-54) : first;
+  const double angle = copysign(1, x) < 0 ? 0x1.921fb54442d18p+1 - (quarter - 0x1.1a62633145c07p-53) : quarter;
+  const double result = copysign(angle, y);
+  return x != x || y != y ? x + y : result;
+}
+
+#endif
