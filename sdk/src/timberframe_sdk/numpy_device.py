@@ -56,7 +56,7 @@ def reshape(node: KernelNode) -> Launcher:
 
 @kernel(KERNELS, "Sum", "NUMPY", types={"T": NUMBERS})
 def sum_(node: KernelNode) -> Launcher:
-    axes = tuple(np.ravel(node.const(1)))
+    axes = tuple(np.ravel(np.asarray(node.const(1))))
     return lambda x, out: np.sum(x, axes, out=out, keepdims=node.attrs["keep_dims"])
 
 

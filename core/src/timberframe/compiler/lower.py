@@ -39,6 +39,12 @@ class Variables(Protocol):
     def shape(self, name: str) -> StaticShape | None:
         """The shape of the variable's value, None while it has none."""
 
+    def device(self, name: str) -> Device | None:
+        """Where the variable lives, None while it does not exist."""
+
+    def destroy(self, name: str) -> bool:
+        """Drops the variable's value; False if it had none."""
+
 
 class Lowering:
     """Builds one cluster; loops and branches use it for their bodies."""

@@ -208,7 +208,7 @@ def _split_for_overlap(stages: list[Stage], numbering: _Numbering) -> list[Stage
     """Cuts what another device waits for off the front of each stage, so that the two can overlap."""
     if len({id(s.device) for s in stages}) < 2:
         return stages
-    crossing = set()
+    crossing: set[Node] = set()
     for stage in stages:
         for node in stage.nodes:
             crossing.update(x.node for x in node.inputs if home(x.node) is not home(node))

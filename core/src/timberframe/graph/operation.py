@@ -35,7 +35,7 @@ class Tensor:
         self.value_index = value_index
         self.dtype = dtype
         self._shape = shape
-        self.handle: tuple[DType, Shape] | None = None
+        self.handle: tuple[DType | None, Shape] | None = None
         """Of a resource handle: dtype and shape of the variable behind it."""
         self.host_value: np.ndarray | None = None
         """What is known of the value while building: small constants and shape arithmetic (see opdef.UNKNOWN)."""

@@ -68,7 +68,7 @@ class InferenceContext:
         shapes: Sequence[Shape],
         values: Sequence[np.ndarray | None],
         dtypes: Sequence[DType],
-        handles: Sequence[tuple[DType, Shape] | None] = (),
+        handles: Sequence[tuple[DType | None, Shape] | None] = (),
     ) -> None:
         self.op = op
         self.name = name
@@ -78,7 +78,7 @@ class InferenceContext:
         self.dtypes = dtypes
         self.handles = handles
         """For each input that is a resource handle: dtype and shape of the variable behind it."""
-        self.output_handles: dict[int, tuple[DType, Shape]] = {}
+        self.output_handles: dict[int, tuple[DType | None, Shape]] = {}
 
     def value(self, i: int) -> np.ndarray | None:
         """Input i's host value when every element is known, else None."""

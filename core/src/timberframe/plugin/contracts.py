@@ -217,9 +217,11 @@ class Device(Protocol):
     priority: int
     host_memory: bool
     asynchronous: bool
-    allocator: Allocator
     kernels: KernelRegistry
     """Set by the core: the kernels of all plugins."""
+
+    @property
+    def allocator(self) -> Allocator: ...
 
     def supports(self, node: KernelNode) -> str | None:
         """None if it can run this node, else why not. Shapes may not be known yet; asked for bodies of loops too."""

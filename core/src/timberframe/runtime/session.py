@@ -100,7 +100,7 @@ class BaseSession:
         self.runtime = Runtime(self.config)
         self._closed = False
         self._lock = threading.RLock()
-        self._plans: OrderedDict[Any, _Runner] = OrderedDict()
+        self._plans: OrderedDict[Any, Runner] = OrderedDict()
         self._fetches: dict[Any, Fetches] = {}
         self._version = self.graph.version
         self._active: set[CancelToken] = set()
@@ -123,7 +123,7 @@ class BaseSession:
 
         return run_with_options(self, runner, feed_dict or {}, RunOptions.of(options), run_metadata)
 
-    def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> _Runner:
+    def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
         try:
             key = structure_key(fetches), tuple(feed_dict)
             runner = self._plans.get(key)
@@ -135,7 +135,7 @@ class BaseSession:
             raise FailedPreconditionError("session is closed; make a new one to run again")
         return runner
 
-    def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> _Runner:
+    def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
         with self._lock:
             if self._closed:
                 raise FailedPreconditionError("session is closed; make a new one to run again")
@@ -144,7 +144,7 @@ class BaseSession:
                 self._version = self.graph.version
             runner = self._plans.get(key)
             if runner is None:
-                runner = _Runner(self, Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict))
+                runner = Runner(self, Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict))
                 self._plans[key] = runner
                 if len(self._plans) > _PLANS:
                     self._plans.popitem(last=False)
@@ -218,7 +218,7 @@ class BaseSession:
         return _as_default(self)
 
 
-class _Runner:
+class Runner:
     """One combination of fetches and feeds: its plan, and the shortest way through it."""
 
     def __init__(self, session: BaseSession, fetches: Fetches, feeds: tuple[Tensor, ...]) -> None:

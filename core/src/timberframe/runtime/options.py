@@ -1,0 +1,89 @@
+"""Runs with options: a time limit, a timeline, partition graphs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from timberframe.config import RunMetadata, RunOptions
+from timberframe.errors import DeadlineExceededError
+from timberframe.plugin.contracts import CancelToken, RunContext
+
+if TYPE_CHECKING:
+    from timberframe.runtime.session import BaseSession, Runner
+
+
+class Timeline:
+    """Collects events in the Trace Event format; a track is a device."""
+
+    def __init__(self) -> None:
+        self._events: list[dict[str, Any]] = []
+        self._tracks: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._start = time.perf_counter_ns()
+
+    def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
+        """A thing that took from `start` to `end`, in nanoseconds of time.perf_counter_ns."""
+        with self._lock:
+            number = self._tracks.setdefault(track, len(self._tracks) + 1)
+            self._events.append(
+                {
+                    "name": name,
+                    "cat": category,
+                    "ph": "X",
+                    "ts": (start - self._start) / 1000,  # the format counts microseconds
+                    "dur": (end - start) / 1000,
+                    "pid": os.getpid(),
+                    "tid": number,
+                    "args": details,
+                }
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that chrome://tracing and Perfetto load."""
+        names = [
+            {"name": "thread_name", "ph": "M", "pid": os.getpid(), "tid": number, "args": {"name": track}}
+            for track, number in self._tracks.items()
+        ]
+        return {"traceEvents": [*names, *self._events], "displayTimeUnit": "ns"}
+
+
+class Deadline:
+    """Cancels a run when its time is over, unless it ends first."""
+
+    def __init__(self, token: CancelToken, milliseconds: int) -> None:
+        self._timer: threading.Timer | None = None
+        if milliseconds:
+            error = DeadlineExceededError(
+                f"the run took longer than timeout_in_ms={milliseconds}; raise the limit or run less at once"
+            )
+            self._timer = threading.Timer(milliseconds / 1000, token.cancel, (error,))
+            self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        if self._timer is not None:
+            self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def run_with_options(
+    session: BaseSession, runner: Runner, values: Mapping[Any, Any], options: RunOptions, metadata: RunMetadata | None
+) -> Any:
+    """Session.run with RunOptions; fills `metadata`."""
+    timeline = Timeline() if options.trace else None
+    context = RunContext(trace=timeline, mode="nodes" if options.trace else "fast")
+    with Deadline(context.cancel, options.timeout_in_ms or session.config.operation_timeout_in_ms):
+        result = runner.run(values, context)
+    if metadata is not None:
+        metadata.trace = None if timeline is None else timeline.as_json()
+        if options.output_partition_graphs:
+            from timberframe.runtime.partitions import partition_graphs
+
+            metadata.partition_graphs = partition_graphs(runner.plan)
+    return result
