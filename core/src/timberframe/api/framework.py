@@ -217,13 +217,13 @@ def _fit(array: np.ndarray, shape: Any, verify_shape: bool) -> np.ndarray:
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor whose value every run must feed. Unknown sizes in `shape` are None."""
-    made: Tensor = apply_op("Placeholder", [], {"dtype": as_dtype(dtype), "shape": as_shape(shape)}, name)
+    made: Tensor = apply_op("Placeholder", [], {"dtype": as_dtype(dtype), "shape": TensorShape(shape)}, name)
     return made
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that has the value of `input` unless a run feeds another one."""
-    made: Tensor = apply_op("PlaceholderWithDefault", [input], {"shape": as_shape(shape)}, name)
+    made: Tensor = apply_op("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name)
     return made
 
 

@@ -11,12 +11,13 @@ from timberframe.graphdef.messages import (
     GraphOptions,
     NameAttrList,
     NodeDef,
+    OpList,
     OptimizerOptions,
     TensorProto,
     TensorShapeProto,
 )
 
 __all__ = [
-    "AttrValue", "ConfigProto", "GPUOptions", "GraphDef", "GraphOptions", "NameAttrList", "NodeDef",
+    "AttrValue", "ConfigProto", "GPUOptions", "GraphDef", "GraphOptions", "NameAttrList", "NodeDef", "OpList",
     "OptimizerOptions", "RunMetadata", "RunOptions", "SessionConfig", "TensorProto", "TensorShapeProto",
 ]  # fmt: skip

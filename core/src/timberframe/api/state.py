@@ -79,7 +79,7 @@ class Variable:
             self.initial_value = convert_to_tensor(value, dtype, "initial_value")
         self.dtype = self.initial_value.dtype.base_dtype
         declared = as_shape(shape) if shape is not None else self.initial_value.static_shape if validate_shape else None
-        attrs = {"dtype": self.dtype, "shape": declared, "shared_name": scope[:-1]}
+        attrs = {"dtype": self.dtype, "shape": TensorShape(declared), "shared_name": scope[:-1]}
         self.handle: Tensor = apply_op("VarHandleOp", attrs=attrs, name=scope)
         with self._on_its_device():
             with graph.name_scope("IsInitialized"):

@@ -1,0 +1,101 @@
+"""tf.Variable and what is built around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import timberframe as tf
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def test_dtype_and_shape_come_from_the_initial_value() -> None:
+    v = tf.Variable([1.0, 2.0])
+    assert (v.dtype, v.shape.as_list()) == (tf.float32, [2])
+
+
+def test_initial_value_may_be_a_function() -> None:
+    assert tf.Variable(lambda: [1, 2], dtype=tf.int64).dtype is tf.int64
+
+
+def test_initial_value_is_required() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Variable 'v': has no initial_value"):
+        tf.Variable(name="v")
+
+
+def test_names_are_tensorflows(graph: tf.Graph) -> None:
+    v = tf.Variable(1.0, name="v")
+    assert v.name == "v:0"
+    assert (v.initializer.name, v.initial_value.name) == ("v/Assign", "v/Initializer/initial_value:0")
+    assert tf.Variable(1.0, name="v").name == "v_1:0"
+
+
+def test_collections_tell_trainable_variables() -> None:
+    a, b = tf.Variable(1.0), tf.Variable(2.0, trainable=False)
+    assert tf.global_variables() == [a, b]
+    assert tf.trainable_variables() == [a]
+
+
+def test_assign_checks_the_shape() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \[3\]; the variable needs \[2\]"):
+        tf.Variable([1.0, 2.0]).assign([1.0, 2.0, 3.0])
+
+
+def test_any_shape_may_be_assigned_without_validation() -> None:
+    assert tf.Variable([1.0, 2.0], validate_shape=False).assign([1.0]).shape.rank is None
+
+
+def test_assign_checks_the_dtype() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be int32"):
+        tf.Variable(1).assign(1.5)
+
+
+def test_assign_reads_after_it_wrote() -> None:
+    value = tf.Variable(1.0).assign_add(2.0)
+    assert [op.type for op in value.op.control_inputs] == ["AssignAddVariableOp"]
+
+
+def test_assign_without_read_is_the_operation() -> None:
+    assert tf.Variable(1.0).assign(2.0, read_value=False).type == "AssignVariableOp"
+
+
+def test_fetching_adds_no_nodes(graph: tf.Graph) -> None:
+    v = tf.Variable(1.0)
+    before = len(graph)
+    assert graph.as_graph_element(v).op.type == "ReadVariableOp"
+    assert len(graph) == before
+
+
+def test_reads_stay_on_the_variables_device() -> None:
+    with tf.device("/acme:1"):
+        v = tf.Variable(1.0)
+    with tf.device("/other:0"):
+        assert v.read_value().device == "/device:ACME:1"
+
+
+def test_variable_made_in_a_branch_belongs_to_the_outer_graph(graph: tf.Graph) -> None:
+    made = []
+
+    def branch() -> tf.Tensor:
+        made.append(tf.Variable(3.0))
+        return made[0].read_value()
+
+    tf.cond(tf.placeholder(tf.bool, []), branch, lambda: 0.0)
+    assert made[0].graph is graph
+
+
+def test_initializer_groups_all_variables() -> None:
+    a, b = tf.Variable(1.0), tf.Variable(2.0)
+    assert tf.global_variables_initializer().control_inputs == (a.initializer, b.initializer)
+
+
+def test_variables_compare_by_identity() -> None:
+    a, b = tf.Variable(1.0), tf.Variable(1.0)
+    assert a != b
+    assert len({a, b, a}) == 2

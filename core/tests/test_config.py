@@ -1,0 +1,115 @@
+"""SessionConfig, RunOptions and the messages that stand for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import timberframe as tf
+from timberframe.config import RunMetadata
+
+
+def test_config_proto_becomes_a_session_config() -> None:
+    proto = tf.ConfigProto(
+        device_count={"acme": 2},
+        intra_op_parallelism_threads=3,
+        inter_op_parallelism_threads=4,
+        allow_soft_placement=True,
+        log_device_placement=True,
+        operation_timeout_in_ms=50,
+    )
+    assert tf.SessionConfig.of(proto) == tf.SessionConfig(
+        device_count={"ACME": 2},
+        intra_op_parallelism_threads=3,
+        inter_op_parallelism_threads=4,
+        allow_soft_placement=True,
+        log_device_placement=True,
+        operation_timeout_in_ms=50,
+    )
+
+
+def test_no_config_means_the_defaults() -> None:
+    assert tf.SessionConfig.of(None) == tf.SessionConfig()
+
+
+def test_gpu_options_hold_for_every_accelerator() -> None:
+    proto = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.25))
+    config = tf.SessionConfig.of(proto)
+    assert config.memory_limit_of("ACME", host_memory=False, total=1000) == 250
+    assert config.memory_growth_of("ACME", host_memory=False) is True
+    assert config.memory_limit_of("HOST", host_memory=True, total=1000) is None
+
+
+def test_device_type_overrides_what_holds_for_accelerators() -> None:
+    config = tf.SessionConfig(memory_limit={"accelerators": 100, "acme": 7})
+    assert config.memory_limit_of("ACME", host_memory=False, total=1000) == 7
+
+
+def test_opt_level_zero_switches_optimizations_off() -> None:
+    proto = tf.ConfigProto()
+    proto.graph_options.optimizer_options.opt_level = -1
+    config = tf.SessionConfig.of(proto)
+    assert not config.optimizes("fold")
+    assert not config.optimizes("cse")
+
+
+def test_optimizations_are_on_unless_named() -> None:
+    config = tf.SessionConfig(optimizations={"fold": False})
+    assert (config.optimizes("fold"), config.optimizes("cse")) == (False, True)
+
+
+def test_config_cannot_be_changed() -> None:
+    config = tf.SessionConfig(device_count={"ACME": 1})
+    with pytest.raises(TypeError):
+        config.device_count["ACME"] = 2  # type: ignore[index]  # the test is that this fails
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"device_count": {"ACME": -1}}, r"device_count\['ACME'\] is -1; an integer of at least 0"),
+        ({"device_count": {"ACME": "two"}}, "device_count has 'ACME': 'two'; strings with int are required"),
+        ({"device_count": 3}, "device_count is 3; a mapping is required"),
+        ({"intra_op_parallelism_threads": -2}, "intra_op_parallelism_threads is -2"),
+        ({"allow_soft_placement": "yes"}, "allow_soft_placement is 'yes'; True or False"),
+        ({"allow_soft_placement": True, "strict_placement": True}, "contradict each other"),
+        ({"memory_limit": {"ACME": 1.5}}, r"memory_limit\['ACME'\] is 1.5; bytes or a fraction"),
+        ({"memory_limit": {"ACME": 0}}, r"memory_limit\['ACME'\] is 0"),
+        ({"plugins": "acme"}, "plugins is 'acme'; a list of names"),
+        ({"optimizations": {"fold": 1}}, "optimizations has 'fold': 1; strings with bool"),
+    ],
+)
+def test_wrong_setting_is_refused(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"SessionConfig.*{words}"):
+        tf.SessionConfig(**arguments)
+
+
+def test_something_else_is_no_config() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="config: got dict; it must be a ConfigProto"):
+        tf.SessionConfig.of({"device_count": 1})
+
+
+def test_trace_level_switches_tracing_on() -> None:
+    assert tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE).trace
+    assert not tf.RunOptions().trace
+
+
+@pytest.mark.parametrize("arguments", [{"timeout_in_ms": -1}, {"trace_level": 9}])
+def test_wrong_run_option_is_refused(arguments: dict[str, int]) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"RunOptions.{next(iter(arguments))}"):
+        tf.RunOptions(**arguments)
+
+
+def test_trace_is_saved_as_json(tmp_path: Path) -> None:
+    metadata = RunMetadata()
+    metadata.trace = {"traceEvents": []}
+    metadata.save_trace(tmp_path / "trace.json")
+    assert json.loads((tmp_path / "trace.json").read_text()) == {"traceEvents": []}
+
+
+def test_run_without_trace_has_none_to_save(tmp_path: Path) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no trace"):
+        RunMetadata().save_trace(tmp_path / "trace.json")
