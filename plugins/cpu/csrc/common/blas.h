@@ -20,10 +20,10 @@ int tf_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, 
              const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 int tf_dgemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
              int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
-int tf_cgemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const float alpha[2], const float *a,
-             int64_t lda, const float *b, int64_t ldb, const float beta[2], float *c, int64_t ldc);
-int tf_zgemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const double alpha[2], const double *a,
-             int64_t lda, const double *b, int64_t ldb, const double beta[2], double *c, int64_t ldc);
+int tf_cgemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const float *alpha, const float *a,
+             int64_t lda, const float *b, int64_t ldb, const float *beta, float *c, int64_t ldc);
+int tf_zgemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const double *alpha, const double *a,
+             int64_t lda, const double *b, int64_t ldb, const double *beta, double *c, int64_t ldc);
 
 /* y = alpha op(A) x + beta y; A is m x n, increments are in elements. */
 int tf_sgemv(int transpose, int64_t m, int64_t n, float alpha, const float *a, int64_t lda, const float *x, int64_t incx,

@@ -6,6 +6,7 @@
 
 #include "common/blas.h"
 #include "common/table.h"
+#include "runner/program.h"
 
 enum { TF_ISA_LEVEL_SCALAR = 0, TF_ISA_LEVEL_AVX2 = 1, TF_ISA_LEVEL_AVX512 = 2 };
 

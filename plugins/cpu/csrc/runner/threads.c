@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "runner/floating_point.h"
+#include "runner/program.h"
 #include "runner/runner.h"
 
 enum { SPINS = 400, MAX_WORKERS = 255, RANGES_PER_THREAD = 4 };
@@ -22,7 +23,7 @@ typedef struct job {
   atomic_llong cursor; /* where the first range begins that nobody has taken */
   atomic_int helpers;  /* workers inside; changed under the lock */
   int room;            /* workers that may still join; under the lock */
-  const volatile int32_t *cancel;
+  tf_context *context;
 } job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +34,8 @@ static int workers;
 static int sleepers;
 static atomic_uint additions; /* jobs ever added, what idle workers watch */
 static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
-static _Thread_local bool inside; /* this thread runs a body */
+static _Thread_local bool inside;        /* this thread runs a body, or is a worker */
+static _Thread_local bool inside_worker; /* this thread is a worker */
 
 static inline void pause_thread(void) {
 #if defined(__x86_64__)
@@ -43,12 +45,14 @@ static inline void pause_thread(void) {
 #endif
 }
 
+/* Works on ranges until none is left. */
 static void run_ranges(job *j) {
-  while (!*j->cancel) {
+  while (!tf_cancelled(j->context)) {
     int64_t begin = atomic_fetch_add_explicit(&j->cursor, j->step, memory_order_relaxed);
     if (begin >= j->count) return;
     int64_t left = j->count - begin;
     j->body(j->argument, begin, begin + (left < j->step ? left : j->step));
+    if (!inside_worker && j->context->runtime) tf_poll(j->context->runtime);
   }
 }
 
@@ -73,7 +77,7 @@ static void await_addition(unsigned seen) {
 static void *worker(void *unused) {
   (void)unused;
   tf_set_floating_point();
-  inside = true;
+  inside = inside_worker = true;
   pthread_mutex_lock(&lock);
   for (;;) {
     unsigned seen = atomic_load_explicit(&additions, memory_order_relaxed);
@@ -165,7 +169,7 @@ void tf_parallel_for(tf_context *context, int64_t count, int64_t grain, tf_range
   }
   int64_t threads = inside ? 1 : context->thread_count;
   if (threads > (count - 1) / grain + 1) threads = (count - 1) / grain + 1;
-  job j = {.body = body, .argument = argument, .count = count, .cancel = context->cancel};
+  job j = {.body = body, .argument = argument, .count = count, .context = context};
   atomic_init(&j.cursor, 0);
   atomic_init(&j.helpers, 0);
   bool outer = inside;

@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import DType, as_dtype
-from timberframe.errors import InternalError, InvalidArgumentError, OpError
+from timberframe.errors import InternalError, InvalidArgumentError, OpError, UnknownError
 from timberframe.ops import registry
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.ops.signature import ArgDef
 from timberframe.plugin.contracts import KernelNode, Value
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.shapes import StaticShape, check_size, is_static
+from timberframe_cpu.guard import GuardedArray
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
 from timberframe_sdk.native import Native
-
-GUARD = 64
-"""Bytes before and after each output that a kernel must leave alone."""
-_GUARD_BYTE, _POISON_BYTE = 0x5C, 0xA5
 
 
 @cache
@@ -44,21 +41,21 @@ def run_op(
 ) -> list[np.ndarray]:
     """The outputs of one op on these inputs (arrays; lists of arrays for list inputs), by the CPU's kernel.
 
-    Type and number attrs are taken from the inputs where `attrs` lacks them. isa: the kernels' variant, None for the best
-    of this machine. constants: flat indices of inputs that the builder sees as constants, besides the op's `shape`
+    Type and number attrs are taken from the inputs where `attrs` lacks them. isa: kernel variant, None for the best.
+    constants: flat indices of inputs that the builder sees as constants, besides the op's `shape`
     inputs. Raises what the shape function or the kernel reports, and InternalError when the kernel wrote outside its
     outputs or into an input.
     """
     op = registry.get(op_name)
-    full = _all_attrs(op, dict(attrs or {}), inputs)
+    full = infer_attrs(op, dict(attrs or {}), inputs)
     flat, shape_only = _flatten(op, inputs, full)
     node = _node(op, name, full, flat, shape_only | set(constants))
     kernel = _registry().require(op.name, name, "CPU", full)
     with using_isa(isa):
         launcher = kernel.build(node)
     data = [x for i, x in enumerate(flat) if i not in shape_only]
-    outputs = [_Guarded(v.dtype, v.shape) for v in node.outputs]
-    workspace = _Guarded(np.dtype(np.uint8), (node.workspace_bytes,)) if node.workspace_bytes else None
+    outputs = [GuardedArray(v.dtype, v.shape) for v in node.outputs]
+    workspace = GuardedArray(np.dtype(np.uint8), (node.workspace_bytes,)) if node.workspace_bytes else None
     before = [x.copy() for x in data]
     shapes = _launch(launcher, node, data, [o.array for o in outputs], workspace.array if workspace else None, threads)
     for i, guarded in enumerate([*outputs, *([workspace] if workspace else [])]):
@@ -84,39 +81,13 @@ def _launch(
     except OpError:
         raise
     except Exception as error:
-        raise InvalidArgumentError(f"{node.op} '{node.name}': {error}", node.name) from error
+        raise UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}", node.name) from error
     return [o.shape for o in outputs] if shapes is None else shapes
 
 
 def _true_part(a: np.ndarray, shape: StaticShape) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64))
     return a if a.shape == shape else a.reshape(-1)[:size].reshape(shape).copy()
-
-
-class _Guarded:
-    """An array full of poison between two guard zones. (Arrays of objects have none: no C kernel sees them.)"""
-
-    def __init__(self, dtype: np.dtype[Any], shape: StaticShape) -> None:
-        self._bytes = None
-        if dtype.hasobject:
-            self.array = np.empty(shape, dtype)
-            return
-        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        raw = np.full(nbytes + 3 * GUARD, _GUARD_BYTE, np.uint8)
-        start = GUARD + -raw.ctypes.data % GUARD
-        self._bytes, self._start, self._end = raw, start, start + nbytes
-        raw[start : start + nbytes] = _POISON_BYTE
-        self.array = raw[start : start + nbytes].view(dtype).reshape(shape)
-
-    def check(self, what: str) -> None:
-        if self._bytes is None:
-            return
-        for zone, where in ((self._bytes[: self._start], "before"), (self._bytes[self._end :], "after")):
-            wrong = np.flatnonzero(zone != _GUARD_BYTE)
-            if wrong.size:
-                offset = int(wrong[0]) - self._start if where == "before" else int(wrong[0])
-                fact = f"{what}: {wrong.size} bytes {where} it were written, the first at offset {offset}"
-                raise InternalError(f"{fact}; a kernel writes inside its outputs only")
 
 
 def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray], constants: set[int]) -> KernelNode:
@@ -137,7 +108,7 @@ def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray]
     ]
     outs = [
         Value(len(flat) + i, t.numpy, check_size([d or 0 for d in s or ()]), dynamic=is_dynamic)
-        for i, (t, s, is_dynamic) in enumerate(zip(_output_dtypes(op, attrs), shapes, dynamic, strict=True))
+        for i, (t, s, is_dynamic) in enumerate(zip(output_dtypes(op, attrs), shapes, dynamic, strict=True))
     ]
     return KernelNode(op.name, name, attrs, ins, outs, device=None)  # type: ignore[arg-type]  # builders of single kernels ask no device
 
@@ -149,11 +120,13 @@ def _arg_dtypes(arg: ArgDef, attrs: Mapping[str, Any]) -> list[DType]:
     return [dtype] * (attrs[arg.number_attr] if arg.number_attr else 1)
 
 
-def _output_dtypes(op: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
+def output_dtypes(op: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
+    """The dtypes of an op's outputs, lists flat."""
     return [t for arg in op.outputs for t in _arg_dtypes(arg, attrs)]
 
 
-def _all_attrs(op: OpDef, attrs: dict[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
+def infer_attrs(op: OpDef, attrs: dict[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
+    """All attrs of an op: those given, those that inputs tell, and defaults. InvalidArgumentError for a wrong one."""
     for arg, given in zip(op.inputs, inputs, strict=True):
         many = [np.asarray(x) for x in (given if arg.is_list else [given])]
         if arg.number_attr:

@@ -1,0 +1,118 @@
+"""The CPU as a device."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import NUMERIC
+from timberframe.plugin.contracts import Cluster, DeviceAttributes, KernelNode
+from timberframe.plugin.kernels import KernelRegistry
+from timberframe.plugin.nodes import UNIT_KERNELS
+from timberframe_cpu.allocator import ArenaPool, CpuAllocator
+from timberframe_cpu.kernel_builder import KernelBuilder
+from timberframe_cpu.native import check_isa, default_isa, using_isa
+from timberframe_cpu.program import CpuExecutable
+from timberframe_sdk.control_flow import CONTROL_FLOW
+
+DTYPES = (*(t.name for t in NUMERIC), "bool", "string")
+
+
+def usable_cpus() -> int:
+    """Processors that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class CpuDevice:
+    """The host's processor, or one of several virtual devices on it.
+
+    memory_limit: bytes for arenas and large tensors, None for no limit. isa: the kernels' variant, None for the best.
+    threads: most threads that one run uses, None for all processors.
+    """
+
+    type = "CPU"
+    priority = 100
+    host_memory = True
+    asynchronous = False
+    kernels: KernelRegistry
+
+    def __init__(
+        self, index: int = 0, memory_limit: int | None = None, isa: str | None = None, threads: int | None = None
+    ) -> None:
+        self.spec = f"/device:{self.type}:{index}"
+        self.isa = check_isa(isa, self.spec) if isa else default_isa()
+        self.threads = threads or usable_cpus()
+        self.allocator = CpuAllocator(memory_limit)
+        self.arenas = ArenaPool(self.allocator)
+        self.builder = KernelBuilder(self, lambda: self.kernels)
+        self.attributes = DeviceAttributes(
+            memory=memory_limit or _physical_memory(),
+            vendor=platform.machine(),
+            model=platform.processor() or platform.machine(),
+            dtypes=DTYPES,
+            details={"isa": self.isa, "threads": self.threads},
+        )
+
+    def supports(self, node: KernelNode) -> str | None:
+        """None if there is a kernel for the node, else why the registered ones do not fit."""
+        if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS:
+            return None
+        label = str(node.attrs.get("_kernel", ""))
+        if self.kernels.find(node.op, self.type, node.attrs, label) is not None:
+            return None
+        return "; ".join(self.kernels.rejections(node.op, self.type, node.attrs, label)) or "no kernel is registered"
+
+    def compile(self, cluster: Cluster) -> CpuExecutable:
+        """A native program that runs the cluster."""
+        with using_isa(self.isa):
+            return CpuExecutable(self, cluster)
+
+    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """A new array that owns its memory."""
+        return self.allocator.empty(dtype, shape)
+
+    def copy(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Copies a tensor into another of the same dtype and shape."""
+        np.copyto(target, source)
+
+    def copy_in(self, x: np.ndarray) -> np.ndarray:
+        """x itself where it is dense and aligned, else a copy that is."""
+        return np.require(x, requirements=["C", "A"])
+
+    def copy_out(self, a: np.ndarray) -> np.ndarray:
+        """The array itself: tensors of this device are host arrays."""
+        return a
+
+    def copy_from(self, source: Any, a: Any) -> np.ndarray:
+        """The tensor of another device, through the host."""
+        return self.copy_in(source.copy_out(a))
+
+    def synchronize(self) -> None:
+        """Does nothing: a run has ended when it returns."""
+
+    def close(self) -> None:
+        """Gives back the memory that waits for further runs."""
+        self.arenas.clear()
+
+
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
+    """The devices that a SessionConfig asks for: `count` (1 by default), `memory_limit`, `isa`, `threads` of "CPU"."""
+    options = config.get("CPU", {})
+    if isinstance(options, int):
+        options = {"count": options}
+    count = options.get("count", 1)
+    rest = {k: options.get(k) for k in ("memory_limit", "isa", "threads")}
+    return [CpuDevice(i, **rest) for i in range(count)]

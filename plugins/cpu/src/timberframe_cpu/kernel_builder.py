@@ -1,0 +1,115 @@
+"""What each node of a cluster runs: kernels built once for all nodes that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.plugin.contracts import KernelDef, KernelNode, Value
+from timberframe.plugin.kernels import KernelRegistry
+from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
+from timberframe_cpu.native import native
+from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.native import Native
+
+_CACHED_CONSTANT_BYTES = 256
+_CACHE_ENTRIES = 20_000
+_BYTES_PER_WEIGHT = 4096
+
+
+@dataclass(slots=True)
+class Launch:
+    """How a node runs: by a native kernel or by a Python launcher, exactly one of which is set.
+
+    passed: positions of the inputs that it receives. weight: about how long it takes (see program.h).
+    """
+
+    native: Native | None
+    python: Callable[..., Any] | None
+    inplace: tuple[tuple[int, int], ...]
+    passed: tuple[int, ...]
+    weight: int
+    workspace_bytes: int = 0
+    definition: KernelDef | None = None  # kept, so that its id stays taken while it is in a key
+
+
+class KernelBuilder:
+    """Builds launches for one device; keeps those of native kernels, whose parameters depend on what is in the key."""
+
+    def __init__(self, device: Any, kernels: Callable[[], KernelRegistry]) -> None:
+        self._device = device
+        self._kernels = kernels
+        self._known: dict[Any, Launch] = {}
+
+    def definition(self, node: KernelNode) -> KernelDef | None:
+        """The registered kernel for a node; None where the device itself runs the op."""
+        label = str(node.attrs.get("_kernel", ""))
+        if node.op in UNIT_KERNELS:
+            return self._kernels().find(node.op, self._device.type, node.attrs, label)
+        return self._kernels().require(node.op, node.name, self._device.type, node.attrs, label)
+
+    def build(self, node: KernelNode) -> Launch:
+        """The launch of a node; UnimplementedError that lists what is registered if there is no kernel."""
+        definition = self.definition(node)
+        key = _key(definition, node)
+        launch = None if key is None else self._known.get(key)
+        if launch is None:
+            launch = self._new(definition, node)
+            if key is not None and launch.native is not None:
+                if len(self._known) >= _CACHE_ENTRIES:
+                    self._known.clear()
+                self._known[key] = launch
+        node.workspace_bytes = launch.workspace_bytes
+        return launch
+
+    def _new(self, definition: KernelDef | None, node: KernelNode) -> Launch:
+        passed = passed_inputs(node)
+        weight = 1 + (sum(v.nbytes for v in (*node.inputs, *node.outputs)) // _BYTES_PER_WEIGHT)
+        if definition is None:
+            built: Any = _unit_kernel(node)
+            inplace: tuple[tuple[int, int], ...] = ((0, 0),)
+        else:
+            node.workspace_bytes = 0
+            built = definition.build(node)
+            inplace = definition.inplace
+        if isinstance(built, Native):
+            return Launch(built, None, inplace, passed, weight, node.workspace_bytes, definition)
+        return Launch(None, built, inplace, passed, weight, node.workspace_bytes, definition)
+
+    def python_control_flow(self, node: KernelNode) -> Launch:
+        """A loop or branch that Python drives, its bodies being executables of their own."""
+        return Launch(None, CONTROL_FLOW[node.op](self._device, node), (), tuple(range(len(node.inputs))), 1)
+
+
+def _unit_kernel(node: KernelNode) -> Any:
+    if node.outputs[0].dtype.hasobject:
+        return lambda x, out: np.copyto(out, x)
+    return native("copy", node.outputs[0].nbytes)
+
+
+def _key(definition: KernelDef | None, node: KernelNode) -> Any:
+    """What a native kernel's parameters are made from; None where that cannot be told cheaply."""
+    try:
+        key = (
+            node.op,
+            definition and id(definition),
+            tuple(node.attrs.values()),
+            *[_value_key(v) for v in node.inputs],
+            None,
+            *[(v.dtype.num, v.shape) for v in node.outputs],
+        )
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _value_key(value: Value) -> Any:
+    if value.kind != "const":
+        return value.dtype.num, value.shape
+    if value.nbytes > _CACHED_CONSTANT_BYTES or value.dtype.hasobject:
+        raise TypeError("a large constant: the builder may prepare it")
+    return value.dtype.num, value.shape, value.constant.tobytes()

@@ -1,0 +1,138 @@
+"""A cluster with its kernels built and its memory laid out, the bodies of its loops and branches included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_cpu.kernel_builder import KernelBuilder, Launch
+from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.memory import MemoryPlan
+
+LOOPS = frozenset({"While", "StatelessWhile"})
+ALIGNMENT = 64
+
+InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]
+Planner = Callable[[Cluster, InplacePairs, int], MemoryPlan]
+
+
+@dataclass(slots=True)
+class LoopVariable:
+    """How a loop variable goes from one turn to the next.
+
+    state: the body's input. result: the body's output for it, None for a variable that never changes. written: the body
+    writes the result itself; else it is copied from there. buffer: offset in the loop's workspace of its memory.
+    """
+
+    state: Value
+    result: Value | None
+    written: bool
+    buffer: int = 0
+
+
+@dataclass(slots=True)
+class Control:
+    """A loop or branch that runs natively. bodies: (cond, body) or (then, else).
+
+    predicate, bases: offsets in the node's workspace of the condition's result, and of the bodies' arenas.
+    """
+
+    bodies: tuple[Prepared, Prepared]
+    variables: list[LoopVariable] = field(default_factory=list)
+    predicate: int = 0
+    bases: tuple[int, int] = (0, 0)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """launches and nodes line up; a loop or branch that is native is in `controls` and has no launch."""
+
+    cluster: Cluster
+    launches: list[Launch | None]
+    controls: dict[int, Control]
+    plan: MemoryPlan
+
+    @property
+    def nodes(self) -> list[KernelNode]:
+        return self.cluster.nodes
+
+
+def prepare(cluster: Cluster, builder: KernelBuilder, planner: Planner, guard: int = 0) -> Prepared:
+    """Builds all kernels and plans memory. guard: bytes that the planner leaves around each tensor."""
+    launches: list[Launch | None] = []
+    controls: dict[int, Control] = {}
+    for i, node in enumerate(cluster.nodes):
+        if node.op not in CONTROL_FLOW:
+            launches.append(builder.build(node))
+        elif is_native(node, builder):
+            controls[i] = _control(node, builder, planner, guard)
+            launches.append(None)
+        else:
+            launches.append(builder.python_control_flow(node))
+    pairs = {id(n): launch.inplace for n, launch in zip(cluster.nodes, launches, strict=True) if launch is not None}
+    plan = planner(cluster, lambda n: pairs.get(id(n), ()), ALIGNMENT)
+    return Prepared(cluster, launches, controls, plan)
+
+
+def is_native(node: KernelNode, builder: KernelBuilder) -> bool:
+    """Whether a loop or branch can run inside a program: fixed shapes, no strings, no variables in its bodies."""
+    if any(v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
+        return False
+    return all(_is_native_body(c, builder) for c in node.inner) and _results_fit(node)
+
+
+def _is_native_body(body: Cluster, builder: KernelBuilder) -> bool:
+    if body.resources or body.updates:
+        return False
+    for node in body.nodes:
+        if any(v.dynamic or v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
+            return False
+        if node.op in CONTROL_FLOW and not is_native(node, builder):
+            return False
+    return True
+
+
+def _results_fit(node: KernelNode) -> bool:
+    bodies = node.inner[1:] if node.op in LOOPS else node.inner
+    pairs = [(r, v) for b in bodies for r, v in zip(b.outputs, node.outputs, strict=True)]
+    if node.op in LOOPS:
+        pairs += list(zip(node.inputs, node.outputs, strict=False))
+    return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
+
+
+def _round(nbytes: int) -> int:
+    return max(1, -(-nbytes // ALIGNMENT)) * ALIGNMENT
+
+
+def _control(node: KernelNode, builder: KernelBuilder, planner: Planner, guard: int) -> Control:
+    first, second = (prepare(c, builder, planner, guard) for c in node.inner)
+    control = Control((first, second))
+    offset = guard
+    if node.op in LOOPS:
+        control.predicate = offset
+        offset += _round(node.inner[0].outputs[0].nbytes) + guard
+        control.variables = _loop_variables(node)
+        for variable in control.variables:
+            if variable.result is not None:
+                variable.buffer = offset
+                offset += _round(variable.state.nbytes) + guard
+    # Condition and body, or the two branches, are never at work at once, so their arenas may overlap; guards may not.
+    control.bases = offset, offset + (first.plan.arena if guard else 0)
+    ends = [start + p.plan.arena for start, p in zip(control.bases, control.bodies, strict=True)]
+    node.workspace_bytes = max(ALIGNMENT, *ends)
+    return control
+
+
+def _loop_variables(node: KernelNode) -> list[LoopVariable]:
+    body = node.inner[1]
+    written: set[int] = set()
+    variables = []
+    for state, result in zip(body.inputs, body.outputs, strict=False):
+        if result is state:
+            variables.append(LoopVariable(state, None, False))
+            continue
+        own = result.kind == "temp" and result.id not in written
+        written.add(result.id)
+        variables.append(LoopVariable(state, result, own))
+    return variables

@@ -1,0 +1,330 @@
+"""The executable of the CPU: a cluster as one native program, and the instances that run it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from timberframe.errors import CancelledError, InternalError, OpError, UnknownError
+from timberframe.plugin.contracts import Array, Cluster, KernelNode, Memory, RunContext, Update, Value
+from timberframe.shapes import format_shape
+from timberframe_cpu.direct import direct_call
+from timberframe_cpu.emission import Emitter, PythonPiece
+from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
+from timberframe_cpu.launchers import take_raised
+from timberframe_cpu.library import ffi, lib
+from timberframe_cpu.preparation import Planner, Prepared, prepare
+from timberframe_sdk.allocator import Buffer
+from timberframe_sdk.memory import plan_memory
+from timberframe_sdk.native import failure
+from timberframe_sdk.transaction import Transaction
+
+KEPT_ARENA_BYTES = 1 << 18
+"""An instance keeps an arena up to this size between runs; larger ones go back to the device's pool."""
+
+_CANCELLED, _RAISED_IN_PYTHON = 1, -1
+
+
+class Instance:
+    """What one run in flight owns: the words of a program, and an arena while it runs."""
+
+    __slots__ = ("arena", "linked_at", "program", "slots", "words")
+
+    def __init__(self, executable: CpuExecutable, arena: Buffer) -> None:
+        emitter = executable.emitter
+        self.arena: Buffer | None = arena
+        self.linked_at = address(arena.handle)
+        self.words = emitter.image.link(self.linked_at)
+        self.slots = ffi.new("void *[]", len(emitter.slots) + 1)
+        self.program = ffi.new("tf_program *")
+        lib.tf_program_init(
+            self.program, emitter.image.steps_address(self.words), len(emitter.image.segments[0].functions),
+            address(self.words), address(emitter.slots), len(emitter.slots), executable.device.threads,
+        )  # fmt: skip
+
+    def move(self, executable: CpuExecutable, arena: Buffer) -> None:
+        """Puts an arena in place of the one that went back to the pool."""
+        self.arena = arena
+        start = address(arena.handle)
+        if start != self.linked_at:
+            executable.emitter.image.relink(self.words, start - self.linked_at)
+            self.linked_at = start
+
+    def true_shape(self, tensor: int, rank: int) -> tuple[int, ...]:
+        """A tensor's shape as its kernel left it."""
+        start = TENSOR_WORDS * tensor + SHAPE_WORD
+        return tuple(self.words[start : start + rank].tolist())
+
+
+class CpuExecutable:
+    """A compiled cluster. Runs may overlap: each takes an instance from the free list or makes a new one."""
+
+    def __init__(self, device: Any, cluster: Cluster, planner: Planner = plan_memory, guard: int = 0) -> None:
+        self.device = device
+        self.cluster = cluster
+        self.prepared: Prepared = prepare(cluster, device.builder, planner, guard)
+        updates, self._copies = self._own_updates()
+        self.transaction = Transaction(replace(cluster, updates=updates))
+        shared = self.transaction.value_ids
+        self.owned = [v for v in _unique(cluster.outputs) if _escapes(v) and v.id not in shared]
+        written = [u.new for u in updates if u.new.id >= 0]
+        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned]
+        self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
+        self.emitter = Emitter(self.prepared, self.slots)
+        self.memory: Memory = self.prepared.plan.memory(self.emitter.image.persistent)
+        self.free: list[Instance] = []
+        self.guarded: CpuExecutable | None = None  # the twin that runs in mode `guarded`
+        pieces = self.emitter.pieces
+        self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
+        self._simple = self._whole and not self.transaction
+
+    def _own_updates(self) -> tuple[list[Update], list[tuple[Value, Value]]]:
+        """The updates, each with a new version of its own; and what has to be copied into one after the run.
+
+        A new version that no node makes (a feed, a constant, another variable), or that is made once for two variables,
+        is copied into a value that only the update knows, with a negative id.
+        """
+        produced = {v.id for n in self.cluster.nodes for v in n.outputs}
+        updates: list[Update] = []
+        copies: list[tuple[Value, Value]] = []
+        for u in self.cluster.updates:
+            if u.new.id in produced:
+                produced.remove(u.new.id)
+                updates.append(replace(u, in_place=u.in_place and self._may_overwrite(u)))
+            else:
+                own = replace(u.new, id=-1 - len(copies), kind="temp", constant=None)
+                copies.append((u.new, own))
+                updates.append(replace(u, new=own, in_place=False))
+        return updates, copies
+
+    def _may_overwrite(self, update: Update) -> bool:
+        """Whether the kernel that makes the new version may write over the old one, which nobody reads after it."""
+        if update.old is None or update.old.nbytes != update.new.nbytes:
+            return False
+        readers = [i for i, n in enumerate(self.cluster.nodes) if update.old in n.inputs]
+        makers = [i for i, n in enumerate(self.cluster.nodes) if update.new in n.outputs]
+        if not makers or readers != makers or update.old in self.cluster.outputs:
+            return False
+        node, launch = self.cluster.nodes[makers[0]], self.prepared.launches[makers[0]]
+        pair = node.outputs.index(update.new), node.inputs.index(update.old)
+        return launch is not None and pair in launch.inplace and node.inputs.count(update.old) == 1
+
+    # Instances
+
+    def take(self) -> Instance:
+        """An instance with an arena; ResourceExhaustedError when there is no memory for one."""
+        try:
+            instance = self.free.pop()
+        except IndexError:
+            return Instance(self, self.device.arenas.take(self.memory.arena))
+        if instance.arena is None:
+            instance.move(self, self.device.arenas.take(self.memory.arena))
+        return instance
+
+    def give(self, instance: Instance) -> None:
+        """Keeps an instance for the next run."""
+        if self.memory.arena > KEPT_ARENA_BYTES:
+            arena, instance.arena = instance.arena, None
+            self.device.arenas.give(arena)
+        self.free.append(instance)
+
+    # Running
+
+    def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+        """Runs once; the outputs are the caller's. Feeds are read in place where they are aligned and contiguous."""
+        if context.mode != "fast" or context.trace is not None:
+            from timberframe_cpu.watched import run_watched
+
+            return run_watched(self, inputs, context)
+        instance = self.take()
+        outputs = self.run_on(instance, inputs, context, self.device.allocator.empty, self.execute)
+        self.give(instance)  # one that failed is dropped, and its arena with it
+        return outputs
+
+    def run_on(
+        self,
+        instance: Instance,
+        inputs: Sequence[Array],
+        context: RunContext,
+        empty: Callable[[np.dtype[Any], tuple[int, ...]], np.ndarray],
+        execute: Callable[[Instance, dict[int, Array], RunContext], None],
+    ) -> list[Array]:
+        """Runs on this instance: `empty` makes outputs and new versions of variables, `execute` runs the steps."""
+        arrays: dict[int, Array] = {}
+        for value, x in zip(self.cluster.inputs, inputs, strict=True):
+            arrays[value.id] = self._checked(value, x)
+        for value in self.owned:
+            arrays[value.id] = empty(value.dtype, value.shape)
+        if not self.transaction:
+            execute(instance, arrays, context)
+            return self.outputs(instance, arrays)
+        with self.transaction.begin(empty) as versions:
+            arrays |= versions
+            execute(instance, arrays, context)
+            for value, own in self._copies:
+                np.copyto(versions[own.id], self.array(value, instance, arrays))
+            return self.outputs(instance, arrays)
+
+    def _checked(self, value: Value, x: Array) -> Array:
+        if x.dtype != value.dtype or x.shape != value.shape:
+            raise InternalError(
+                f"{self.device.spec}: an input has dtype {x.dtype} and shape {format_shape(x.shape)}; the program was "
+                f"compiled for {value.dtype} and {format_shape(value.shape)}"
+            )
+        return x
+
+    def bind(self, instance: Instance, arrays: dict[int, Array]) -> list[Any]:
+        """Gives the slots their memory; returns what must live until the run ends."""
+        hold: list[Any] = []
+        slots, from_buffer = instance.slots, ffi.from_buffer
+        for i, value in enumerate(self.slots):
+            x = arrays[value.id]
+            try:
+                pointer = from_buffer(x)
+            except ValueError:  # not contiguous
+                arrays[value.id] = x = np.array(x, order="C")
+                pointer = from_buffer(x)
+            slots[i] = pointer
+            hold.append(pointer)
+        while code := lib.tf_bind(instance.program, slots):
+            value = self.slots[-1 - code]
+            arrays[value.id] = aligned = arrays[value.id].copy()
+            slots[-1 - code] = pointer = from_buffer(aligned)
+            hold.append(pointer)
+        return hold
+
+    def execute(self, instance: Instance, arrays: dict[int, Array], context: RunContext) -> None:
+        """Runs all pieces on bound memory."""
+        hold = self.bind(instance, arrays)
+        cancel = ffi.from_buffer("int32_t *", context.cancel.word)
+        for piece in self.emitter.pieces:
+            self.run_piece(piece, instance, arrays, context, cancel)
+        del hold
+
+    def run_piece(
+        self, piece: Any, instance: Instance, arrays: dict[int, Array], context: RunContext, cancel: Any
+    ) -> None:
+        """Runs some native steps, or a Python launcher."""
+        if isinstance(piece, PythonPiece):
+            context.cancel.check()
+            self._launch(piece, instance, arrays)
+            return
+        code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
+        if code:
+            self.fail(code, instance, context)
+
+    def _launch(self, piece: PythonPiece, instance: Instance, arrays: dict[int, Array]) -> None:
+        node, launch = piece.node, piece.launch
+        assert launch.python is not None
+        operands = [self.array(node.inputs[i], instance, arrays) for i in launch.passed]
+        operands += [self.array(v, instance, arrays) for v in node.outputs]
+        if launch.workspace_bytes:
+            operands.append(_view(instance, piece.workspace, np.dtype(np.uint8), (launch.workspace_bytes,)))
+        try:
+            shapes = launch.python(*operands)
+        except Exception as error:
+            raise self.described(node, error) from error
+        if shapes is not None:
+            for value, shape in zip([v for v in node.outputs if v.dynamic], shapes, strict=True):
+                self._set_true_shape(value, tuple(map(int, shape)), instance, arrays)
+
+    def _set_true_shape(
+        self, value: Value, shape: tuple[int, ...], instance: Instance, arrays: dict[int, Array]
+    ) -> None:
+        arrays[value.id] = _true_part(self.array(value, instance, arrays), shape)
+
+    def array(self, value: Value, instance: Instance, arrays: dict[int, Array]) -> np.ndarray:
+        """A value of the top level while a run is on."""
+        found: np.ndarray | None = arrays.get(value.id)
+        if found is not None:
+            return found
+        if value.kind == "const":
+            return np.asarray(value.constant)
+        if value.dtype.hasobject:
+            made = arrays[value.id] = np.empty(value.shape, value.dtype)
+            return made
+        return _view(instance, self.prepared.plan.offsets[value.id], value.dtype, value.shape)
+
+    def outputs(self, instance: Instance, arrays: dict[int, Array]) -> list[Array]:
+        """The results; what is not the run's own memory (feeds, constants, variables, arena) is copied."""
+        owned = {v.id for v in self.owned}
+        results = []
+        for value in self.cluster.outputs:
+            if value.id in owned:
+                results.append(arrays[value.id])
+            elif value.dynamic and value.id not in arrays:
+                results.append(self.true_part(value, self.array(value, instance, arrays), instance).copy())
+            else:
+                results.append(np.array(self.array(value, instance, arrays), order="C"))
+        return results
+
+    def true_part(self, value: Value, array: np.ndarray, instance: Instance) -> np.ndarray:
+        """What a native kernel filled of an output whose size only it knows."""
+        return _true_part(array, instance.true_shape(self.emitter.tensors[value.id], len(value.shape)))
+
+    # Errors
+
+    def fail(self, code: int, instance: Instance, context: RunContext) -> None:
+        """Raises what ended a native run."""
+        error = instance.program.context.error
+        node = self.emitter.nodes[error.node]
+        if error.reason == _RAISED_IN_PYTHON:
+            raised = take_raised()
+            if raised is not None:
+                if code == _CANCELLED or not isinstance(raised, Exception):
+                    context.cancel.cancel(raised)
+                    raise raised
+                raise self.described(node, raised) from raised
+        if code == _CANCELLED:
+            context.cancel.check()
+            raise CancelledError(
+                f"{node.op} '{node.name}': the run was cancelled before it ended{self.place(node)}", node.name
+            )
+        reasons = self.emitter.reasons[error.node]
+        raise failure(node.op, node.name, code, error.reason, list(error.detail), reasons, self.place(node))
+
+    def described(self, node: KernelNode, error: Exception) -> OpError:
+        """What a Python launcher raised, as an error that names its node."""
+        if isinstance(error, OpError):
+            if error.node is not None:
+                return error
+            return type(error)(f"{node.op} '{node.name}': {error}{self.place(node)}", node.name)
+        return UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}{self.place(node)}", node.name)
+
+    def place(self, node: KernelNode) -> str:
+        """Device and user's line, as they end the message of an error."""
+        return f"  [{self.device.spec}{', ' + node.where if node.where else ''}]"
+
+    def direct(self, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A call ``f(*feeds)`` as cheap as can be; None where the program is not simple enough.
+
+        It gives the only output, or the list of outputs. Feeds that are not exactly arrays of the compiled dtypes and
+        shapes go to `fallback`.
+        """
+        return direct_call(self, fallback) if self._simple else None
+
+
+def _escapes(value: Value) -> bool:
+    return value.kind == "temp" and not value.dynamic and not value.dtype.hasobject
+
+
+def _unique(values: Sequence[Value]) -> list[Value]:
+    return list({v.id: v for v in values}.values())
+
+
+def _view(instance: Instance, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+    assert instance.arena is not None
+    nbytes = dtype.itemsize * math.prod(shape)
+    block: np.ndarray = instance.arena.handle[offset : offset + nbytes]
+    return block.view(dtype).reshape(shape)
+
+
+def _true_part(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    size = math.prod(shape)
+    if min(shape, default=0) < 0 or size > a.size:
+        raise InternalError(f"a kernel reports shape {format_shape(shape)}; it has at most {a.size} elements")
+    return a.reshape(-1)[:size].reshape(shape)

@@ -1,0 +1,118 @@
+"""Running node by node: with time stamps, an observer, and guard zones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.plugin.contracts import Array, KernelNode, RunContext, Value
+from timberframe_cpu.emission import Piece, PythonPiece
+from timberframe_cpu.guard import GUARD, GuardedArena, GuardedArray, plan_guarded
+from timberframe_cpu.library import ffi
+from timberframe_cpu.native import using_isa
+
+if TYPE_CHECKING:
+    from timberframe_cpu.program import CpuExecutable, Instance
+
+Check = Callable[[int, KernelNode], None]
+
+
+def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+    """Runs in mode `nodes` or `guarded`. The observer sees loops and branches as one node."""
+    if context.mode == "guarded":
+        return _run_guarded(_guarded_twin(executable), inputs, context)
+    instance = executable.take()
+    walker = _Walker(executable, context, lambda position, node: None)
+    outputs = executable.run_on(instance, inputs, context, executable.device.allocator.empty, walker)
+    executable.give(instance)
+    return outputs
+
+
+def _guarded_twin(executable: CpuExecutable) -> CpuExecutable:
+    """The same cluster laid out with guard zones; no tensor, and no variable, is written in place."""
+    if executable.guarded is None:
+        cluster = executable.cluster
+        updates = [replace(u, in_place=False) for u in cluster.updates]
+        with using_isa(executable.device.isa):
+            kind = type(executable)
+            executable.guarded = kind(executable.device, replace(cluster, updates=updates), plan_guarded, GUARD)
+    return executable.guarded
+
+
+def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+    instance = executable.take()
+    assert instance.arena is not None
+    arena = GuardedArena(executable.prepared, instance.arena.handle)
+    made: list[GuardedArray] = []
+
+    def empty(dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        made.append(GuardedArray(dtype, shape))
+        return made[-1].array
+
+    def check(position: int, node: KernelNode) -> None:
+        what = f"{node.op} '{node.name}'"
+        plan = executable.prepared.plan
+        for i, value in enumerate(node.outputs):
+            if value.id in plan.offsets:
+                arena.check_tensor(plan.offsets[value.id], value.nbytes, f"{what}: output {i}")
+        for guarded in made:
+            guarded.check(f"{what}: an output of the run")
+        if position in executable.prepared.controls:
+            arena.check_all(what)
+        elif node.workspace_bytes:
+            arena.check_tensor(plan.workspaces[position], node.workspace_bytes, f"{what}: workspace")
+
+    outputs = executable.run_on(instance, inputs, context, empty, _Walker(executable, context, check))
+    arena.check_all("the run")
+    executable.give(instance)
+    return [np.array(x, order="C") for x in outputs]
+
+
+class _Walker:
+    """Executes a program one node at a time."""
+
+    def __init__(self, executable: CpuExecutable, context: RunContext, check: Check) -> None:
+        self._executable = executable
+        self._context = context
+        self._check = check
+
+    def __call__(self, instance: Instance, arrays: dict[int, Array], context: RunContext) -> None:
+        executable = self._executable
+        hold = executable.bind(instance, arrays)
+        cancel = ffi.from_buffer("int32_t *", context.cancel.word)
+        for position, piece in self._steps():
+            node = executable.cluster.nodes[position]
+            start = time.perf_counter_ns()
+            executable.run_piece(piece, instance, arrays, context, cancel)
+            end = time.perf_counter_ns()
+            self._check(position, node)
+            if context.trace is not None:
+                context.trace.event(node.name, node.op, start, end, executable.device.spec)
+            if context.observer is not None:
+                values = [[self._array(v, instance, arrays) for v in vs] for vs in (node.inputs, node.outputs)]
+                context.observer(node, *values)
+        del hold
+
+    def _steps(self) -> Iterator[tuple[int, Piece]]:
+        """Each node's position in the cluster, with what runs it."""
+        launches = self._executable.prepared.launches
+        native = [i for i, launch in enumerate(launches) if launch is None or launch.native is not None]
+        for piece in self._executable.emitter.pieces:
+            if isinstance(piece, PythonPiece):
+                yield self._position(piece), piece
+            else:
+                for k in range(*piece):
+                    yield native[k], (k, k + 1)
+
+    def _position(self, piece: PythonPiece) -> int:
+        return next(i for i, n in enumerate(self._executable.cluster.nodes) if n is piece.node)
+
+    def _array(self, value: Value, instance: Instance, arrays: dict[int, Array]) -> np.ndarray:
+        array = self._executable.array(value, instance, arrays)
+        if value.dynamic and value.id not in arrays:
+            return self._executable.true_part(value, array, instance)
+        return array

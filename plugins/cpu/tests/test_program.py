@@ -1,0 +1,244 @@
+"""A cluster as a program: values, feeds, memory, errors, variables."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from timberframe.dtypes import float32
+from timberframe.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnknownError
+from timberframe.plugin.contracts import RunContext, Update, Variable
+
+F = np.float32
+
+
+def test_chain_gives_the_values_of_its_kernels(graph):
+    x = graph.input(F, 4)
+    y = graph.op("Mul", graph.op("AddV2", x, graph.const(1.0)), x)
+    (out,) = graph.run([y], np.arange(4, dtype=F))
+    np.testing.assert_array_equal(out, [0, 2, 6, 12])
+
+
+def test_native_error_names_node_device_and_line(graph):
+    x = graph.input(np.int32, 3)
+    y = graph.op("FloorDiv", graph.const([6, 6, 6], np.int32), x, node="half")
+    executable = graph.device.compile(graph.cluster(y))
+    with pytest.raises(InvalidArgumentError, match=r"FloorDiv 'half': .*element 1.*; .*/device:CPU:0, model.py:7") as e:
+        executable.run([np.array([1, 0, 2], np.int32)], RunContext())
+    assert e.value.node == "half"
+    (out,) = executable.run([np.array([1, 2, 3], np.int32)], RunContext())
+    np.testing.assert_array_equal(out, [6, 3, 2])
+
+
+def test_python_kernel_between_native_ones(graph):
+    x = graph.input(F, 3)
+    y = graph.op("AddV2", graph.op("Test>Negate", graph.op("AddV2", x, x)), x)
+    np.testing.assert_array_equal(graph.run([y], np.array([1, 2, 3], F))[0], [-1, -2, -3])
+
+
+def test_error_of_a_python_kernel_names_the_node(graph):
+    x = graph.input(F, 3)
+    y = graph.op("Test>Raise", x, node="bad")
+    with pytest.raises(UnknownError, match=r"Test>Raise 'bad': RuntimeError: no luck"):
+        graph.run([y], np.zeros(3, F))
+
+
+@pytest.mark.parametrize("values", [[1, -1, 2], [-1, -2, -3], [1, 2, 3]])
+def test_output_of_data_dependent_size_has_its_true_shape(graph, values):
+    x = graph.input(F, 3)
+    (out,) = graph.run([graph.op("Test>Positive", x)], np.array(values, F))
+    np.testing.assert_array_equal(out, [v for v in values if v > 0])
+
+
+FEEDS = {
+    "non-contiguous": np.arange(8, dtype=F)[::2],
+    "negative strides": np.arange(4, dtype=F)[::-1],
+    "read-only": np.broadcast_to(F(3), (4,)),
+    "misaligned": np.frombuffer(b"x" + np.arange(4, dtype=F).tobytes(), F, offset=1) if False else None,
+}
+
+
+@pytest.mark.parametrize("name", [k for k, v in FEEDS.items() if v is not None])
+def test_feed_of_any_strides(graph, name):
+    x = graph.input(F, 4)
+    np.testing.assert_array_equal(graph.run([graph.op("AddV2", x, x)], FEEDS[name])[0], 2 * FEEDS[name])
+
+
+def test_misaligned_feed(graph):
+    raw = np.zeros(17, np.uint8)
+    feed = np.ndarray((4,), F, raw, 1)
+    feed[:] = [1, 2, 3, 4]
+    x = graph.input(F, 4)
+    np.testing.assert_array_equal(graph.run([graph.op("AddV2", x, x)], feed)[0], [2, 4, 6, 8])
+
+
+def test_zero_size_tensors(graph):
+    x = graph.input(F, 0, 3)
+    assert graph.run([graph.op("AddV2", x, x)], np.zeros((0, 3), F))[0].shape == (0, 3)
+
+
+def test_fetched_feed_and_constant_are_copies(graph):
+    x = graph.input(F, 2)
+    constant = graph.const([1.0, 2.0])
+    feed = np.array([3, 4], F)
+    out = graph.run([x, constant], feed)
+    assert not np.shares_memory(out[0], feed)
+    assert not np.shares_memory(out[1], constant.constant)
+    np.testing.assert_array_equal(out, [[3, 4], [1, 2]])
+
+
+def test_wrong_shape_is_refused(graph):
+    x = graph.input(F, 2)
+    with pytest.raises(InternalError, match=r"shape \[3\]; the program was compiled for float32 and \[2\]"):
+        graph.run([graph.op("AddV2", x, x)], np.zeros(3, F))
+
+
+def test_threads_share_an_executable(graph):
+    x = graph.input(F, 1000)
+    y = x
+    for _ in range(20):
+        y = graph.op("AddV2", graph.op("Mul", y, graph.const(0.5)), x)
+    executable = graph.device.compile(graph.cluster(y))
+    wrong = []
+
+    def work(k):
+        feed = np.full(1000, k, F)
+        (want,) = executable.run([feed], RunContext())
+        for _ in range(200):
+            (got,) = executable.run([feed], RunContext())
+            if not np.array_equal(got, want) or abs(got[0] - 2 * k) > 1e-3 * k:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_memory_limit_refuses_and_statistics_are_back(new_device, new_graph):
+    device = new_device(memory_limit=700_000)
+    graph = new_graph(device)
+    x = graph.input(F, 100_000)
+    y = graph.op("AddV2", x, x)
+    for _ in range(3):
+        y = graph.op("Sub", graph.op("Mul", y, y), graph.op("AddV2", y, x))
+    executable = device.compile(graph.cluster(y))
+    assert executable.memory.arena > 700_000
+    before = device.allocator.statistics().used
+    with pytest.raises(ResourceExhaustedError, match=r"allocation of \d+ bytes was refused by the limit"):
+        executable.run([np.zeros(100_000, F)], RunContext())
+    assert device.allocator.statistics().used == before
+
+
+def test_large_output_counts_against_the_limit(new_device, new_graph):
+    device = new_device(memory_limit=1 << 20)
+    graph = new_graph(device)
+    x = graph.input(F, 100_000)
+    executable = device.compile(graph.cluster(graph.op("AddV2", x, x)))
+    first = executable.run([np.zeros(100_000, F)], RunContext())
+    second = executable.run([np.zeros(100_000, F)], RunContext())
+    with pytest.raises(ResourceExhaustedError):
+        executable.run([np.zeros(100_000, F)], RunContext())
+    del first, second
+    executable.run([np.zeros(100_000, F)], RunContext())
+
+
+def variable(device, values):
+    v = Variable("v", 0, device, float32)
+    v.array = np.array(values, F)
+    v.shape = v.array.shape
+    return v
+
+
+def test_update_is_committed_in_place_when_nobody_holds_the_value(graph):
+    v = variable(graph.device, [1, 2])
+    old = graph.read(v)
+    x = graph.input(F, 2)
+    new = graph.op("Sub", old, x)
+    executable = graph.device.compile(graph.cluster(updates=[Update(v, old, new, True)]))
+    place = v.array.ctypes.data
+    executable.run([np.array([1, 1], F)], RunContext())
+    np.testing.assert_array_equal(v.array, [0, 1])
+    assert v.array.ctypes.data == place
+
+
+def test_update_leaves_a_held_value_alone(graph):
+    v = variable(graph.device, [1, 2])
+    held = v.array
+    old = graph.read(v)
+    x = graph.input(F, 2)
+    executable = graph.device.compile(graph.cluster(updates=[Update(v, old, graph.op("Sub", old, x), True)]))
+    executable.run([np.array([1, 1], F)], RunContext())
+    np.testing.assert_array_equal(v.array, [0, 1])
+    np.testing.assert_array_equal(held, [1, 2])
+
+
+def test_failed_run_leaves_the_variable(graph):
+    v = variable(graph.device, [1, 2])
+    old = graph.read(v)
+    x = graph.input(F, 2)
+    new = graph.op("Sub", old, x)
+    failing = graph.op("Test>Raise", x)
+    executable = graph.device.compile(graph.cluster(failing, updates=[Update(v, old, new, False)]))
+    with pytest.raises(UnknownError):
+        executable.run([np.array([1, 1], F)], RunContext())
+    np.testing.assert_array_equal(v.array, [1, 2])
+
+
+def test_update_with_a_feed_owns_its_memory(graph):
+    v = variable(graph.device, [1, 2])
+    x = graph.input(F, 2)
+    feed = np.array([5, 6], F)
+    graph.device.compile(graph.cluster(updates=[Update(v, None, x, False)])).run([feed], RunContext())
+    feed[:] = 0
+    np.testing.assert_array_equal(v.array, [5, 6])
+
+
+def test_fetched_new_value_is_a_copy(graph):
+    v = variable(graph.device, [1, 2])
+    old = graph.read(v)
+    x = graph.input(F, 2)
+    new = graph.op("AddV2", old, x)
+    executable = graph.device.compile(graph.cluster(new, old, updates=[Update(v, old, new, False)]))
+    out, before = executable.run([np.array([1, 1], F)], RunContext())
+    np.testing.assert_array_equal(out, [2, 3])
+    np.testing.assert_array_equal(before, [1, 2])
+    assert not np.shares_memory(out, v.array)
+
+
+def test_direct_call_gives_the_output(graph):
+    x = graph.input(F, 4)
+    call = graph.device.compile(graph.cluster(graph.op("AddV2", x, x))).direct(lambda x: "fallback")
+    np.testing.assert_array_equal(call(np.arange(4, dtype=F)), [0, 2, 4, 6])
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [np.zeros(3, F), np.zeros(4, np.float64), [1, 2, 3, 4], np.zeros(8, F)[::2], np.ndarray((4,), F, bytes(17), 1)],
+)
+def test_direct_call_hands_other_feeds_to_the_fallback(graph, feed):
+    x = graph.input(F, 4)
+    call = graph.device.compile(graph.cluster(graph.op("AddV2", x, x))).direct(lambda x: "fallback")
+    assert call(feed) == "fallback"
+
+
+def test_direct_call_of_several_feeds_and_outputs(graph):
+    x, y, z = (graph.input(F, 2) for _ in range(3))
+    outputs = graph.op("AddV2", x, y), graph.op("Mul", y, z)
+    call = graph.device.compile(graph.cluster(*outputs)).direct(lambda *_: "fallback")
+    a, b = call(np.array([1, 2], F), np.array([3, 4], F), np.array([5, 6], F))
+    np.testing.assert_array_equal(a, [4, 6])
+    np.testing.assert_array_equal(b, [15, 24])
+
+
+def test_direct_call_raises_the_kernels_error(graph):
+    x = graph.input(np.int32, 2)
+    y = graph.op("FloorDiv", x, x, node="quotient")
+    call = graph.device.compile(graph.cluster(y)).direct(lambda x: "fallback")
+    with pytest.raises(InvalidArgumentError, match="FloorDiv 'quotient'"):
+        call(np.zeros(2, np.int32))
+    np.testing.assert_array_equal(call(np.ones(2, np.int32)), [1, 1])
