@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from timberframe.compiler.build import build_function
 from timberframe.compiler.ir import FunctionProgram, Node, Output
 from timberframe.compiler.simplify import drop_copies, merge_equal
-from timberframe.compiler.specialise import Facts, infer
+from timberframe.compiler.specialise import Facts, NeedsDriver, infer
 from timberframe.compiler.stages import find_host_values, planned_inputs
 from timberframe.compiler.state import resolve_handles, variable_name
 from timberframe.dtypes import DType
@@ -20,14 +20,6 @@ from timberframe.shapes import StaticShape
 
 if TYPE_CHECKING:
     from timberframe.compiler.lower import Lowering
-
-
-class NeedsDriver(Exception):
-    """The loop or branch cannot be one kernel node; the executor must drive it."""
-
-    def __init__(self, node: Node, why: str) -> None:
-        super().__init__(f"{node.op.name} '{node.name}': {why}")
-        self.node = node
 
 
 @dataclass

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.compiler.bodies import NeedsDriver
 from timberframe.compiler.fold import fold_constants
 from timberframe.compiler.ir import Node, Output, Program
 from timberframe.compiler.lower import Variables, lower_stage
 from timberframe.compiler.place import Placement, Placer
 from timberframe.compiler.simplify import drop_copies, merge_equal
-from timberframe.compiler.specialise import Facts, infer
+from timberframe.compiler.specialise import Facts, NeedsDriver, infer
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
 from timberframe.errors import InvalidArgumentError, ResourceExhaustedError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from timberframe.compiler.ir import Node, Output
+from timberframe.compiler.ir import LOOPS, Node, Output
 from timberframe.compiler.stages import planned_inputs
 from timberframe.dtypes import DType
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, OpError
@@ -19,6 +19,14 @@ _HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host mu
 _NEEDS_VALUE = frozenset({"ReadVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
 
 VariableShape = Callable[[str], "StaticShape | None"]
+
+
+class NeedsDriver(Exception):
+    """The loop or branch cannot be one kernel node; the executor must drive it."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(f"{node.op.name} '{node.name}': {why}")
+        self.node = node
 
 
 class Facts:
@@ -89,8 +97,12 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
                 raise context.error("its value is needed to plan the run; it must follow from shapes, constants and feeds")
             array = np.asarray(value)
             facts.values[x] = array if array.dtype == x.dtype.numpy else array.astype(x.dtype.numpy)
+    if node.op.name in LOOPS:
+        result = context.shapes  # lowering finds out whether the body keeps them
     for x, shape in zip(node.outputs, result, strict=True):
         if shape is None or None in shape:
+            if node.bodies:
+                raise NeedsDriver(node, f"its shape {format_shape(shape)} depends on the branch")
             raise context.error(
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )
