@@ -290,8 +290,8 @@ def _sparse_reference(attrs: Attrs, features: np.ndarray, labels: np.ndarray) ->
 def _cross_entropy_error(
     attrs: Attrs, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], u: float
 ) -> list[np.ndarray]:
-    """With n classes and d = max x - x: exp(-d) is off by (d + 3) u relatively (the rounding of d, and exp's 3 ULP), the
-    sum by (n + max d + 3) u, its log by that plus 3 u |log|; the products and their sum add (n + 2) u of magnitudes.
+    """With n classes and d = max x - x: exp(-d) is off by (d + 3) u relatively (rounding d, and exp's 3 ULP), the
+    sum by (n + max d + 3) u, its log by that plus 3 u |log|; products and their sum add (n + 2) u of magnitudes.
     """
     features, labels = inputs
     if not expected[1].size:

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from timberframe.plugin.contracts import KernelDef
 
-FAMILIES = ("movement", "binary")
+FAMILIES = ("movement", "binary", "convolution")
 """Modules of this package, each with a list KERNELS."""
 
 

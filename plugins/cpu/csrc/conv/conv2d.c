@@ -1,0 +1,53 @@
+/* Conv2D: an implicit matrix product of pixels [batch * height * width, taps * channels] and the filter.
+ *
+ * No matrix of patches is built: a register tile of pixels by output channels reads the image through pointers, one for
+ * each pixel and tap, that lead to a row of zeros where the window hangs over the edge. Each output element adds up its
+ * terms in the filter's order, so results depend neither on the tiling nor on the number of threads. */
+#include <string.h>
+
+#include "common/table.h"
+#include "conv/layout.h"
+#include "conv/shape.h"
+#include "conv/vector.h"
+
+#define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
+#if TF_VECTOR_BYTES == 64
+#define PANEL_VECTORS 4
+#define TILE_ROWS(vectors) ((vectors) == 4 ? 6 : 8)
+#else
+#define PANEL_VECTORS 2
+#define TILE_ROWS(vectors) ((vectors) == 2 ? 6 : 8)
+#endif
+#define MAXIMUM_ROWS 8
+#define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
+#define BLOCK_TERMS 1024     /* summed terms at a time: their part of a panel stays in the second-level cache */
+#define BLOCK_PIXELS 192     /* pixels that share a panel while it is there; a multiple of every tile's rows */
+#define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
+#define SERIAL_TERMS 32768   /* products worth a thread */
+
+/* The first tap of a pixel's window; negative where it hangs over the edge. */
+typedef struct position {
+  int64_t image, y, x;
+} position;
+
+#define T float
+#define NAME float
+#include "conv/implicit.inc"
+#define T double
+#define NAME double
+#include "conv/implicit.inc"
+#define T uint32_t
+#define NAME int32
+#include "conv/implicit.inc"
+
+#define PREFIX conv2d
+#include "conv/entry.inc"
+
+KERNEL(float, float, float)
+KERNEL(double, double, double)
+KERNEL(int32, uint32_t, int32)
+HALF_KERNEL(float16)
+HALF_KERNEL(bfloat16)
+
+TF_TABLE(conv_conv2d) = {TF_ENTRY(conv2d_float),   TF_ENTRY(conv2d_double),   TF_ENTRY(conv2d_int32),
+                         TF_ENTRY(conv2d_float16), TF_ENTRY(conv2d_bfloat16), TF_END};

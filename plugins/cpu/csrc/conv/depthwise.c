@@ -1,0 +1,33 @@
+/* DepthwiseConv2dNative: each channel with filters of its own, vectorised across channels.
+ *
+ * Several neighbouring pixels are computed together, so that they share what is read of the filter. Pointers lead to
+ * each pixel's channels under each tap, or to zeros outside the image. */
+#include <string.h>
+
+#include "common/table.h"
+#include "conv/layout.h"
+#include "conv/shape.h"
+#include "conv/vector.h"
+
+#define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
+#define PIXELS 4
+#define MAXIMUM_TAPS 64    /* taps whose pointers are held at a time */
+#define SERIAL_TERMS 16384 /* products worth a thread */
+
+#define T float
+#define NAME float
+#include "conv/depthwise.inc"
+#define T double
+#define NAME double
+#include "conv/depthwise.inc"
+
+#define PREFIX depthwise
+#include "conv/entry.inc"
+
+KERNEL(float, float, float)
+KERNEL(double, double, double)
+HALF_KERNEL(float16)
+HALF_KERNEL(bfloat16)
+
+TF_TABLE(conv_depthwise) = {TF_ENTRY(depthwise_float), TF_ENTRY(depthwise_double), TF_ENTRY(depthwise_float16),
+                            TF_ENTRY(depthwise_bfloat16), TF_END};

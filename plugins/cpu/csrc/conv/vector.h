@@ -1,0 +1,56 @@
+/* Vectors of the widest registers of the instruction set that a source is compiled for. */
+#ifndef TIMBERFRAME_CPU_CONV_VECTOR_H
+#define TIMBERFRAME_CPU_CONV_VECTOR_H
+
+#include <stdint.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define TF_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define TF_VECTOR_BYTES 32
+#else
+#define TF_VECTOR_BYTES 16
+#endif
+
+/* The types with `unaligned` in their name may be loaded and stored at any address of an element. */
+typedef float vector_float __attribute__((vector_size(TF_VECTOR_BYTES)));
+typedef double vector_double __attribute__((vector_size(TF_VECTOR_BYTES)));
+typedef uint32_t vector_int32 __attribute__((vector_size(TF_VECTOR_BYTES)));
+typedef float unaligned_float __attribute__((vector_size(TF_VECTOR_BYTES), aligned(4), may_alias));
+typedef double unaligned_double __attribute__((vector_size(TF_VECTOR_BYTES), aligned(8), may_alias));
+typedef uint32_t unaligned_int32 __attribute__((vector_size(TF_VECTOR_BYTES), aligned(4), may_alias));
+
+/* Before a loop of at most 8 turns that is to be unrolled wholly, so that the arrays it walks become registers. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* a * b + c, rounded once where the processor can. */
+static inline vector_float multiply_add_float(vector_float a, vector_float b, vector_float c) {
+#if defined(__AVX512F__)
+  return (vector_float)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (vector_float)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
+
+static inline vector_double multiply_add_double(vector_double a, vector_double b, vector_double c) {
+#if defined(__AVX512F__)
+  return (vector_double)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+  return (vector_double)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return a * b + c;
+#endif
+}
+
+static inline vector_int32 multiply_add_int32(vector_int32 a, vector_int32 b, vector_int32 c) { return a * b + c; }
+
+#endif
