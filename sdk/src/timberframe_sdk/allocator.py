@@ -34,8 +34,8 @@ class Buffer:
 class Allocator:
     """Base of allocators. A subclass writes `raw(nbytes)`, whose result frees itself when it is dropped.
 
-    limit: most bytes in use at once, or None. `fail_at` makes the nth allocation from now fail, which is how conformance
-    injects faults.
+    limit: most bytes in use at once, or None. `fail_at` makes the nth allocation from now fail: so conformance injects
+    faults.
     """
 
     alignment = 64

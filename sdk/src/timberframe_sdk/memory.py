@@ -76,8 +76,8 @@ def plan_memory(cluster: Cluster, inplace: InplacePairs, alignment: int) -> Memo
     """Places every value that a node of the cluster makes and that does not escape it.
 
     inplace(node) gives the (output, input) pairs that may share memory. Values that escape (fetched outputs and new
-    versions of variables) own their memory and are not in the plan, but for those with a size that only the kernel knows:
-    they are made in the arena at their bound and their true part is copied out.
+    versions of variables) own their memory and are not in the plan, but for those with a size that only the kernel
+    knows: they are made in the arena at their bound and their true part is copied out.
     """
     last = _last_uses(cluster)
     escaping = {v.id for v in cluster.outputs if not v.dynamic} | {u.new.id for u in cluster.updates}

@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_sdk import Allocator, Buffer, Device, DeviceAttributes, KernelDef, KernelDevice, KernelNode, Launcher
-from timberframe_sdk import hookimpl, kernel
+from timberframe_sdk import (
+    Allocator,
+    Buffer,
+    Device,
+    DeviceAttributes,
+    KernelDef,
+    KernelDevice,
+    KernelNode,
+    Launcher,
+    hookimpl,
+    kernel,
+)
 
 KERNELS: list[KernelDef] = []
 NUMBERS = ("float32", "float64", "int32", "int64")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from timberframe.compiler.build import build_function
 from timberframe.compiler.ir import FunctionProgram, Node, Output
 from timberframe.compiler.simplify import drop_copies, merge_equal
-from timberframe.compiler.specialise import Facts, NeedsDriver, infer
+from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
 from timberframe.compiler.stages import find_host_values, planned_inputs
 from timberframe.compiler.state import resolve_handles, variable_name
 from timberframe.dtypes import DType
@@ -52,7 +52,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
     for i in moving:
         before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
         if before != after:
-            raise NeedsDriver(node, f"loop variable {i} changes from shape {before} to {after}")
+            raise NeedsDriverError(node, f"loop variable {i} changes from shape {before} to {after}")
     constant = [i for i in sorted(fixed) if node.inputs[i].dtype.name != "resource"]
     invariant = [i for i in constant if node.inputs[i] not in lowering.facts.values]
     reads = _reads([cond, body])
@@ -78,11 +78,11 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
     """Adds an If as one kernel node: the predicate, the other inputs, then variables that are read."""
     given = node.inputs[1:]
     if lowering.facts.shapes[node.inputs[0]] != ():
-        raise NeedsDriver(node, "the predicate is not a scalar")
+        raise NeedsDriverError(node, "the predicate is not a scalar")
     parts = [_open(lowering, node, f, given) for f in node.bodies]
     shapes = [[p.facts.shapes[x] for x in p.program.results] for p in parts]
     if shapes[0] != shapes[1]:
-        raise NeedsDriver(node, f"the branches give shapes {shapes[0]} and {shapes[1]}")
+        raise NeedsDriverError(node, f"the branches give shapes {shapes[0]} and {shapes[1]}")
     order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
     reads = _reads(parts)
     inputs = [lowering.value(node.inputs[0]), *(lowering.value(given[i]) for i in order)]
@@ -123,15 +123,15 @@ def _open(
         infer([n for n in program.nodes if not n.feed], facts, lowering.variables.shape)
     except OpError as e:
         if fixed is None and node.op.name.endswith("While"):
-            raise NeedsDriver(node, str(e)) from None
+            raise NeedsDriverError(node, str(e)) from None
         raise
     if any(n.host_driven or n.op.bound is not None for n in program.nodes):
-        raise NeedsDriver(node, "its body has a shape that only running tells")
+        raise NeedsDriverError(node, "its body has a shape that only running tells")
     return _Body(program, facts)
 
 
 def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
-    """Raises NeedsDriver where the body plans with a value that changes or must be computed."""
+    """Raises NeedsDriverError where the body plans with a value that changes or must be computed."""
     known = set(facts.values)
     for n in program.nodes:
         if n.feed:
@@ -140,10 +140,10 @@ def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
             known.update(n.outputs)
         elif n.host_value:
             if n.op.name not in ("Shape", "ShapeN", "Rank", "Size") and not all(x in known for x in n.inputs):
-                raise NeedsDriver(node, f"'{n.name}' in its body plans with a computed value")
+                raise NeedsDriverError(node, f"'{n.name}' in its body plans with a computed value")
             known.update(n.outputs)
         if not all(x in known for x in planned_inputs(n)):
-            raise NeedsDriver(node, f"'{n.name}' in its body plans with a computed value")
+            raise NeedsDriverError(node, f"'{n.name}' in its body plans with a computed value")
 
 
 def _reads(parts: Sequence[_Body]) -> list[_Read]:
@@ -175,5 +175,5 @@ def _close(
         if not n.feed and not n.host_value:
             inner.add(n)
     if inner.inputs or inner.resources or inner.written:
-        raise NeedsDriver(node, "its body uses something from outside that is not among its inputs")
+        raise NeedsDriverError(node, "its body uses something from outside that is not among its inputs")
     return Cluster(inner.device, inner.nodes, inputs, [inner.value(x) for x in results])

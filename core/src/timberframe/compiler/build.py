@@ -52,7 +52,8 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
             elif state.get(waiting[-1]) == 1:
                 names = " -> ".join(o.name for o in stack[stack.index(waiting[-1]) :])
                 raise InvalidArgumentError(
-                    f"{op.type} '{op.name}': is part of the cycle {names}; a graph must be acyclic (loops are While ops)", op.name
+                    f"{op.type} '{op.name}': is part of the cycle {names}; a graph must be acyclic",
+                    op.name,
                 )
             else:
                 stack.append(waiting[-1])
@@ -84,7 +85,7 @@ class Builder:
         ancestors: Ancestors = (),
         control: Sequence[Node] = (),
     ) -> dict[Operation, list[Node]]:
-        """Adds `order`; `known` maps tensors to values and grows. Gives, for each operation, the nodes that mean it ran."""
+        """Adds `order`; `known` maps tensors to values and grows. Gives the nodes that mean an operation ran."""
         ran: dict[Operation, list[Node]] = {}
         for op in order:
             inputs = [known[t] for t in op.inputs]
@@ -146,9 +147,7 @@ def find_function(graph: Graph, name: str, op: str, node: str) -> FuncGraph:
     return function
 
 
-def build_program(
-    graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]
-) -> Program:
+def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Program:
     """The program of one set of fetches and feeds."""
     builder = Builder()
     known = {t: builder.add_feed(t) for t in feeds}

@@ -60,9 +60,7 @@ def _bytes(x: Output, facts: Facts) -> int:
     return math.prod(facts.shapes[x]) * x.dtype.size
 
 
-def _compute(
-    program: Program, device: Device, nodes: list[Node], facts: Facts, variables: Variables
-) -> list[Node]:
+def _compute(program: Program, device: Device, nodes: list[Node], facts: Facts, variables: Variables) -> list[Node]:
     """Runs the nodes as one cluster and writes their results into the attrs of what become Const nodes."""
     inside = {x for n in nodes for x in n.outputs}
     if any(x not in inside and x not in facts.values for n in nodes for x in n.inputs):

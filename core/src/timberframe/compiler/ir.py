@@ -37,8 +37,8 @@ class Node:
     """One operation of the program.
 
     control: nodes that must run before. after: the same, for the order of accesses to a variable. variable: name of the
-    variable that a resource input means. bodies: functions of While (cond, body) and If (then, else). feed: the node only
-    stands for a value that the caller hands in.
+    variable that a resource input means. bodies: functions of While (cond, body) and If (then, else). feed: the node
+    only stands for a value that the caller hands in.
     """
 
     __slots__ = (
@@ -103,7 +103,12 @@ class FunctionProgram(Program):
 
 
 STATE_READ = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp"})
-STATE_WRITE = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub", "DestroyResourceOp": ""}
+STATE_WRITE = {
+    "AssignVariableOp": "",
+    "AssignAddVariableOp": "AddV2",
+    "AssignSubVariableOp": "Sub",
+    "DestroyResourceOp": "",
+}
 """Ops that write a variable, with the pure op that makes the new value ("": the value itself)."""
 
 LOOPS = frozenset({"While", "StatelessWhile"})

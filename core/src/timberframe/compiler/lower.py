@@ -127,7 +127,12 @@ class Lowering:
         return outputs
 
     def kernel_node(
-        self, node: Node, inputs: list[Value], outputs: list[Value], op: str | None = None, inner: Sequence[Cluster] = ()
+        self,
+        node: Node,
+        inputs: list[Value],
+        outputs: list[Value],
+        op: str | None = None,
+        inner: Sequence[Cluster] = (),
     ) -> KernelNode:
         return KernelNode(
             op or node.op.name, node.name, node.attrs, inputs, outputs, self.device, node.where, tuple(inner)

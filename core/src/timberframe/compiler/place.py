@@ -81,18 +81,16 @@ class Placer:
                 where.setdefault(node.variable, node.device)
             if node.bodies:
                 node.host_driven = not self._body_fits(node, node.device, where)
-            report.append(
-                Placement(node.name, node.op.name, node.device.spec, node.reason, node.requested, rejected)
-            )
+            report.append(Placement(node.name, node.op.name, node.device.spec, node.reason, node.requested, rejected))
         return report
 
     def _colocated(
         self, node: Node, by_name: Mapping[str, Node], where: Mapping[str, Device]
     ) -> tuple[Device, str] | None:
         """The device that a variable or a colocation request dictates."""
-        if node.variable is not None and node.variable in where:
-            if node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp":
-                return where[node.variable], f"with variable '{node.variable}'"
+        accesses = node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp"
+        if accesses and node.variable is not None and node.variable in where:
+            return where[node.variable], f"with variable '{node.variable}'"
         for name in node.colocation:
             other = by_name.get(name)
             if other is not None and other.device is not None and self._refusal(node, other.device) is None:
@@ -116,7 +114,9 @@ class Placer:
         for device in wanted:
             why = self._refusal(node, device)
             if why is None:
-                reason = f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
+                reason = (
+                    f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
+                )
                 return device, reason, tuple(rejected)
             rejected.append((device.spec, why))
         if node.requested and self.soft:

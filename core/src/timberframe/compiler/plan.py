@@ -15,7 +15,7 @@ from timberframe.compiler.ir import Node, Output, Program
 from timberframe.compiler.lower import Variables, lower_stage
 from timberframe.compiler.place import Placement, Placer
 from timberframe.compiler.simplify import drop_copies, merge_equal
-from timberframe.compiler.specialise import Facts, NeedsDriver, infer
+from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
 from timberframe.errors import InvalidArgumentError, ResourceExhaustedError
@@ -129,7 +129,7 @@ class Plan:
                 try:
                     found = self._bind(inputs)
                     break
-                except NeedsDriver as e:
+                except NeedsDriverError as e:
                     e.node.host_driven = True
                     self._bound.clear()
                     self._reschedule()

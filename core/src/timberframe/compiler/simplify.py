@@ -65,7 +65,4 @@ def _replace(program: Program, kept: list[Node], stands_for: dict[Output, Output
         if node.control:
             node.control = [gone.get(c, c) for c in node.control]
     program.nodes = kept
-    program.fetches = [
-        stands_for.get(f, f) if isinstance(f, Output) else gone.get(f, f) for f in program.fetches
-    ]
-
+    program.fetches = [stands_for.get(f, f) if isinstance(f, Output) else gone.get(f, f) for f in program.fetches]

@@ -1,4 +1,4 @@
-"""Specialisation: shapes of every value, and host values of shape arithmetic, once the shapes of the feeds are known."""
+"""Specialisation: shapes of all values, and host values of shape arithmetic, once the feeds' shapes are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEEDS_VALUE = frozenset({"ReadVariableOp", "AssignAddVariableOp", "AssignSubVar
 VariableShape = Callable[[str], "StaticShape | None"]
 
 
-class NeedsDriver(Exception):
+class NeedsDriverError(Exception):
     """The loop or branch cannot be one kernel node; the executor must drive it."""
 
     def __init__(self, node: Node, why: str) -> None:
@@ -94,7 +94,9 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
         assert op.value is not None
         for x, value in zip(node.outputs, op.value(context), strict=True):
             if value is None:
-                raise context.error("its value is needed to plan the run; it must follow from shapes, constants and feeds")
+                raise context.error(
+                    "its value is needed to plan the run; it must follow from shapes, constants and feeds"
+                )
             array = np.asarray(value)
             facts.values[x] = array if array.dtype == x.dtype.numpy else array.astype(x.dtype.numpy)
     if node.op.name in LOOPS:
@@ -102,7 +104,7 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
     for x, shape in zip(node.outputs, result, strict=True):
         if shape is None or None in shape:
             if node.bodies:
-                raise NeedsDriver(node, f"its shape {format_shape(shape)} depends on the branch")
+                raise NeedsDriverError(node, f"its shape {format_shape(shape)} depends on the branch")
             raise context.error(
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )
@@ -119,9 +121,7 @@ def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
             )
 
 
-def _handle(
-    node: Node, x: Output, facts: Facts, variable_shape: VariableShape
-) -> tuple[DType | None, Shape] | None:
+def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) -> tuple[DType | None, Shape] | None:
     """Dtype and shape of the variable behind a handle, as this node sees it."""
     name = x.node.variable
     if name is None:

@@ -1,8 +1,8 @@
 """Stages: numbers nodes so that nodes of one device and one depth form a convex cluster.
 
 A node's depth goes up where a tensor crosses devices, where a shape becomes known only by running a kernel, and where
-planning needs a value that must be computed first. So no path leaves a cluster and comes back, and each cluster's shapes
-are known before it starts.
+planning needs a value that must be computed first. So no path leaves a cluster and comes back, and each cluster's
+shapes are known before it starts.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def make_schedule(program: Program, needed: set[Output]) -> Schedule:
 
 
 class _Numbering:
-    """Depths of nodes (`depth`), and when shapes (`shape_at`) and host values (`value_at`) of their outputs are known."""
+    """Depths of nodes, and at which depth the shapes (`shape_at`) and host values (`value_at`) of outputs are known."""
 
     def __init__(self, program: Program, needed: set[Output]) -> None:
         self.needed = needed

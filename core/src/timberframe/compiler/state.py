@@ -7,6 +7,7 @@ from timberframe.errors import InvalidArgumentError
 from timberframe.graph.function import FuncGraph
 
 _HANDLE = "resource"
+_ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # the shared_name by which TensorFlow marks a handle of its own
 
 
 def variable_name(handle: Output) -> str:
@@ -15,7 +16,8 @@ def variable_name(handle: Output) -> str:
     if node.variable is not None:
         return node.variable
     raise InvalidArgumentError(
-        f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp", node.name
+        f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",
+        node.name,
     )
 
 
@@ -24,11 +26,13 @@ def resolve_handles(program: Program) -> None:
     for node in program.nodes:
         if node.op.name == "VarHandleOp":
             container, shared = node.attrs.get("container", ""), node.attrs.get("shared_name", "")
-            own = node.name if shared in ("", "cd2c89b7-88b7-44c8-ad83-06c2a9158347") else shared
+            own = node.name if shared in ("", _ANONYMOUS) else shared
             node.variable = f"{container}/{own}" if container else own
-        elif node.op.name in STATE_READ or node.op.name in STATE_WRITE:
-            node.variable = variable_name(node.inputs[0])
-        elif node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE:
+        elif (
+            node.op.name in STATE_READ
+            or node.op.name in STATE_WRITE
+            or (node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE)
+        ):
             node.variable = variable_name(node.inputs[0])
 
 

@@ -29,7 +29,7 @@ def apply_op(
     Const whose dtype the other inputs of the same type attr decide. attrs: type and number attrs that the inputs
     determine may be left out, as may attrs with a default; None counts as left out.
 
-    Returns the Tensor of a single output, a list of Tensors for a list output or several outputs, the Operation for none.
+    Returns the Tensor of a single output, a list of Tensors for a list or several outputs, the Operation for none.
     """
     op_def = registry.get(op)
     label = name or op

@@ -96,7 +96,7 @@ class Graph:
         """The tensor as one of this graph; function bodies override this to capture outer tensors."""
         if tensor.op.graph is not self:
             raise InvalidArgumentError(
-                f"{op_def.name} '{name}': input '{tensor.name}' belongs to another graph; all inputs must be of one graph",
+                f"{op_def.name} '{name}': input '{tensor.name}' is of another graph; all inputs must be of one graph",
                 name,
             )
         return tensor
@@ -237,7 +237,7 @@ class Graph:
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Puts ``name/`` before the names made inside; a name ending in ``/`` re-enters that scope, None or "" leaves all."""
+        """Puts ``name/`` before the names made inside; ``name/`` itself re-enters a scope, None or "" leaves all."""
         if name and not _SCOPE.match(name):
             raise InvalidArgumentError(f"scope name {name!r} is not valid; names match {_SCOPE.pattern}")
         old = self._scopes.name

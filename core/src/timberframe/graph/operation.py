@@ -82,7 +82,8 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise InvalidArgumentError(
-            f"Tensor '{self.name}' is used as a Python bool; a graph has no values while it is built, use tf.cond or Session.run"
+            f"Tensor '{self.name}' is used as a Python bool; while the graph is built it has no value, "
+            "use tf.cond or Session.run"
         )
 
     def __len__(self) -> int:

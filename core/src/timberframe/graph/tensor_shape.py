@@ -127,7 +127,7 @@ class TensorShape:
 
 
 def as_shape(value: Any) -> Shape:
-    """The plain shape for a TensorShape, a sequence of sizes (None or -1: unknown), one size, or None (unknown rank)."""
+    """The plain shape for a TensorShape, a sequence of sizes (None or -1: unknown), one size, or None."""
     if value is None:
         return None
     if isinstance(value, TensorShape):

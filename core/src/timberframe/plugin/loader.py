@@ -144,7 +144,8 @@ def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> 
     unknown = (wanted | unwanted) - plugins.keys()
     if unknown - unwanted:
         raise FailedPreconditionError(
-            f"plugins {', '.join(sorted(unknown - unwanted))} are not installed; installed are {', '.join(plugins) or 'none'}"
+            f"plugins {', '.join(sorted(unknown - unwanted))} are not installed; "
+            f"installed are {', '.join(plugins) or 'none'}"
         )
     return [p for n, p in plugins.items() if (not wanted or n in wanted) and n not in unwanted]
 

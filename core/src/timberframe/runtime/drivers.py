@@ -63,7 +63,8 @@ def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Locat
     depth = runtime.depth.value
     if depth >= MAX_DEPTH:
         raise ResourceExhaustedError(
-            f"{node.op.name} '{node.name}': bodies are nested {depth} deep; at most {MAX_DEPTH} levels can run", node.name
+            f"{node.op.name} '{node.name}': bodies are nested {depth} deep; at most {MAX_DEPTH} levels can run",
+            node.name,
         )
     runtime.depth.value = depth + 1
     try:
@@ -81,7 +82,7 @@ def _truth(node: Node, located: Located) -> bool:
     if value.shape != ():
         if node.op.name in LOOPS:
             raise InvalidArgumentError(
-                f"{node.op.name} '{node.name}': the condition has shape {format_shape(value.shape)}; a scalar is required",
+                f"{node.op.name} '{node.name}': the condition has shape {format_shape(value.shape)}; it must be a scalar",
                 node.name,
             )
         return bool(value.size)  # TensorFlow: a tensor that is not a scalar is true unless it is empty
@@ -98,7 +99,8 @@ def _variable_shape(node: Node, run: Run) -> list[Located]:
     shape = run.plan.variables.shape(node.variable or "")
     if shape is None:
         raise FailedPreconditionError(
-            f"{node.op.name} '{node.name}': variable '{node.variable}' has no value; run its initializer first", node.name
+            f"{node.op.name} '{node.name}': variable '{node.variable}' has no value; run its initializer first",
+            node.name,
         )
     return [(np.array(shape, node.outputs[0].dtype.numpy), None)]
 
@@ -106,7 +108,8 @@ def _variable_shape(node: Node, run: Run) -> list[Located]:
 def _destroy(node: Node, run: Run) -> list[Located]:
     if not run.plan.variables.destroy(node.variable or "") and not node.attrs.get("ignore_lookup_error", True):
         raise FailedPreconditionError(
-            f"{node.op.name} '{node.name}': variable '{node.variable}' does not exist; it must have been made", node.name
+            f"{node.op.name} '{node.name}': variable '{node.variable}' does not exist; it must have been made",
+            node.name,
         )
     return []
 

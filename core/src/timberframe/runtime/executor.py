@@ -135,9 +135,9 @@ def overlapping(stages: Sequence[BoundStage]) -> bool:
     for j, stage in enumerate(stages):
         for i in range(j):
             other = stages[i]
-            if other.device is not stage.device and i not in reach[j]:
-                if not (other.device.asynchronous and stage.device.asynchronous):
-                    return True
+            both_enqueue = other.device.asynchronous and stage.device.asynchronous
+            if other.device is not stage.device and i not in reach[j] and not both_enqueue:
+                return True
     return False
 
 
@@ -239,4 +239,3 @@ class _Overlapped:
                     if not self.left[follower]:
                         self.ready.append(follower)
             self.condition.notify_all()
-

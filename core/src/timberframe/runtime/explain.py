@@ -74,9 +74,7 @@ def explain_plan(session: BaseSession, runner: Runner, feed_dict: Mapping[Any, A
     level: Level | None = None
     values = list(feed_dict.values())
     if all(v is not None for v in values):
-        inputs: list[Located] = [
-            (feed_array(t, v), None) for t, v in zip(runner.feeds, values, strict=True)
-        ]
+        inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(runner.feeds, values, strict=True)]
         level = plan.bind(inputs)
     reports = [_report(plan, i, level) for i in range(len(plan.schedule.stages))]
     peak: dict[str, int] = {}

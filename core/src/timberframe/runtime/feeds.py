@@ -21,7 +21,9 @@ def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ..
         element = graph.as_graph_element(key, allow_operation=False)
         assert isinstance(element, Tensor)
         if element in found:
-            raise InvalidArgumentError(f"feed '{element.name}' is given twice ({found[element]!r} and {key!r}); once is enough")
+            raise InvalidArgumentError(
+                f"feed '{element.name}' is given twice ({found[element]!r} and {key!r}); once is enough"
+            )
         if not graph.is_feedable(element):
             raise InvalidArgumentError(f"feed '{element.name}' is a {element.dtype.name} handle; it cannot be fed")
         found[element] = key
@@ -33,7 +35,7 @@ def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
     wanted = tensor.dtype.numpy
     if isinstance(value, Tensor):
         raise InvalidArgumentError(f"{_head(tensor)}: fed with tensor '{value.name}'; a value is required")
-    if type(value) is np.ndarray and value.dtype == wanted and wanted != object:
+    if type(value) is np.ndarray and value.dtype == wanted and wanted.kind != "O":
         array = value
     else:
         array = _convert(tensor, value)
@@ -49,7 +51,7 @@ def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
 def _convert(tensor: Tensor, value: Any) -> np.ndarray:
     dtype = tensor.dtype.base_dtype
     try:
-        if isinstance(value, np.ndarray | np.generic) and dtype.numpy != object:
+        if isinstance(value, np.ndarray | np.generic) and dtype.numpy.kind != "O":
             array = np.asarray(value)
             if not _castable(array.dtype, dtype.numpy):
                 raise InvalidArgumentError(f"value of dtype {array.dtype} given; it must be {dtype.name}")

@@ -13,7 +13,7 @@ Assemble = Callable[[Sequence[Any]], Any]
 
 
 class Fetches:
-    """A fetch structure. elements: each distinct tensor or operation once; assemble: values of elements -> structure."""
+    """A fetch structure. elements: each tensor or operation once; assemble: values of elements -> structure."""
 
     __slots__ = ("assemble", "elements", "single")
 
@@ -53,7 +53,9 @@ def _assembler(graph: Graph, structure: Any, positions: dict[Tensor | Operation,
         return lambda values: rebuild([p(values) for p in parts])
     element = graph.as_graph_element(structure)
     if isinstance(element, Tensor) and not graph.is_fetchable(element):
-        raise InvalidArgumentError(f"fetch '{element.name}' is a {element.dtype.name} handle; it has no value to return")
+        raise InvalidArgumentError(
+            f"fetch '{element.name}' is a {element.dtype.name} handle; it has no value to return"
+        )
     at = positions.setdefault(element, len(positions))
     return lambda values: values[at]
 

@@ -39,7 +39,13 @@ class _Partition:
         inputs = [self._tensor(x) for x in node.inputs]
         control = [self.operations[c] for c in (*node.control, *node.after) if c in self.operations]
         made = self.graph.create_op(
-            node.op, inputs, node.attrs, node.name, control_inputs=control, device=self.stage.device.spec, exact_name=True
+            node.op,
+            inputs,
+            node.attrs,
+            node.name,
+            control_inputs=control,
+            device=self.stage.device.spec,
+            exact_name=True,
         )
         self.operations[node] = made
         self.tensors.update(zip(node.outputs, made.outputs, strict=True))

@@ -10,16 +10,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from timberframe.compiler.build import build_function, build_program
 from timberframe.compiler.place import Devices, Placer
 from timberframe.compiler.plan import Located, Optimizations, Plan
 from timberframe.config import RunOptions, SessionConfig
-from timberframe.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
+from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph
-from timberframe.graph.operation import Operation, Tensor
+from timberframe.graph.operation import Tensor
 from timberframe.plugin import loader
 from timberframe.plugin.contracts import CancelToken, RunContext
 from timberframe.runtime.devices import devices_for
@@ -45,8 +43,10 @@ class Runtime:
         self.config = config
         found = devices_for(config)
         if not found:
+            failures = "; ".join(f"{n}: {e}" for n, e in loader.registry.failures().items())
             raise FailedPreconditionError(
-                f"no device is available; install a device plugin ({Devices([], loader.registry.kernels, loader.registry.failures()).describe()})"
+                f"no device is available (plugins that failed: {failures or 'none'}); "
+                "install a device plugin such as timberframe-cpu"
             )
         self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
         self.variables = VariableStore()
@@ -128,7 +128,9 @@ class BaseSession:
             key = structure_key(fetches), tuple(feed_dict)
             runner = self._plans.get(key)
         except TypeError as e:
-            raise InvalidArgumentError(f"fetches or feeds cannot be used as keys ({e}); tensors or names are required") from None
+            raise InvalidArgumentError(
+                f"fetches or feeds cannot be used as keys ({e}); tensors or names are required"
+            ) from None
         if runner is None or self._version != self.graph.version:
             runner = self._make_runner(key, fetches, feed_dict)
         if self._closed:
@@ -151,7 +153,7 @@ class BaseSession:
             return runner
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
-        """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run the same again."""
+        """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run again."""
         feeds = list(feed_list or ())
         runner = self._runner(fetches, dict.fromkeys(feeds))
 

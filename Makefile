@@ -1,0 +1,69 @@
+# make run   sets up, runs the conformance suite on the CPU, then an example on real data
+# make test  sets up, then lint, types and every package's tests
+# make full  what takes longer: sanitizers, all mutants, soak levels, comparison with other systems
+#
+# PYTHON=python3.12 make test uses another interpreter.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := core sdk conformance
+STAMPS := $(VENV)/stamps
+NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
+  -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
+
+.PHONY: setup run test lint types tests full clean
+
+setup: $(STAMPS)/packages $(STAMPS)/cpu
+
+$(STAMPS)/venv: requirements-dev.txt constraints.txt
+	@echo "== creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/packages: $(STAMPS)/venv $(PACKAGES:%=%/pyproject.toml)
+	@echo "== installing $(PACKAGES)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PACKAGES:%=-e ./%)
+	@touch $@
+
+$(STAMPS)/cpu: $(STAMPS)/packages $(NATIVE)
+	@echo "== building and installing plugins/cpu"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  --config-settings=build-dir=build/wheel ./plugins/cpu
+	@touch $@
+
+run: setup
+	@echo "== conformance run --device=cpu"
+	@$(BIN)/conformance run --device=cpu
+	@echo "== examples/digits.py"
+	@$(BIN)/python examples/digits.py
+	@echo "make run: passed (conformance on the CPU, digits example)"
+
+test: lint types tests
+	@echo "make test: passed (ruff, mypy --strict, tests of core, sdk, plugins/cpu, conformance)"
+
+lint: setup
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+
+types: setup
+	@echo "== mypy --strict"
+	@$(BIN)/mypy core/src sdk/src plugins/cpu/src conformance/src
+
+tests: setup
+	@echo "== pytest"
+	@$(BIN)/pytest -n 2
+
+full: test run
+	@echo "== sanitizers"
+	@plugins/cpu/tests/sanitizers/run $(BIN)/python
+	@echo "== all mutants"
+	@$(BIN)/conformance mutants
+	@echo "== soak"
+	@$(BIN)/conformance run --device=cpu --level soak --timeout 600
+	@echo "make full: passed (tests, conformance, sanitizers, mutants, soak)"
+
+clean:
+	rm -rf $(VENV) plugins/cpu/build
