@@ -183,7 +183,11 @@ class Plan:
             if x not in level.facts.shapes  # made by a kernel that decides the size, or by a driven loop
         }
         values = {x: host_array(found[x]) for x in self.schedule.fetched_values.get(depth, ())}
-        key = (depth, tuple(sorted((x.name, s) for x, s in shapes.items())), tuple(v.tobytes() for v in values.values()))
+        key = (
+            depth,
+            tuple(sorted((x.name, s) for x, s in shapes.items())),
+            tuple(v.tobytes() for v in values.values()),
+        )
         with self._lock:
             child = level.children.get(key)
             if child is None:
