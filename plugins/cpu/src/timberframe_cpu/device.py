@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import NUMERIC
+from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import Cluster, DeviceAttributes, KernelNode
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS
@@ -109,10 +110,14 @@ def _physical_memory() -> int:
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
-    """The devices that a SessionConfig asks for: `count` (1 by default), `memory_limit`, `isa`, `threads` of "CPU"."""
-    options = config.get("CPU", {})
-    if isinstance(options, int):
-        options = {"count": options}
-    count = options.get("count", 1)
-    rest = {k: options.get(k) for k in ("memory_limit", "isa", "threads")}
-    return [CpuDevice(i, **rest) for i in range(count)]
+    """The devices that a SessionConfig asks for: one unless its count says otherwise, and `isa` among the options."""
+
+    def of_cpu(key: str, default: Any) -> Any:
+        return config.get(key, {}).get(CpuDevice.type, default)
+
+    options = of_cpu("options", {})
+    unknown = options.keys() - {"isa"}
+    if unknown:
+        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known is isa")
+    limit, threads = of_cpu("memory_limit", None), config.get("threads")
+    return [CpuDevice(i, limit, options.get("isa"), threads) for i in range(of_cpu("count", 1))]
