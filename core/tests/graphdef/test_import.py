@@ -162,6 +162,14 @@ def test_missing_attr_gets_its_default(graph: tf.Graph) -> None:
     assert graph.get_tensor_by_name("a:0").static_shape is None
 
 
+def test_scalar_placeholder_of_an_old_producer_has_an_unknown_shape(graph: tf.Graph) -> None:
+    message = small_graph_def()
+    del node(message, "a").attr["shape"].shape.dim[:]
+    message.versions.producer = 21
+    tf.import_graph_def(message, name="")
+    assert graph.get_tensor_by_name("a:0").static_shape is None
+
+
 def test_ten_thousand_nodes_import_in_a_second(graph: tf.Graph) -> None:
     with tf.Graph().as_default() as other:
         x = tf.placeholder(tf.float32, [4])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from timberframe.compiler.ir import CALLS, FunctionProgram, Node, Output, Program, body_names
 from timberframe.errors import InvalidArgumentError, NotFoundError
@@ -23,12 +23,19 @@ def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list
         op = stack.pop()
         if op not in seen:
             seen.add(op)
+            if _is_fed(op, fed):
+                continue
             stack.extend(op.control_inputs)
             stack.extend([t.op for t in op.inputs if t not in fed])
     order = sorted(seen, key=lambda op: op.id)
-    if all(c.id < op.id for op in order for c in op.control_inputs):
+    if all(c.id < op.id for op in order for c in op.control_inputs if c in seen):
         return order
     return _topological(order, fed)
+
+
+def _is_fed(op: Operation, fed: Container[Tensor]) -> bool:
+    """Whether feeds stand for the whole operation, so that waiting for it is waiting for nothing."""
+    return bool(op.outputs) and all(t in fed for t in op.outputs)
 
 
 def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
@@ -43,7 +50,7 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
                 stack.pop()
                 continue
             state[op] = 1
-            before = [*op.control_inputs, *(t.op for t in op.inputs if t not in fed)]
+            before = [] if _is_fed(op, fed) else [*op.control_inputs, *(t.op for t in op.inputs if t not in fed)]
             waiting = [b for b in before if state.get(b) != 2]
             if not waiting:
                 state[op] = 2
@@ -88,6 +95,9 @@ class Builder:
         """Adds `order`; `known` maps tensors to values and grows. Gives the nodes that mean an operation ran."""
         ran: dict[Operation, list[Node]] = {}
         for op in order:
+            if _is_fed(op, known):
+                ran[op] = [known[t].node for t in op.outputs]
+                continue
             inputs = [known[t] for t in op.inputs]
             before = [n for c in op.control_inputs for n in ran.get(c, ())]
             if op.op_def.stateful:

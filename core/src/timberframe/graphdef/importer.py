@@ -100,7 +100,8 @@ class _Importer:
         self.mapping = mapping
         self.used: set[str] = set()
         self.producer_defaults = producer_defaults
-        self.builder = NodeBuilder(graph, prefix, producer_defaults)
+        self.producer = message.versions.producer
+        self.builder = NodeBuilder(graph, prefix, producer_defaults, self.producer)
         self.functions = {f.signature.name: f for f in message.library.function}
         self.operations: dict[str, Operation] = {}
 
@@ -136,7 +137,7 @@ class _Importer:
         return op.outputs[index]
 
     def _function_builder(self, body: Graph) -> NodeBuilder:
-        return NodeBuilder(body, "", self.producer_defaults)
+        return NodeBuilder(body, "", self.producer_defaults, self.producer)
 
     def _find_ops(self) -> tuple[dict[str, OpDef], set[str]]:
         """The ops of all nodes, and the functions to import: those that nodes call, and others whose ops all exist."""

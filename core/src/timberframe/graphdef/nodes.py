@@ -12,11 +12,15 @@ from timberframe.errors import InvalidArgumentError, NotFoundError
 from timberframe.graph.device_spec import canonical_device
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
+from timberframe.graph.tensor_shape import TensorShape
 from timberframe.graphdef.attributes import decode_attr, is_empty
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.signature import AttrDef
 from timberframe.shapes import format_shape, merge
+
+PLACEHOLDER_SHAPES = 24
+"""The first GraphDef version in which a Placeholder of shape [] is a scalar; before, its shape was unknown."""
 
 LISTED = 8  # names in an error that could have thousands
 
@@ -128,8 +132,11 @@ def _find_cycle(nodes: Mapping[str, Node], stuck: set[str]) -> list[str]:
 class NodeBuilder:
     """Adds the operations of NodeDefs to a graph."""
 
-    def __init__(self, graph: Graph, prefix: str, producer_defaults: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, graph: Graph, prefix: str, producer_defaults: Mapping[str, Mapping[str, Any]], producer: int
+    ) -> None:
         self.graph = graph
+        self.producer = producer
         self.prefix = prefix
         self.producer_defaults = producer_defaults
         self._inherits_device = graph.has_device_scope()
@@ -182,6 +189,8 @@ class NodeBuilder:
                     f"the op has {', '.join(op_def.attrs) or 'no attrs'}",
                     proto.name,
                 )
+        if proto.op == "Placeholder" and self.producer < PLACEHOLDER_SHAPES and attrs.get("shape") == ():
+            attrs["shape"] = TensorShape(None)
         return attrs
 
     def _decode(self, proto: Any, declared: AttrDef, value: Any) -> Any:
