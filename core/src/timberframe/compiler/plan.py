@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,7 +129,8 @@ class Plan:
                 return found
             while True:
                 try:
-                    found = self._bind(inputs)
+                    with collection_paused():
+                        found = self._bind(inputs)
                     break
                 except NeedsDriverError as e:
                     e.node.host_driven = True
@@ -201,6 +204,18 @@ class Plan:
                     level.children.clear()
                 level.children[key] = child
             return child
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Keeps the garbage collector from looking through a large graph again and again while a plan is made of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def host_array(located: Located) -> np.ndarray:

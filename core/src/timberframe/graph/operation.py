@@ -102,12 +102,6 @@ class Tensor:
             f"Tensor '{self.name}' has no value while the graph is built; fetch it with Session.run"
         )
 
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={format_shape(self._shape)} dtype={self.dtype.name}>"
 
@@ -167,12 +161,6 @@ class Operation:
         from timberframe.runtime.session import default_session
 
         default_session(session, self.graph).run(self, feed_dict)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe.compiler.build import build_function, build_program
 from timberframe.compiler.place import Devices, Placer
-from timberframe.compiler.plan import Located, Optimizations, Plan
+from timberframe.compiler.plan import Located, Optimizations, Plan, collection_paused
 from timberframe.config import RunOptions, SessionConfig
 from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from timberframe.graph.function import FuncGraph
@@ -29,6 +29,7 @@ from timberframe.runtime.variables import VariableStore
 if TYPE_CHECKING:
     from timberframe.runtime.explain import Explanation
 
+_DIRECT_CALLS = 16  # shapes of one combination of fetches and feeds that keep their shortest way
 _PLANS = 256  # fetch and feed combinations that are kept
 
 
@@ -98,10 +99,9 @@ class BaseSession:
         self.graph = graph if graph is not None else get_default_graph()
         self.config = SessionConfig.of(config)
         self.runtime = Runtime(self.config)
-        self._closed = False
-        self._lock = threading.RLock()
+        self.closed = False
+        self.lock = threading.RLock()
         self._plans: OrderedDict[Any, Runner] = OrderedDict()
-        self._fetches: dict[Any, Fetches] = {}
         self._version = self.graph.version
         self._active: set[CancelToken] = set()
         self._idle = threading.Condition()
@@ -116,12 +116,17 @@ class BaseSession:
         fetches: a Tensor, Operation or name, or lists, tuples and dicts of these. feed_dict: values for tensors, by
         tensor or name. options: RunOptions. run_metadata: a RunMetadata that is filled.
         """
-        runner = self._runner(fetches, feed_dict or {})
-        if options is None and run_metadata is None and not self.config.operation_timeout_in_ms:
-            return runner.run(feed_dict or {}, RunContext())
+        feeds = feed_dict or {}
+        runner = self._runner(fetches, feeds)
+        if options is None and run_metadata is None:
+            direct = runner.direct
+            if direct is not None:
+                return direct(*feeds.values())
+            if not self.config.operation_timeout_in_ms:
+                return runner.run(feeds, RunContext())
         from timberframe.runtime.options import run_with_options
 
-        return run_with_options(self, runner, feed_dict or {}, RunOptions.of(options), run_metadata)
+        return run_with_options(self, runner, feeds, RunOptions.of(options), run_metadata)
 
     def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
         try:
@@ -133,13 +138,13 @@ class BaseSession:
             ) from None
         if runner is None or self._version != self.graph.version:
             runner = self._make_runner(key, fetches, feed_dict)
-        if self._closed:
+        if self.closed:
             raise FailedPreconditionError("session is closed; make a new one to run again")
         return runner
 
     def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
-        with self._lock:
-            if self._closed:
+        with self.lock:
+            if self.closed:
                 raise FailedPreconditionError("session is closed; make a new one to run again")
             if self._version != self.graph.version:
                 self._plans.clear()
@@ -157,18 +162,20 @@ class BaseSession:
         feeds = list(feed_list or ())
         runner = self._runner(fetches, dict.fromkeys(feeds))
 
-        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if len(values) != len(feeds):
-                raise InvalidArgumentError(f"callable was given {len(values)} values; {len(feeds)} feeds are required")
-            if self._closed:
-                raise FailedPreconditionError("session is closed; make a new one to run again")
+        count = len(feeds)
+
+        def call(*values: Any) -> Any:
+            if len(values) != count:
+                raise InvalidArgumentError(f"callable was given {len(values)} values; {count} feeds are required")
+            direct = runner.direct
+            return direct(*values) if direct is not None else runner.run_values(values, RunContext())
+
+        def call_with_options(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if options is None and run_metadata is None:
-                return runner.run_values(values, RunContext())
+                return call(*values)
             return self.run(fetches, dict(zip(feeds, values, strict=True)), options, run_metadata)
 
-        if accept_options:
-            return call
-        return runner.direct_call(call) or call
+        return call_with_options if accept_options else call
 
     # Looking
 
@@ -190,13 +197,14 @@ class BaseSession:
     def close(self) -> None:
         """Cancels runs in flight, waits for them, and drops variables and plans; may be repeated."""
         with self._idle:
-            self._closed = True
+            self.closed = True
             for token in self._active:
                 token.cancel(CancelledError("the session was closed during the run"))
             self._idle.wait_for(lambda: not self._active, timeout=30)
-        with self._lock:
+        with self.lock:
+            for runner in self._plans.values():
+                runner.forget_direct()
             self._plans.clear()
-            self._fetches.clear()
             self.runtime.variables.clear()
             self.runtime.close()
 
@@ -204,7 +212,7 @@ class BaseSession:
     def in_flight(self, token: CancelToken) -> Any:
         """Marks a run as in flight, so that close() can cancel it."""
         with self._idle:
-            if self._closed:
+            if self.closed:
                 raise FailedPreconditionError("session is closed; make a new one to run again")
             self._active.add(token)
         try:
@@ -227,9 +235,13 @@ class Runner:
         self.session = session
         self.fetches = fetches
         self.feeds = feeds
-        program = build_program(session.graph, fetches.elements, feeds)
         runtime = session.runtime
-        self.plan = Plan(program, runtime.placer, runtime.variables, runtime.optimizations)
+        with collection_paused():
+            program = build_program(session.graph, fetches.elements, feeds)
+            self.plan = Plan(program, runtime.placer, runtime.variables, runtime.optimizations)
+        self.direct: Callable[..., Any] | None = None
+        """The shortest way for the shapes that ran last; hands what does not suit it to the general way."""
+        self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
         self._is_tensor = [isinstance(e, Tensor) for e in fetches.elements]
         if session.config.log_device_placement:
             from timberframe import logging
@@ -247,11 +259,51 @@ class Runner:
         with session.in_flight(context.cancel):
             results = iter(execute(self.plan, inputs, session.runtime, context))
             found = [_host(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
+        if self._may_be_direct and context.trace is None:
+            self._remember_direct(inputs)
         return self.fetches.assemble(found)
 
-    def direct_call(self, general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A call that skips the executor, where the plan is one cluster on a device of the host's memory."""
-        return None
+    def _remember_direct(self, inputs: Sequence[Located]) -> None:
+        """Makes later runs of these shapes take the shortest way."""
+        shapes = tuple([a.shape for a, _ in inputs])
+        if shapes not in self._direct_calls:
+            if len(self._direct_calls) >= _DIRECT_CALLS:
+                self._direct_calls.clear()
+            self._direct_calls[shapes] = self._direct_call(inputs)
+        with self.session.lock:
+            if not self.session.closed:
+                self.direct = self._direct_calls[shapes]
+
+    def forget_direct(self) -> None:
+        """Makes every run take the general way, which raises after the session was closed."""
+        self.direct = None
+
+    @property
+    def _may_be_direct(self) -> bool:
+        """Whether the plan is one cluster without loops or variables, whose runs are over before anyone could cancel."""
+        plan = self.plan
+        return (
+            plan.static
+            and len(plan.schedule.stages) == 1
+            and not plan.schedule.host_feeds
+            and not self.session.config.operation_timeout_in_ms
+            and not any(n.bodies or n.variable for n in plan.program.nodes)
+        )
+
+    def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
+        """A call that skips the executor, on a device of the host's memory that offers one."""
+        stages = self.plan.schedule.stages
+        bound = self.plan.bind(inputs).stages[id(stages[0])]
+        make = getattr(bound.executable, "direct", None)
+        exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
+        if make is None or not bound.device.host_memory or not exact or bound.cluster is None or any(v.shape == () for v in bound.cluster.outputs):
+            return None
+        call: Callable[..., Any] | None = make(lambda *values: self.run_values(values, RunContext()))
+        if call is None or self.fetches.single:
+            return call
+        assemble, only = self.fetches.assemble, len(bound.outputs) == 1
+        direct = call
+        return lambda *values: assemble([direct(*values)] if only else direct(*values))
 
 
 def _host(located: Located) -> Any:
@@ -318,6 +370,6 @@ class InteractiveSession(BaseSession):
 
     def close(self) -> None:
         """Ends being the default session, and closes."""
-        if not self._closed:
+        if not self.closed:
             self._context.__exit__(None, None, None)
         super().close()
