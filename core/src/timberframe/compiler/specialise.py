@@ -70,7 +70,7 @@ def located(error: OpError, node: Node) -> OpError:
 
 def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None:
     op, shapes = node.op, facts.shapes
-    planned = set(planned_inputs(node)) if op.shape_inputs else ()
+    planned = set(planned_inputs(node)) if op.shape_inputs or op.planned else ()
     wants_values = node.host_value or bool(op.launch_inputs)
     values = [facts.values.get(x) if wants_values or x in planned else None for x in node.inputs]
     context = InferenceContext(

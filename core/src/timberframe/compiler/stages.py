@@ -55,10 +55,12 @@ class Schedule:
 
 def planned_inputs(node: Node) -> tuple[Output, ...]:
     """The inputs whose value must be on the host before the node can be planned."""
-    if node.feed or not node.op.shape_inputs:
+    op = node.op
+    if node.feed or not (op.shape_inputs or op.planned):
         return ()
-    ranges = arg_ranges(node.op.inputs, node.attrs)
-    return tuple(node.inputs[i] for name in node.op.shape_inputs for i in ranges[name])
+    constants = [None if x.node.feed or x.node.op.name != "Const" else x.node.attrs["value"] for x in node.inputs]
+    ranges = arg_ranges(op.inputs, node.attrs)
+    return tuple(node.inputs[i] for name in op.planned_inputs(node.attrs, constants) for i in ranges[name])
 
 
 def find_host_values(program: Program) -> set[Output]:

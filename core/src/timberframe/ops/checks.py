@@ -14,18 +14,14 @@ from timberframe.ops.shape_functions import unchanged
 from timberframe.shapes import Shape, format_shape
 
 
-def numerics_fact(nan: int, positive: int, negative: int, signed: bool) -> str:
-    """What the error says of a tensor with these counts of NaN, +Inf and -Inf."""
-    infinite = f"{positive} +Inf and {negative} -Inf" if signed else f"{positive + negative} infinite"
-    return f"the tensor has {nan} NaN, {infinite} values; all must be finite"
-
-
 def _finite(signed: bool) -> Any:
     def reference(attrs: Attrs, x: np.ndarray) -> np.ndarray:
         wide = x.astype(np.float64)
-        counts = [int(n.sum()) for n in (np.isnan(wide), wide == np.inf, wide == -np.inf)]
-        if any(counts):
-            raise InvalidArgumentError(f"{attrs['message']}: {numerics_fact(*counts, signed)}")
+        nan, positive, negative = (int(n.sum()) for n in (np.isnan(wide), wide == np.inf, wide == -np.inf))
+        if nan or positive or negative:
+            infinite = f"{positive} +Inf and {negative} -Inf" if signed else f"{positive + negative} infinite"
+            fact = f"the tensor has {nan} NaN, {infinite} values; all must be finite"
+            raise InvalidArgumentError(f"{attrs['message']}: {fact}")
         return x
 
     return reference
@@ -57,7 +53,7 @@ for _name in ("CheckNumerics", "CheckNumericsV2"):
         outputs=["output: T"],
         attrs=["T: {bfloat16, half, float, double}", "message: string"],
         doc=(
-            "The tensor itself, if all its elements are finite; else an error that begins with `message`: counts of NaN "
+            "The tensor itself, if all its elements are finite; else an error with `message` and counts of NaN "
             + ("and infinite values." if _name == "CheckNumerics" else "values and the infinite ones of each sign.")
         ),
         shape=unchanged,

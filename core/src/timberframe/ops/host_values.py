@@ -16,7 +16,7 @@ from timberframe.ops.opdef import UNKNOWN, InferenceContext, is_known
 from timberframe.shapes import Shape, StaticShape, check_size, format_shape
 
 HostValue = np.ndarray | None
-MAX_ELEMENTS = 1024  # what is larger is data and not shape arithmetic
+MAX_ELEMENTS = 1 << 20  # what is larger is data and not shape arithmetic
 
 
 def host_array(elements: Iterable[Any], dtype: DType) -> np.ndarray:

@@ -120,6 +120,7 @@ class InferenceContext:
 ShapeFunction = Callable[[InferenceContext], Sequence[Shape]]
 ValueFunction = Callable[[InferenceContext], Sequence[np.ndarray | None]]
 BoundFunction = Callable[[InferenceContext], Sequence[StaticShape]]
+PlannedFunction = Callable[[Attrs, Sequence[np.ndarray | None]], tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,7 @@ class OpDef:
     bound: BoundFunction | None = None
     shape_inputs: tuple[str, ...] = ()
     launch_inputs: tuple[str, ...] = ()
+    planned: PlannedFunction | None = None
     stateful: bool = False
     commutative: bool = False
     alias: tuple[tuple[int, int], ...] = ()
@@ -149,6 +151,10 @@ class OpDef:
     def signature(self) -> tuple[Any, ...]:
         """What two definitions must agree in to count as the same op."""
         return self.name, self.inputs, self.outputs, tuple(sorted(self.attrs.items())), self.stateful
+
+    def planned_inputs(self, attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
+        """Names of the inputs whose value a node with these attrs and constants needs before it can be planned."""
+        return self.shape_inputs if self.planned is None else (*self.shape_inputs, *self.planned(attrs, constants))
 
     def role(self, arg: ArgDef) -> str:
         """`shape`, `launch` or `data`: when the executor needs the host value of this input."""
@@ -179,6 +185,9 @@ def define_op(
     bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
     shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
     launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.
+    planned: for launch inputs that an output's shape may depend on after all (the begin of a slice that goes up to the
+        end): ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
+        has the value of each flat input that is a Const, else None. Launchers get them all the same.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     commutative: the two inputs may change places.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).

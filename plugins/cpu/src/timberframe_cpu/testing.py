@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe.dtypes import DType, as_dtype
 from timberframe.errors import InternalError, InvalidArgumentError, OpError, UnknownError
+from timberframe.graph.inference import arg_ranges
 from timberframe.ops import registry
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.ops.signature import ArgDef
@@ -49,7 +50,8 @@ def run_op(
     op = registry.get(op_name)
     full = infer_attrs(op, dict(attrs or {}), inputs)
     flat, shape_only = _flatten(op, inputs, full)
-    node = _node(op, name, full, flat, shape_only | set(constants))
+    planned = _planned(op, full, flat)
+    node = _node(op, name, full, flat, shape_only | planned | set(constants))
     kernel = _registry().require(op.name, name, "CPU", full)
     with using_isa(isa):
         launcher = kernel.build(node)
@@ -64,6 +66,11 @@ def run_op(
         if x.tobytes() != old.tobytes():
             raise InternalError(f"{op_name} '{name}': data input {i} was written; kernels only read inputs", name)
     return [_true_part(o.array, shape) for o, shape in zip(outputs, shapes, strict=True)]
+
+
+def _planned(op: OpDef, attrs: Mapping[str, Any], flat: Sequence[np.ndarray]) -> set[int]:
+    ranges = arg_ranges(op.inputs, attrs)
+    return {i for name in op.planned_inputs(attrs, flat) for i in ranges[name]}
 
 
 def _launch(

@@ -6,7 +6,13 @@ from importlib import import_module
 
 from timberframe.plugin.contracts import KernelDef
 
-FAMILIES = ("movement", "binary", "convolution")
+FAMILIES = (
+    "binary",
+    "constants",
+    "convolution",
+    "joining",
+    "movement",
+)
 """Modules of this package, each with a list KERNELS."""
 
 

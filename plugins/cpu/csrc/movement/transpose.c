@@ -1,0 +1,94 @@
+#include "transpose.h"
+
+#include <string.h>
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
+#endif
+
+typedef uint32_t four __attribute__((vector_size(16)));
+typedef uint64_t two __attribute__((vector_size(16)));
+typedef struct unit16 {
+  uint64_t low, high;
+} unit16;
+
+static inline four load_four(const char *p) {
+  four x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
+static inline two load_two(const char *p) {
+  two x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
+/* The element-wise way, for what is left over at the edges and for the other sizes of elements. */
+#define DEFINE_EDGE(bytes, type)                                                                                \
+  static void edge_##bytes(char *restrict to, int64_t ts, const char *restrict from, int64_t ss, int64_t across, \
+                           int64_t along) {                                                                     \
+    for (int64_t i = 0; i < across; i++)                                                                        \
+      for (int64_t k = 0; k < along; k++) memcpy(to + i * ts + k * bytes, from + k * ss + i * bytes, bytes);    \
+  }
+
+DEFINE_EDGE(1, uint8_t)
+DEFINE_EDGE(2, uint16_t)
+DEFINE_EDGE(4, uint32_t)
+DEFINE_EDGE(8, uint64_t)
+DEFINE_EDGE(16, unit16)
+
+static inline void block_4(char *restrict to, int64_t ts, const char *restrict from, int64_t ss) {
+  four a = load_four(from), b = load_four(from + ss), c = load_four(from + 2 * ss), d = load_four(from + 3 * ss);
+  four ab_low = SHUFFLE(four, a, b, 0, 4, 1, 5), ab_high = SHUFFLE(four, a, b, 2, 6, 3, 7);
+  four cd_low = SHUFFLE(four, c, d, 0, 4, 1, 5), cd_high = SHUFFLE(four, c, d, 2, 6, 3, 7);
+  four r0 = SHUFFLE(four, ab_low, cd_low, 0, 1, 4, 5), r1 = SHUFFLE(four, ab_low, cd_low, 2, 3, 6, 7);
+  four r2 = SHUFFLE(four, ab_high, cd_high, 0, 1, 4, 5), r3 = SHUFFLE(four, ab_high, cd_high, 2, 3, 6, 7);
+  memcpy(to, &r0, 16);
+  memcpy(to + ts, &r1, 16);
+  memcpy(to + 2 * ts, &r2, 16);
+  memcpy(to + 3 * ts, &r3, 16);
+}
+
+static inline void block_8(char *restrict to, int64_t ts, const char *restrict from, int64_t ss) {
+  two a = load_two(from), b = load_two(from + ss);
+  two r0 = SHUFFLE(two, a, b, 0, 2), r1 = SHUFFLE(two, a, b, 1, 3);
+  memcpy(to, &r0, 16);
+  memcpy(to + ts, &r1, 16);
+}
+
+/* Blocks of `lines` rows of the source, which become one cache line of each target row; in them, squares of `side`. */
+#define DEFINE_BLOCKED(bytes, side, lines)                                                                      \
+  void transpose_##bytes(char *to, int64_t ts, const char *from, int64_t ss, int64_t across, int64_t along) {   \
+    int64_t whole = across / side * side, k = 0;                                                                \
+    for (; k + lines <= along; k += lines) {                                                                    \
+      for (int64_t i = 0; i < whole; i += side)                                                                 \
+        for (int64_t m = k; m < k + lines; m += side)                                                           \
+          block_##bytes(to + i * ts + m * bytes, ts, from + m * ss + i * bytes, ss);                            \
+      if (whole < across)                                                                                       \
+        edge_##bytes(to + whole * ts + k * bytes, ts, from + k * ss + whole * bytes, ss, across - whole, lines); \
+    }                                                                                                           \
+    for (; k + side <= along; k += side) {                                                                      \
+      for (int64_t i = 0; i < whole; i += side)                                                                 \
+        block_##bytes(to + i * ts + k * bytes, ts, from + k * ss + i * bytes, ss);                              \
+      if (whole < across)                                                                                       \
+        edge_##bytes(to + whole * ts + k * bytes, ts, from + k * ss + whole * bytes, ss, across - whole, side); \
+    }                                                                                                           \
+    if (k < along) edge_##bytes(to + k * bytes, ts, from + k * ss, ss, across, along - k);                      \
+  }
+
+DEFINE_BLOCKED(4, 4, 16)
+DEFINE_BLOCKED(8, 2, 8)
+
+/* A few rows of the source at a time, so that they stay in the first-level cache while the target is written. */
+#define DEFINE_PLAIN(bytes, lines)                                                                              \
+  void transpose_##bytes(char *to, int64_t ts, const char *from, int64_t ss, int64_t across, int64_t along) {   \
+    for (int64_t k = 0; k < along; k += lines)                                                                  \
+      edge_##bytes(to + k * bytes, ts, from + k * ss, ss, across, along - k < lines ? along - k : lines);       \
+  }
+
+DEFINE_PLAIN(1, 64)
+DEFINE_PLAIN(2, 32)
+DEFINE_PLAIN(16, 4)

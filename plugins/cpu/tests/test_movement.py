@@ -1,0 +1,143 @@
+"""Kernels that move, join, pad and make tensors: held against the references, and what samples do not reach."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from timberframe.dtypes import DType, as_dtype
+from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.ops import registry
+from timberframe.ops.opdef import OpDef
+from timberframe.ops.samples import Arg, Sample
+from timberframe_cpu.kernels import constants, joining, movement
+from timberframe_cpu.moves import dense, move
+from timberframe_cpu.testing import run_op
+
+OPS = sorted(
+    {
+        kernel.op
+        for family in (constants, joining, movement)
+        for kernel in family.KERNELS
+        if registry.get(kernel.op).reference is not None and kernel.op not in ("Assert", "Range", "LinSpace")
+    }
+)
+DTYPES = ("uint8", "float16", "float32", "float64", "complex128", "string")
+
+
+def _array(arg: Arg, dtype: DType, random: np.random.Generator) -> np.ndarray:
+    if arg.values is not None:
+        return np.asarray(arg.values).astype(dtype.numpy)
+    numbers = random.integers(0, 100, arg.shape)
+    if dtype.name == "string":
+        return np.array([b"%d" % n for n in numbers.flat], object).reshape(arg.shape)
+    return np.asarray(numbers).astype(dtype.numpy)
+
+
+def _trial(op: OpDef, sample: Sample, turn: int) -> tuple[dict[str, Any], list[Any]]:
+    """Attrs and inputs of a sample, in one dtype of those that it may have."""
+    random, attrs, inputs = np.random.default_rng(turn), dict(sample.attrs), []
+    for attr in op.attrs.values():
+        if attr.kind == "type" and attr.name not in attrs:
+            allowed = sample.types.get(attr.name) or attr.allowed or DTYPES
+            attrs[attr.name] = as_dtype(allowed[turn % len(allowed)])
+    for arg, given in zip(op.inputs, sample.inputs, strict=True):
+        items = [given] if isinstance(given, Arg) else given
+        fixed = arg.dtype or attrs.get(arg.type_attr or "")
+        arrays = [_array(x, as_dtype(x.dtype or fixed), random) for x in items]
+        inputs.append(arrays if arg.is_list else arrays[0])
+    return attrs, inputs
+
+
+def _flat(inputs: list[Any]) -> Iterator[np.ndarray]:
+    for given in inputs:
+        yield from given if isinstance(given, list) else [given]
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_kernel_gives_what_the_reference_gives(name: str) -> None:
+    op = registry.get(name)
+    assert op.reference is not None
+    for turn, sample in enumerate(op.samples()):
+        if sample.implementation_defined:
+            continue
+        attrs, inputs = _trial(op, sample, turn)
+        got = run_op(name, attrs, inputs, threads=1 + turn % 2)
+        full = attrs | {a.name: a.default for a in op.attrs.values() if not a.required and a.name not in attrs}
+        counts = {a.number_attr: len(x) for a, x in zip(op.inputs, inputs, strict=True) if a.number_attr}
+        expected = op.reference(full | counts, *_flat(inputs))
+        for g, e in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
+            np.testing.assert_array_equal(g, e, err_msg=f"{sample}", strict=True)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("shape", [(300, 500), (513, 511), (3, 70_001), (70_001, 3)])
+def test_transpose_of_each_element_size(dtype: str, shape: tuple[int, int]) -> None:
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    [y] = run_op("Transpose", {}, [x, np.array([1, 0])], threads=2)
+    np.testing.assert_array_equal(y, x.T)
+
+
+def test_large_rows_are_shared_by_threads() -> None:
+    x = np.arange(2 * 300_001, dtype=np.float32).reshape(2, 300_001)
+    [y] = run_op("ConcatV2", {}, [[x, x], np.array(1)], threads=4)
+    np.testing.assert_array_equal(y, np.concatenate([x, x], 1))
+
+
+def test_unaligned_feed_is_moved() -> None:
+    x = np.zeros(4 * 35 + 1, np.uint8)[1:].view(np.float32).reshape(5, 7)
+    x[...] = np.arange(35).reshape(5, 7)
+    [y] = run_op("Transpose", {}, [x, np.array([1, 0])])
+    np.testing.assert_array_equal(y, x.T)
+
+
+def test_dimensions_that_merge_do_not_count() -> None:
+    shape = (2,) * 8
+    words = move(dense(shape, 4), dense(shape, 4), 4)
+    assert words[4] == 1
+
+
+def test_box_that_does_not_merge_names_the_limit() -> None:
+    view = dense((2,) * 18, 1)
+    with pytest.raises(UnimplementedError, match="18 dimensions that do not merge; at most 16 are possible"):
+        move(view.permuted(range(17, -1, -1)), view, 1)
+
+
+def test_index_that_is_no_constant_is_read_at_launch() -> None:
+    x, start, stop, step = np.arange(12).reshape(3, 4), np.array([-1]), np.array([0]), np.array([1])
+    [y] = run_op("StridedSlice", {"shrink_axis_mask": 1}, [x, start, stop, step])
+    np.testing.assert_array_equal(y, x[-1])
+
+
+def test_index_outside_is_named_at_launch() -> None:
+    x, start, stop, step = np.arange(12).reshape(3, 4), np.array([3]), np.array([0]), np.array([1])
+    with pytest.raises(
+        InvalidArgumentError, match=r"index 3 of dimension 0 is outside its size 3; it must lie in \[-3, 3\)"
+    ):
+        run_op("StridedSlice", {"shrink_axis_mask": 1}, [x, start, stop, step])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
+def test_range_follows_the_reference(dtype: str) -> None:
+    arguments = [np.array(v, dtype) for v in (3, 70, 2)]
+    [y] = run_op("Range", {}, arguments)
+    np.testing.assert_array_equal(y, np.arange(3, 70, 2).astype(dtype), strict=True)
+
+
+def test_linspace_ends_at_stop() -> None:
+    [y] = run_op("LinSpace", {}, [np.float32(0.1), np.float32(0.7), np.array(11)])
+    assert y[-1] == np.float32(0.7)
+
+
+def test_check_numerics_counts_what_is_not_finite() -> None:
+    x = np.ones(70_000, np.float32)
+    x[[5, 60_000]], x[7] = np.nan, -np.inf
+    with pytest.raises(InvalidArgumentError, match=r"layer: the tensor has 2 NaN, 0 \+Inf and 1 -Inf values"):
+        run_op("CheckNumericsV2", {"message": "layer"}, [x])
+
+
+def test_assert_shows_its_data() -> None:
+    data = [np.arange(5), np.array([b"too", b"large"], object)]
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: \[0 1\.\.\.\] \[too large\]; the condition"):
+        run_op("Assert", {"summarize": 2}, [np.array(False), data])
