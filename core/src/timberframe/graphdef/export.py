@@ -104,8 +104,8 @@ def export_function(function: FuncGraph, add_shapes: bool = False) -> Any:
 def _write_argument(argument: Any, tensor: Tensor, name: str) -> None:
     argument.name = name
     argument.type = tensor.dtype.number
-    if tensor.handle is not None:
-        dtype, shape = tensor.handle
+    dtype, shape = tensor.handle or (None, None)
+    if dtype is not None:
         argument.handle_data.add(dtype=dtype.number, shape=encode_shape(shape))
 
 
