@@ -12,9 +12,12 @@ from timberframe import logging as logging
 from timberframe import math as math
 from timberframe import nest as nest
 from timberframe import nn as nn
+from timberframe.api.arrays import *
+from timberframe.api.constants import *
 from timberframe.api.control_flow import *
 from timberframe.api.framework import *
 from timberframe.api.messages import *
+from timberframe.api.slicing import *
 from timberframe.api.state import *
 from timberframe.api.types import *
 from timberframe.runtime.session import InteractiveSession as InteractiveSession
