@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe.ops.accuracy import Accumulation, Accuracy, Bound
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
+from timberframe.ops.reduction import product_samples
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, StaticShape
 
@@ -70,16 +71,13 @@ _LARGE: tuple[tuple[StaticShape, int], ...] = (
 )  # fmt: skip
 
 
-def _samples(**limits: Any) -> Any:
-    def make() -> Iterable[Sample]:
-        flags = [{"exclusive": e, "reverse": r} for e in (False, True) for r in (False, True)]
-        for shape, axis in _SMALL:
-            for attrs in flags:
-                yield Sample([Arg(shape, **limits), Arg(values=axis)], attrs)
-        for i, (shape, axis) in enumerate(_LARGE):
-            yield Sample([Arg(shape, **limits), Arg(values=axis)], flags[i % 4])
-
-    return make
+def _samples() -> Iterable[Sample]:
+    flags = [{"exclusive": e, "reverse": r} for e in (False, True) for r in (False, True)]
+    for shape, axis in _SMALL:
+        for attrs in flags:
+            yield Sample([Arg(shape), Arg(values=axis)], attrs)
+    for i, (shape, axis) in enumerate(_LARGE):
+        yield Sample([Arg(shape), Arg(values=axis)], flags[i % 4])
 
 
 def _errors() -> Iterable[ErrorSample]:
@@ -89,7 +87,7 @@ def _errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg((2, 3)), Arg(values=(0,))], r"must have rank 0")
 
 
-def _define_scan(name: str, types: str, doc: str, reference: Any, accuracy: Accuracy, **limits: Any) -> None:
+def _define_scan(name: str, types: str, doc: str, reference: Any, accuracy: Accuracy, samples: Any = _samples) -> None:
     define_op(
         name,
         inputs=["x: T", "axis: Tidx"],
@@ -100,7 +98,7 @@ def _define_scan(name: str, types: str, doc: str, reference: Any, accuracy: Accu
         reference=reference,
         shape_inputs=("axis",),
         accuracy=accuracy,
-        samples=_samples(**limits),
+        samples=samples,
         errors=_errors,
     )
 
@@ -112,9 +110,7 @@ _define_scan(
     "Running product along an axis; integers wrap.",
     _cumprod,
     Accumulation(_length),
-    low=0.97,
-    high=1.03,
-    special=False,
+    lambda: product_samples(_samples()),
 )
 _define_scan(
     "CumulativeLogsumexp",

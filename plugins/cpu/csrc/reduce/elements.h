@@ -21,11 +21,22 @@ typedef struct tf_complex128 {
 #define ADD(a, b) ((a) + (b))
 #define MULTIPLY(a, b) ((a) * (b))
 
-/* NaN wins over everything. */
-#define MAXIMUM_NAN(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
-#define MINIMUM_NAN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 #define MAXIMUM(a, b) ((b) > (a) ? (b) : (a))
 #define MINIMUM(a, b) ((b) < (a) ? (b) : (a))
+
+/* NaN wins over everything. The conditions are joined without branches so that loops vectorise. */
+static inline float max_nan_float32(float a, float b) {
+  return (b > a) | (b != b) ? b : a;
+}
+static inline float min_nan_float32(float a, float b) {
+  return (b < a) | (b != b) ? b : a;
+}
+static inline double max_nan_float64(double a, double b) {
+  return (b > a) | (b != b) ? b : a;
+}
+static inline double min_nan_float64(double a, double b) {
+  return (b < a) | (b != b) ? b : a;
+}
 
 #define COMPLEX_ARITHMETIC(type, real)                                                   \
   static inline type type##_add(type a, type b) {                                        \

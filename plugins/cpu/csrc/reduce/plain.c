@@ -2,7 +2,6 @@
  * narrow integers, Max and Min of less common integers. Integers wrap; means of integers are exact (64-bit sums) and round towards zero, as TensorFlow's are. */
 #include <math.h>
 
-#include "reduce/elements.h"
 #include "reduce/reducer.h"
 
 #define AS_INT64(x) ((int64_t)(x))
@@ -22,7 +21,8 @@
     return (type)((wide)a * (wide)b);                                                     \
   }                                                                                       \
   REDUCER(prod_##name, type, type, type, 1, AS_IT_IS, multiply_##name, ONLY)              \
-  REDUCER_STEPS(squares_##name, type, type, 0, square_##name, add_##name)
+  SCALAR_ROWS(squares_##name, type, type, square_##name, add_##name)                      \
+  REDUCER_STEPS(squares_##name, type, type, 0, square_##name, add_##name, narrow)
 WRAPPING(int8, uint8_t, unsigned)
 WRAPPING(int16, uint16_t, unsigned)
 WRAPPING(int32, uint32_t, uint32_t)

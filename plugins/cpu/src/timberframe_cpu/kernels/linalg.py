@@ -1,0 +1,91 @@
+"""Kernels of csrc/linalg: products of matrices."""
+
+from __future__ import annotations
+
+import math
+
+from timberframe.ops.linalg import MIXED_TYPES
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.native import native
+from timberframe_sdk.native import Native
+
+BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"
+_LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
+
+
+def block_size(size: int) -> int:
+    """Rows (or columns) of the blocks that threads share, for a product of this many; it depends on nothing else."""
+    if size < 512:
+        return size
+    return math.ceil(size / max(2, size // 512))
+
+
+def gemm_parameters(
+    rows: int, columns: int, depth: int, transposes: tuple[int, int], x: tuple[int, ...], y: tuple[int, ...]
+) -> list[int]:
+    """The parameters of gemm_batch (csrc/linalg/gemm.h); x and y are the batch dimensions of the operands."""
+    rank = max(len(x), len(y))
+    x, y = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
+    batch = [b if a == 1 else a for a, b in zip(x, y, strict=True)]
+    if math.prod(y) == 1 and not transposes[0]:  # one matrix on the right: the batch is more rows
+        rows, batch, x, y, rank = rows * math.prod(batch), [], (), (), 0
+    block_rows, block_columns = max(rows, 1), max(columns, 1)
+    if rows * columns * depth >= _LARGE:
+        if rows >= columns:
+            block_rows = block_size(rows)
+        else:
+            block_columns = block_size(columns)
+    strides = [_batch_strides(dims) for dims in (x, y)]
+    return [
+        rows, columns, depth, *transposes, math.prod(batch), block_rows, block_columns, rank, *batch, *strides[0], *strides[1],
+    ]  # fmt: skip
+
+
+def _batch_strides(dims: tuple[int, ...]) -> list[int]:
+    strides, step = [], 1
+    for size in reversed(dims):
+        strides.append(0 if size == 1 else step)
+        step *= size
+    return strides[::-1]
+
+
+def aligned(nbytes: int) -> int:
+    """`nbytes` rounded up to the alignment of tensors."""
+    return -(-nbytes // 64) * 64
+
+
+def matmul_native(node: KernelNode, parameters: list[int]) -> Native:
+    """The product kernel for the node's dtypes, with the workspace that it needs."""
+    x, y, z = (v.dtype.name for v in (*node.inputs, *node.outputs))
+    kind = "half" if z in ("float16", "bfloat16") else "bytes" if x != z else z
+    wide = [*node.inputs, *(node.outputs if kind == "half" else ())]
+    if kind in ("half", "bytes"):
+        node.workspace(sum(aligned(v.size * 4) for v in wide))
+    return native(f"matmul_{kind}", *parameters, reasons=(BEYOND_BLAS,))
+
+
+def _matmul(node: KernelNode) -> Native:
+    rows, columns = node.outputs[0].shape
+    swap_a, swap_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
+    depth = node.inputs[0].shape[0 if swap_a else 1]
+    return matmul_native(node, gemm_parameters(rows, columns, depth, (int(swap_a), int(swap_b)), (), ()))
+
+
+def _batch_matmul(node: KernelNode) -> Native:
+    x, y = (v.shape for v in node.inputs)
+    rows, columns = node.outputs[0].shape[-2:]
+    adjoint = 2 if node.inputs[0].dtype.kind == "c" else 1
+    flags = adjoint * node.attrs["adj_x"], adjoint * node.attrs["adj_y"]
+    depth = x[-2 if flags[0] else -1]
+    return matmul_native(node, gemm_parameters(rows, columns, depth, flags, x[:-2], y[:-2]))
+
+
+_FLOATS = ("float32", "float64", "float16", "bfloat16", "complex64", "complex128")
+_MATRIX_TYPES = (*_FLOATS, "int32", "int64")
+
+KERNELS = [
+    KernelDef("MatMul", "CPU", _matmul, {"T": _MATRIX_TYPES}),
+    KernelDef("BatchMatMul", "CPU", _batch_matmul, {"T": _MATRIX_TYPES}),
+    KernelDef("BatchMatMulV2", "CPU", _batch_matmul, {"T": (*_MATRIX_TYPES, "int16")}),
+    *(KernelDef("BatchMatMulV3", "CPU", _batch_matmul, {"Ta": (x,), "Tb": (y,), "Tout": (z,)}) for x, y, z in MIXED_TYPES),
+]
