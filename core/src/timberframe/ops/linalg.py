@@ -99,6 +99,7 @@ _SIZES = (
     (1, 1, 1), (2, 3, 5), (7, 13, 11), (1, 17, 9), (9, 1, 17), (17, 9, 1), (1, 300, 200), (200, 300, 1), (3, 0, 4),
     (0, 3, 4), (4, 3, 0), (0, 0, 0), (16, 16, 16), (33, 65, 31), (64, 64, 64), (67, 129, 131), (129, 257, 70),
 )  # fmt: skip
+_LARGE_SIZES = ((65_537, 3, 2), (2, 65_537, 3), (2, 3, 65_537), (600, 90, 40), (40, 90, 600), (515, 515, 515))
 _FLAGS = ((False, False), (False, True), (True, False), (True, True))
 _FAST = ("float32", "float64", "bfloat16", "int32")
 
@@ -113,7 +114,7 @@ def _matmul_samples() -> Iterable[Sample]:
             inputs = [_operand(rows, depth, a), _operand(depth, columns, b)]
             yield Sample(inputs, {"transpose_a": a, "transpose_b": b})
     yield Sample([Arg((3, 5)), Arg((5, 2))], {"grad_a": True, "grad_b": True})
-    for rows, depth, columns in ((65_537, 3, 2), (2, 65_537, 3), (2, 3, 65_537), (600, 90, 40), (40, 90, 600), (515, 515, 515)):
+    for rows, depth, columns in _LARGE_SIZES:
         yield Sample([Arg((rows, depth)), Arg((depth, columns))], types={"T": _FAST})
 
 

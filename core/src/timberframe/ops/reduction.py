@@ -205,7 +205,13 @@ def _errors() -> Iterable[ErrorSample]:
 
 
 def _define_reduction(
-    name: str, type_attr: str, doc: str, reference: Any, accuracy: Accuracy = EXACT, value: Any = None, samples: Any = _samples
+    name: str,
+    type_attr: str,
+    doc: str,
+    reference: Any,
+    accuracy: Accuracy = EXACT,
+    value: Any = None,
+    samples: Any = _samples,
 ) -> None:
     define_op(
         name,
@@ -241,12 +247,12 @@ _define_reduction(
     _host_value,
     lambda: product_samples(_samples()),
 )
-_define_reduction("Max", _REAL, "Largest element, NaN if there is one; the lowest value of none.", _max, value=_host_extreme)
-_define_reduction("Min", _REAL, "Smallest element, NaN if there is one; the highest of none.", _min, value=_host_extreme)
+_define_reduction("Max", _REAL, "Largest element, NaN if there is one; none: the lowest.", _max, EXACT, _host_extreme)
+_define_reduction("Min", _REAL, "Smallest element, NaN if there is one; none: the highest.", _min, EXACT, _host_extreme)
 _define_reduction(
     "EuclideanNorm",
     _NUMBER,
-    "Root of the sum of squared magnitudes. Of integers: the sum wraps, its root is truncated, and 0 where it is negative.",
+    "Root of the sum of squared magnitudes. Of integers: the sum wraps; its root is cut off, 0 of a negative one.",
     _euclidean_norm,
     Bound(_norm_error, "Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1, and the root"),
 )

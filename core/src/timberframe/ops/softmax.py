@@ -39,7 +39,7 @@ def _log_softmax(attrs: Attrs, logits: Any) -> Any:
 def _softmax_error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
     (logits,) = inputs
     smallest = 2.0**-149 if u > 1e-10 else 2.0**-1074
-    # Relative: u |x - max| from the difference (in the sum it is damped), 2 u for each exponential, gamma_n for the sum and
+    # Relative: u |x - max| from the difference (damped in the sum), 2 u for each exponential, gamma_n for the sum,
     # u for the quotient. Absolute: results below the normal range.
     shifted = np.abs(_shifted(logits))
     return (np.where(np.isfinite(shifted), shifted, 0.0) + logits.shape[-1] + 8) * u * np.abs(expected) + 2 * smallest

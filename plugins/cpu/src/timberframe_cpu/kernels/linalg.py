@@ -36,9 +36,8 @@ def gemm_parameters(
         else:
             block_columns = block_size(columns)
     strides = [_batch_strides(dims) for dims in (x, y)]
-    return [
-        rows, columns, depth, *transposes, math.prod(batch), block_rows, block_columns, rank, *batch, *strides[0], *strides[1],
-    ]  # fmt: skip
+    blocks = [math.prod(batch), block_rows, block_columns]
+    return [rows, columns, depth, *transposes, *blocks, rank, *batch, *strides[0], *strides[1]]
 
 
 def _batch_strides(dims: tuple[int, ...]) -> list[int]:
@@ -56,11 +55,11 @@ def aligned(nbytes: int) -> int:
 
 def matmul_native(node: KernelNode, parameters: list[int]) -> Native:
     """The product kernel for the node's dtypes, with the workspace that it needs."""
-    x, y, z = (v.dtype.name for v in (*node.inputs, *node.outputs))
+    x, z = node.inputs[0].dtype.name, node.outputs[0].dtype.name
     kind = "half" if z in ("float16", "bfloat16") else "bytes" if x != z else z
     wide = [*node.inputs, *(node.outputs if kind == "half" else ())]
     if kind in ("half", "bytes"):
-        node.workspace(sum(aligned(v.size * 4) for v in wide))
+        node.workspace(64 + sum(aligned(v.size * 4) for v in wide))  # never empty: the kernel takes it for granted
     return native(f"matmul_{kind}", *parameters, reasons=(BEYOND_BLAS,))
 
 
@@ -87,5 +86,8 @@ KERNELS = [
     KernelDef("MatMul", "CPU", _matmul, {"T": _MATRIX_TYPES}),
     KernelDef("BatchMatMul", "CPU", _batch_matmul, {"T": _MATRIX_TYPES}),
     KernelDef("BatchMatMulV2", "CPU", _batch_matmul, {"T": (*_MATRIX_TYPES, "int16")}),
-    *(KernelDef("BatchMatMulV3", "CPU", _batch_matmul, {"Ta": (x,), "Tb": (y,), "Tout": (z,)}) for x, y, z in MIXED_TYPES),
+    *(
+        KernelDef("BatchMatMulV3", "CPU", _batch_matmul, {"Ta": (x,), "Tb": (y,), "Tout": (z,)})
+        for x, y, z in MIXED_TYPES
+    ),
 ]
