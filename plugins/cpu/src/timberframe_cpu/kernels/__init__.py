@@ -6,7 +6,7 @@ from importlib import import_module
 
 from timberframe.plugin.contracts import KernelDef
 
-FAMILIES = ("binary", "constants", "convolution", "joining", "movement", "linalg", "reduction", "scan")
+FAMILIES = ("binary", "constants", "convolution", "joining", "movement", "linalg", "reduction", "scan", "unary")
 """Modules of this package, each with a list KERNELS."""
 
 

@@ -1,0 +1,86 @@
+"""NumPy versions of the functions that NumPy lacks, for references: accurate rather than fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+
+def _by_element(function: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
+    """Applies a function of a Python float to every element; the result has the input's dtype."""
+
+    def apply(x: np.ndarray) -> np.ndarray:
+        values = [function(float(v)) for v in np.asarray(x, np.float64).flat]
+        return np.array(values, np.float64).reshape(np.shape(x)).astype(x.dtype)
+
+    return apply
+
+
+def _lgamma(x: float) -> float:
+    if x <= 0 and (math.isinf(x) or x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+def _digamma(x: float) -> float:
+    """By the recurrence up to 10 and the asymptotic series there (DLMF 5.11.2); below 0 by reflection (DLMF 5.5.4)."""
+    if math.isnan(x) or x == math.inf:
+        return x
+    if x <= 0:
+        if math.isinf(x) or x == math.floor(x):
+            return math.nan
+        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x - round(x)))
+    shift = 0.0
+    while x < 10:
+        shift -= 1 / x
+        x += 1
+    z = 1 / (x * x)
+    bernoulli = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
+    series = 0.0
+    for b in reversed(bernoulli):
+        series = (series + b) * z
+    return math.log(x) - 0.5 / x - series + shift
+
+
+def _inverse_erf(a: float, c: float) -> float:
+    """y with erf(y) = a and erfc(y) = c, where a + c = 1 and the smaller of the two is exact.
+
+    By Newton's iteration, on log(erfc(y)) from 1/2 on, from Winitzki's formula (A handy approximation for the error
+    function and its inverse, 2008).
+    """
+    log = math.log1p(-a * a) if a < 0.5 else math.log(c * (2 - c))
+    k = 2 / (0.147 * math.pi) + log / 2
+    root = math.sqrt(k * k - log / 0.147)
+    y = math.sqrt(-log / 0.147 / (root + k) if k > 0 else root - k)
+    for _ in range(4):
+        slope = 2 / math.sqrt(math.pi) * math.exp(-y * y)
+        if a < 0.5:
+            y -= (math.erf(y) - a) / slope
+        else:
+            y += math.log1p((math.erfc(y) - c) / c) * math.erfc(y) / slope
+    return y
+
+
+def _erfinv(x: float) -> float:
+    a = abs(x)
+    if not a < 1:
+        return math.copysign(math.inf, x) if a == 1 else math.nan
+    return math.copysign(_inverse_erf(a, 1 - a), x)
+
+
+def _ndtri(p: float) -> float:
+    """-sqrt(2) times the inverse of erfc at 2p."""
+    if not 0 < p < 1:
+        return -math.inf if p == 0 else math.inf if p == 1 else math.nan
+    q = min(p, 1 - p)
+    return math.copysign(math.sqrt(2) * _inverse_erf(1 - 2 * q, 2 * q), p - 0.5)
+
+
+erf = _by_element(math.erf)
+erfc = _by_element(math.erfc)
+lgamma = _by_element(_lgamma)
+digamma = _by_element(_digamma)
+erfinv = _by_element(_erfinv)
+ndtri = _by_element(_ndtri)

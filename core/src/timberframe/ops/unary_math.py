@@ -1,0 +1,246 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions, and those of probability.
+
+Real limits in ULP are those of the OpenCL C 3.0 full profile, section 7.4 (double precision: table 67); they hold for
+every argument, subnormals included. Its erf and erfc stand for erfinv, ndtri, lgamma and digamma too, which it lacks.
+float16 and bfloat16 are float32 rounded once. Complex limits are against the modulus: the C library's manual ("Known
+Maximum Errors in Math Functions") states at most 4 ULP for a part, so below 4 sqrt(2) of the modulus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops import special_functions as special
+from timberframe.ops.accuracy import Bound, Pointwise
+from timberframe.ops.opdef import Attrs
+from timberframe.ops.samples import Arg, Sample
+from timberframe.ops.unary import FLOAT_TYPES, FLOATS, INEXACT_TYPES, in_own_width, unary_op, unary_samples
+
+_COMPLEX_LIMIT = 6.0
+_PI = np.pi
+
+
+def _expm1(x: np.ndarray) -> np.ndarray:
+    """Of x + iy: expm1(x) cos(y) - 2 sin(y / 2)^2 + i exp(x) sin(y), where nothing cancels near 0."""
+    if not np.iscomplexobj(x):
+        return np.asarray(np.expm1(x))
+    half = np.sin(x.imag / 2)
+    real = np.expm1(x.real) * np.cos(x.imag) - 2 * half * half
+    return np.asarray(real + 1j * np.where(x.imag == 0, x.imag, np.exp(x.real) * np.sin(x.imag))).astype(x.dtype)
+
+
+def _log1p(x: np.ndarray) -> np.ndarray:
+    """The real part is log1p(2x + x^2 + y^2) / 2 near 0, where nothing cancels against the modulus."""
+    if not np.iscomplexobj(x):
+        return np.asarray(np.log1p(x))
+    a, b = x.real, x.imag
+    near = np.maximum(np.abs(a), np.abs(b)) < 0.5
+    small = 0.5 * np.log1p(np.where(near, a * (2 + a) + b * b, 0))
+    real = np.where(near, small, np.log(np.hypot(1 + a, b)))
+    result = np.empty(x.shape, x.dtype)
+    result.real, result.imag = real, np.arctan2(b, 1 + a)
+    return result
+
+
+def _math_op(
+    name: str,
+    doc: str,
+    function: Callable[[Any], Any],
+    limit: float,
+    values: Sequence[float],
+    ranges: Sequence[tuple[float, float]] = (),
+    double: float | None = None,
+    types: str = INEXACT_TYPES,
+) -> None:
+    """Declares a function with its limit, tried at these points and on these ranges besides [-4, 4].
+
+    double: the limit of float64 where it is not that of float32.
+    """
+
+    def samples() -> Iterator[Sample]:
+        yield from unary_samples(values)
+        for low, high in ranges:
+            yield Sample((Arg(shape=(997,), low=low, high=high),), types={"T": FLOATS})
+
+    accuracy = Pointwise(float32=limit, float64=limit if double is None else double, complex=_COMPLEX_LIMIT)
+    unary_op(name, doc, in_own_width(function), types, accuracy=accuracy, samples=samples)
+
+
+_TINY = (0.0, -0.0, 1e-40, -1e-40, 1e-5, -1e-5, 1e-310)
+_MULTIPLES = tuple(k * _PI / 2 for k in (1, 2, 3, 4, 22, 355, -1, -710, 10_000, 41_722)) + _TINY
+_LARGE = ((-100, 100), (-70_000, 70_000), (1e6, 1e38))
+_NEAR_ONE = (1.0, 1 + 2.0**-23, 1 - 2.0**-24, 1 + 2.0**-52, 1 - 2.0**-53, 0.5, 2.0)
+
+_math_op(
+    "Exp",
+    "e to the power x, by element.",
+    np.exp,
+    3,
+    (88.7, 88.73, -87.4, -103.9, -104.0, 709.7, 709.8, -745.1, *_TINY),
+    ((-110, 95), (-750, 715)),
+)
+_math_op(
+    "Expm1",
+    "exp(x) - 1 by element, accurate near 0.",
+    _expm1,
+    3,
+    (88.7, -17.5, 709.7, -38.0, *_TINY),
+    ((-1e-3, 1e-3), (-40, 95)),
+)
+_math_op(
+    "Log",
+    "The natural logarithm by element; -infinity of 0, NaN of negative x. Of complex x: the principal value.",
+    np.log,
+    3,
+    (*_NEAR_ONE, *_TINY, 0.70710678, 1.41421356, 3e38),
+    ((0, 4), (0.9, 1.1), (0, 1e30)),
+)
+_math_op(
+    "Log1p",
+    "log(1 + x) by element, accurate near 0.",
+    _log1p,
+    2,
+    (-1.0, -0.99999994, 3e38, 1e300, *_TINY),
+    ((-1, 1), (-1e-3, 1e-3), (0, 1e30)),
+)
+_math_op("Sin", "The sine of x in radians, by element.", np.sin, 4, _MULTIPLES, _LARGE)
+_math_op("Cos", "The cosine of x in radians, by element.", np.cos, 4, _MULTIPLES, _LARGE)
+_math_op("Tan", "The tangent of x in radians, by element.", np.tan, 5, _MULTIPLES, _LARGE)
+_math_op(
+    "Asin",
+    "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
+    np.arcsin,
+    4,
+    (*_NEAR_ONE, *_TINY, -1.0),
+    ((-1, 1),),
+)
+_math_op(
+    "Acos",
+    "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].",
+    np.arccos,
+    4,
+    (*_NEAR_ONE, *_TINY, -1.0),
+    ((-1, 1),),
+)
+_math_op(
+    "Atan",
+    "The angle in [-pi/2, pi/2] whose tangent is x.",
+    np.arctan,
+    5,
+    (*_TINY, 0.41421356, 2.4142135, 1e30),
+    ((-1e3, 1e3),),
+)
+_math_op(
+    "Sinh",
+    "The hyperbolic sine by element.",
+    np.sinh,
+    4,
+    (88.8, 89.4, -89.5, 710.4, *_NEAR_ONE, *_TINY),
+    ((-1, 1), (-95, 95)),
+)
+_math_op("Cosh", "The hyperbolic cosine by element.", np.cosh, 4, (88.8, 89.4, -89.5, 710.4, *_TINY), ((-95, 95),))
+_math_op(
+    "Tanh",
+    "The hyperbolic tangent by element.",
+    np.tanh,
+    5,
+    (9.0, 9.02, -9.1, 19.0, 22.0, *_TINY),
+    ((-1, 1), (-20, 20)),
+)
+_math_op(
+    "Asinh",
+    "The number whose hyperbolic sine is x.",
+    np.arcsinh,
+    4,
+    (*_TINY, 8191.0, 3e38, -1e300),
+    ((-1, 1), (-1e30, 1e30)),
+)
+_math_op(
+    "Acosh",
+    "The non-negative number whose hyperbolic cosine is x; NaN below 1.",
+    np.arccosh,
+    4,
+    (*_NEAR_ONE, 8191.0, 3e38, 1e300),
+    ((1, 1.1), (1, 10), (1, 1e30)),
+)
+_math_op(
+    "Atanh",
+    "The number whose hyperbolic tangent is x; NaN outside [-1, 1].",
+    np.arctanh,
+    5,
+    (-1.0, *_NEAR_ONE, *_TINY),
+    ((-1, 1),),
+)
+
+_math_op(
+    "Erf",
+    "The error function by element.",
+    special.erf,
+    16,
+    (*_TINY, 3.9, -4.1, 6.0),
+    ((-1, 1), (-7, 7)),
+    types=FLOAT_TYPES,
+)
+_math_op(
+    "Erfc",
+    "1 - erf(x) by element, accurate where that is small.",
+    special.erfc,
+    16,
+    (*_TINY, 9.1, 10.0, 10.1, 26.5, 27.3),
+    ((-7, 28),),
+    types=FLOAT_TYPES,
+)
+_math_op(
+    "Erfinv",
+    "The number whose error function is x; NaN outside [-1, 1].",
+    special.erfinv,
+    16,
+    (-1.0, *_NEAR_ONE, *_TINY),
+    ((-1, 1),),
+    types=FLOAT_TYPES,
+)
+_math_op(
+    "Ndtri",
+    "The quantile of the standard normal distribution at x; NaN outside [0, 1].",
+    special.ndtri,
+    16,
+    (*_NEAR_ONE, *_TINY),
+    ((0, 1), (0, 1e-10)),
+    types=FLOAT_TYPES,
+)
+_math_op(
+    "Lgamma",
+    "log |gamma(x)| by element; infinite at 0 and the negative integers.",
+    special.lgamma,
+    16,
+    (*_TINY, 1.0, 2.0, 1.0000001, 1.9999999, -1.0, -2.5, -2.4570247, -2.7476826, -3.1435808, 1e30, 170.0),
+    ((-10, 10), (0.5, 2.5), (0, 1e5)),
+    types=FLOAT_TYPES,
+)
+
+
+def _digamma_error(
+    attrs: Attrs, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], u: float
+) -> list[np.ndarray]:
+    x = inputs[0]
+    positive = np.where(x > 0, x, 1 - x)
+    terms = np.abs(np.log(positive)) + 1 / positive
+    reflected = np.where(x > 0, 0, np.abs(_PI / np.tan(_PI * (x - np.rint(x)))))
+    return [32 * u * (terms + reflected)]
+
+
+unary_op(
+    "Digamma",
+    "The derivative of log(gamma(x)) by element; NaN at 0 and the negative integers.",
+    in_own_width(special.digamma),
+    FLOAT_TYPES,
+    accuracy=Bound(
+        _digamma_error,
+        "16 ULP (as for the functions that OpenCL C lacks) of the terms log(x) + 1/x, and of pi cot(pi x) by which"
+        " negative x are reflected: the function has a root between any two poles, where the terms cancel",
+    ),
+    values=(1.4616321449683623, 1.0, 2.0, 0.5, -0.5, 0.0, -1.0, 1e-30, 1e30, 10.0),
+)

@@ -1,0 +1,239 @@
+"""Computes the polynomials of the unary kernels and writes them as C: ``fit_polynomials.py float32 > header``.
+
+Each polynomial is the best one in the sense of the weighted maximum norm (Remez' exchange algorithm, in 60 digits),
+with its coefficients rounded to the working precision one after the other, lowest degree first, and the remaining ones
+fitted again each time, so that the rounding costs next to nothing. The weight is the reciprocal of the whole function's
+value, which makes the error relative. The largest relative error that is left is printed beside each polynomial.
+
+Needs mpmath and NumPy. The tables of fits, one for each precision, are the modules `fits_float32` and `fits_float64`;
+the headers are csrc/unary/polynomials_float32.h and polynomials_float64.h.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mpmath import lu_solve, matrix, mp, mpf
+
+mp.dps = 60
+
+Function = Callable[[mpf], mpf]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One polynomial: `degree`, on [low, high], of `target`, its error multiplied by `weight`.
+
+    doc: what the polynomial stands for, as it goes into the C comment.
+    """
+
+    name: str
+    doc: str
+    degree: int
+    low: mpf
+    high: mpf
+    target: Function
+    weight: Function
+
+
+@dataclass(frozen=True)
+class RationalFit:
+    """A quotient of polynomials of degrees `top` and `bottom`, both 1 at 0, for `target` (also 1 at 0) on [0, high]."""
+
+    name: str
+    doc: str
+    top: int
+    bottom: int
+    high: float
+    target: Function
+
+
+def fit_rational(job: RationalFit, bits: int) -> tuple[list[mpf], list[mpf], mpf]:
+    """Rounded coefficients and the largest relative error; by Lawson's iteration of weighted least squares."""
+    count = 2000
+    xs = job.high * (1 - np.cos(np.pi * (np.arange(count) + 0.5) / count)) / 2
+    exact = np.array([float(job.target(mpf(x))) for x in xs])
+    top = (xs / job.high)[:, None] ** np.arange(1, job.top + 1)
+    bottom = (xs / job.high)[:, None] ** np.arange(1, job.bottom + 1)
+    weight, denominator = np.ones(count), np.ones(count)
+    best_error, best = np.inf, np.empty(0)
+    for _ in range(400):
+        scale = (np.sqrt(weight) / (denominator * exact))[:, None]
+        system = np.concatenate([top, -exact[:, None] * bottom], 1) * scale
+        solution = np.linalg.lstsq(system, (exact - 1) * scale[:, 0], rcond=None)[0]
+        denominator = 1 + bottom @ solution[job.top :]
+        error = np.abs((1 + top @ solution[: job.top]) / denominator / exact - 1)
+        if error.max() < best_error:
+            best_error, best = error.max(), solution
+        weight *= error / error.max() + 1e-3
+        weight /= weight.max()
+    unscaled = [
+        mpf(c) / mpf(job.high) ** k
+        for c, k in zip(best, [*range(1, job.top + 1), *range(1, job.bottom + 1)], strict=True)
+    ]
+    coefficients = [mpf(1), *(rounded(c, bits) for c in unscaled)]
+    return coefficients[: job.top + 1], [mpf(1), *coefficients[job.top + 1 :]], mpf(float(best_error))
+
+
+def extrema_of(error: list[mpf], wanted: int) -> list[int]:
+    """Indices of `wanted` extrema of alternating sign, the largest ones."""
+    found: list[int] = []
+    for i, e in enumerate(error):
+        if found and (e > 0) == (error[found[-1]] > 0):
+            if abs(e) > abs(error[found[-1]]):
+                found[-1] = i
+        else:
+            found.append(i)
+    while len(found) > wanted:
+        ends_only = len(found) == wanted + 1
+        k = min((0, len(found) - 1) if ends_only else range(len(found)), key=lambda j: abs(error[found[j]]))
+        drop = (
+            [k]
+            if k in (0, len(found) - 1)
+            else [k, k + 1 if abs(error[found[k + 1]]) < abs(error[found[k - 1]]) else k - 1]
+        )
+        found = [x for j, x in enumerate(found) if j not in drop]
+    return found
+
+
+def remez(xs: list[mpf], values: list[mpf], weights: list[mpf], powers: range) -> list[mpf]:
+    """Coefficients of the best sum of c_k x^k, k in `powers`, on the grid xs, in the weighted maximum norm."""
+    count = len(powers)
+    last = len(xs) - 1
+    points = [round(last * (1 - float(mp.cos(mp.pi * j / count))) / 2) for j in range(count + 1)]
+    coefficients: list[mpf] = []
+    for _ in range(30):
+        system = matrix(count + 1, count + 1)
+        right = matrix(count + 1, 1)
+        for row, i in enumerate(points):
+            for column, k in enumerate(powers):
+                system[row, column] = xs[i] ** k * weights[i]
+            system[row, count] = (-1) ** row
+            right[row] = values[i] * weights[i]
+        solution = lu_solve(system, right)
+        coefficients = list(solution[:count])
+        error = [
+            (v - sum(c * x**k for c, k in zip(coefficients, powers, strict=True))) * w
+            for x, v, w in zip(xs, values, weights, strict=True)
+        ]
+        level, worst = abs(solution[count]), max(map(abs, error))
+        if worst <= level * mpf("1.01"):
+            break
+        found = extrema_of(error, count + 1)
+        if len(found) < count + 1:
+            break
+        points = found
+    return coefficients
+
+
+def rounded(x: mpf, bits: int) -> mpf:
+    """x in a binary format of this many significant bits, nearest."""
+    if x == 0:
+        return x
+    _, exponent = mp.frexp(x)
+    scale = mpf(2) ** (bits - exponent)
+    return mp.nint(x * scale) / scale
+
+
+def fit(job: Fit, bits: int) -> tuple[list[mpf], mpf]:
+    """The rounded coefficients, constant term first, and the largest weighted error."""
+    low, high, count = mpf(job.low), mpf(job.high), 40 * (job.degree + 2)
+    # Chebyshev points, which crowd towards the ends; shifted so that none meets the middle, where 0 / 0 may wait.
+    xs = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (j + mpf("0.37")) / count) for j in range(count)]
+    values = [job.target(x) for x in xs]
+    weights = [abs(job.weight(x)) for x in xs]
+    fixed: list[mpf] = []
+    rest = values
+    for k in range(job.degree + 1):
+        free = remez(xs, rest, weights, range(k, job.degree + 1))
+        fixed.append(rounded(free[0], bits))
+        rest = [r - fixed[-1] * x**k for r, x in zip(rest, xs, strict=True)]
+    return fixed, max(abs(r * w) for r, w in zip(rest, weights, strict=True))
+
+
+def c_literal(x: mpf, bits: int) -> str:
+    """x, which has at most `bits` bits, as a hexadecimal floating constant."""
+    mantissa, exponent = float(x).hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.')}p{exponent}" + ("f" if bits == 24 else "")
+
+
+def c_expression(literals: Sequence[str], fma: str, powers: Sequence[str]) -> str:
+    """The polynomial by halves (Estrin's scheme): the chain of dependent operations grows with log2 of the degree.
+
+    powers: the names of x, x^2, x^4, ...
+    """
+    if len(literals) == 1:
+        return literals[0]
+    half = 1
+    while 2 * half < len(literals):
+        half *= 2
+    low, high = (c_expression(part, fma, powers) for part in (literals[:half], literals[half:]))
+    return f"{fma}({high}, {powers[half.bit_length() - 1]}, {low})"
+
+
+def c_body(name: str, doc: str, terms: Sequence[tuple[str, Sequence[mpf]]], bits: int) -> str:
+    """A static inline function of the last of `terms`, each a C variable and the coefficients of its polynomial."""
+    kind, fma = ("float", "tf_fma_f32") if bits == 24 else ("double", "tf_fma_f64")
+    literals = [[c_literal(c, bits) for c in coefficients] for _, coefficients in terms]
+    powers, steps = ["x"], []
+    while 2 ** len(powers) < max(map(len, literals)):
+        power = f"x{2 ** len(powers)}"
+        steps.append(f"  {kind} {power} = {powers[-1]} * {powers[-1]};")
+        powers.append(power)
+    values = [
+        textwrap.fill(
+            f"{variable} {c_expression(c, fma, powers)};",
+            120,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+        for (variable, _), c in zip(terms, literals, strict=True)
+    ]
+    comment = textwrap.fill(f"/* {doc} */", 120, subsequent_indent=" * ")
+    return "\n".join([comment, f"static inline {kind} tf_{name}({kind} x) {{", *steps, *values, "}"])
+
+
+def c_function(job: Fit, bits: int) -> str:
+    """The polynomial as a C function."""
+    coefficients, error = fit(job, bits)
+    doc = (
+        f"{job.doc} for x in [{mp.nstr(mpf(job.low), 6)}, {mp.nstr(mpf(job.high), 6)}];"
+        f" relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}."
+    )
+    return c_body(job.name, doc, [("return", coefficients)], bits)
+
+
+def c_rational(job: RationalFit, bits: int) -> str:
+    """The quotient as a C function; the leading ones are added last, where their rounding cannot be magnified."""
+    top, bottom, error = fit_rational(job, bits)
+    doc = f"{job.doc} for x in [0, {job.high:.6g}]; relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}."
+    kind, fma = ("float", "tf_fma_f32") if bits == 24 else ("double", "tf_fma_f64")
+    body = c_body(job.name, doc, [(f"{kind} top =", top[1:]), (f"{kind} bottom =", bottom[1:])], bits)
+    one = c_literal(mpf(1), bits)
+    return body.removesuffix("}") + f"  return {fma}(top, x, {one}) / {fma}(bottom, x, {one});\n}}"
+
+
+def main() -> None:
+    """Writes the header of the precision named on the command line."""
+    precision = sys.argv[1]
+    wanted = sys.argv[2:]
+    bits = {"float32": 24, "float64": 53}[precision]
+    fits: list[Fit | RationalFit] = importlib.import_module(f"fits_{precision}").FITS
+    guard = f"TIMBERFRAME_CPU_POLYNOMIALS_{precision.upper()}_H"
+    print(f"/* Polynomials of the {precision} kernels. Written by tools/fit_polynomials.py; do not edit. */")
+    print(f'#ifndef {guard}\n#define {guard}\n\n#include "fma.h"\n')
+    for job in fits:
+        if not wanted or job.name in wanted:
+            print((c_function if isinstance(job, Fit) else c_rational)(job, bits) + "\n", flush=True)
+    print("#endif")
+
+
+if __name__ == "__main__":
+    # The tables import this module by its name: run that copy, whose classes are theirs.
+    importlib.import_module("fit_polynomials").main()
