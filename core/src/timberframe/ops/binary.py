@@ -42,12 +42,13 @@ def binary_op(
     accuracy: Accuracy = EXACT,
     samples: Callable[[], Iterable[Sample]] | None = None,
     errors: Callable[[], Iterable[ErrorSample]] | None = None,
+    mismatch: str = "do not broadcast",
     **rest: Any,
 ) -> OpDef:
     """Declares ``z: T = op(x: T, y: T)`` with broadcasting; `types` are T's allowed ones in TensorFlow's notation.
 
     samples: in place of the pairs of shapes that every such op is tried with.
-    errors: besides those for shapes that do not broadcast.
+    errors: besides those for shapes that do not broadcast, whose message has the words `mismatch`.
     """
     return define_op(
         name,
@@ -59,7 +60,7 @@ def binary_op(
         reference=reference,
         accuracy=accuracy,
         samples=samples or broadcast_samples,
-        errors=lambda: (*broadcast_errors(), *(errors() if errors else ())),
+        errors=lambda: (*broadcast_errors(mismatch), *(errors() if errors else ())),
         **rest,
     )
 
@@ -76,10 +77,10 @@ def value_sample(types: Sequence[str], *values: Sequence[Any]) -> Sample:
     return Sample(tuple(Arg(values=row) for row in values), types={"T": tuple(types)})
 
 
-def broadcast_errors() -> Iterator[ErrorSample]:
+def broadcast_errors(match: str = "do not broadcast") -> Iterator[ErrorSample]:
     """A wrong call for each pair of shapes that does not broadcast."""
     for a, b in ERROR_PAIRS:
-        yield ErrorSample((Arg(shape=a), Arg(shape=b)), match="do not broadcast")
+        yield ErrorSample((Arg(shape=a), Arg(shape=b)), match=match)
 
 
 def limits(dtype: str) -> tuple[int, int]:

@@ -20,10 +20,11 @@ def _cast(attrs: Attrs, x: Any) -> Any:
     target = attrs["DstT"].numpy
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
-    source = x.dtype.name
+    source = attrs["SrcT"].name
     if attrs.get("Truncate") and source in ("float32", "float64") and target.name in FLOATS:
+        x = x.astype(source)
         x = _truncate(x, _KEPT_BITS[source] - _KEPT_BITS[target.name])
-    if target.name == "bfloat16" and source == "float64":
+    if target.name == "bfloat16" and x.dtype == np.float64:
         x = _round_to_odd(x)
     return x.astype(target)
 

@@ -164,6 +164,7 @@ binary_op(
     attrs=("tolerance: float = 0.00001",),
     outputs=("z: bool",),
     shape=all_equal,
+    mismatch="must be equal",
     commutative=True,
     samples=_same_shape_samples,
     gradient=_BOOLEAN,

@@ -6,7 +6,20 @@ from importlib import import_module
 
 from timberframe.plugin.contracts import KernelDef
 
-FAMILIES = ("binary", "constants", "convolution", "joining", "movement", "linalg", "reduction", "scan", "unary")
+FAMILIES = (
+    "binary",
+    "cast",
+    "compare",
+    "constants",
+    "convolution",
+    "joining",
+    "linalg",
+    "movement",
+    "reduction",
+    "scan",
+    "select",
+    "unary",
+)
 """Modules of this package, each with a list KERNELS."""
 
 
