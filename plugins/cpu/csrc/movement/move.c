@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/table.h"
+#include "strided.h"
 #include "transpose.h"
 
 #define PARALLEL_BYTES (1 << 18) /* below, the caller's thread is done before others have woken up */
@@ -47,30 +48,19 @@ static void rows(const job *j, char *to, const char *from, int64_t count) {
   }
 }
 
-typedef struct unit16 {
-  uint64_t low, high;
-} unit16;
-
-/* Rows of elements of one size. Elements may be aligned to less than their size, hence memcpy. */
-#define DEFINE_WALKS(bytes, type)                                                                               \
+/* Elements may be aligned to less than their size, hence memcpy. */
+#define DEFINE_FILL(bytes, type)                                                                               \
   static void fill_##bytes(char *restrict to, const char *from, int64_t n) {                                    \
     type x;                                                                                                     \
     memcpy(&x, from, bytes);                                                                                    \
     for (int64_t i = 0; i < n; i++) memcpy(to + i * bytes, &x, bytes);                                          \
-  }                                                                                                             \
-  static void strided_##bytes(char *restrict to, int64_t ts, const char *restrict from, int64_t ss, int64_t n) { \
-    if (ts == bytes) {                                                                                          \
-      for (int64_t i = 0; i < n; i++) memcpy(to + i * bytes, from + i * ss, bytes);                             \
-    } else {                                                                                                    \
-      for (int64_t i = 0; i < n; i++) memcpy(to + i * ts, from + i * ss, bytes);                                \
-    }                                                                                                           \
   }
 
-DEFINE_WALKS(1, uint8_t)
-DEFINE_WALKS(2, uint16_t)
-DEFINE_WALKS(4, uint32_t)
-DEFINE_WALKS(8, uint64_t)
-DEFINE_WALKS(16, unit16)
+DEFINE_FILL(1, uint8_t)
+DEFINE_FILL(2, uint16_t)
+DEFINE_FILL(4, uint32_t)
+DEFINE_FILL(8, uint64_t)
+DEFINE_FILL(16, unit16)
 
 #define BY_UNIT(unit, function, ...)                                                                            \
   switch (unit) {                                                                                               \
@@ -90,8 +80,13 @@ static void fills(const job *j, char *to, const char *from, int64_t count) {
 static void stridden(const job *j, char *to, const char *from, int64_t count) {
   int64_t ss = 0, ts = 0;
   if (j->rank) ss = j->source_stride[j->rank - 1], ts = j->target_stride[j->rank - 1];
-  for (int64_t i = 0; i < count; i++)
+  for (int64_t i = 0; i < count; i++) {
+    if (j->length_target_stride == j->unit && j->length_source_stride == -j->unit && j->unit <= 8 && j->unit >= 4) {
+      (j->unit == 4 ? reverse_4 : reverse_8)(to + i * ts, from + i * ss, j->length);
+      continue;
+    }
     BY_UNIT(j->unit, strided, to + i * ts, j->length_target_stride, from + i * ss, j->length_source_stride, j->length)
+  }
 }
 
 /* Tiles first to first + count of one row that is cut into tiles. */
@@ -174,10 +169,10 @@ void move_box(tf_context *context, const move_record *record, const char *source
   int64_t item_bytes = j.length * j.unit;
   if (j.kind == MOVE_TRANSPOSE) {
     const int64_t *across = record->dimensions[record->rank - 2];
-    int64_t tile = TRANSPOSE_TILE_BYTES / j.unit;
+    int64_t tile = (j.length < TRANSPOSE_NARROW ? TRANSPOSE_NARROW_TILE_BYTES : TRANSPOSE_TILE_BYTES) / j.unit;
     add_tiles(&j, across[0], tile, across[1], across[2]);
     item_bytes *= tile < across[0] ? tile : across[0];
-  } else if (j.kind == MOVE_ROWS && item_bytes > 2 * BLOCK_BYTES) {
+  } else if (j.kind == MOVE_ROWS && item_bytes > 2 * BLOCK_BYTES && context->thread_count > 1) {
     add_tiles(&j, j.length, BLOCK_BYTES / j.unit, j.unit, j.unit);
     item_bytes = BLOCK_BYTES;
   }

@@ -8,14 +8,18 @@ static inline float identity_float32(float x) { return x; }
 static inline double identity_float64(double x) { return x; }
 
 /* parameters: start, delta (as doubles). Each element is computed by itself, as TensorFlow does: a running sum would
- * gather its rounding errors. float16 and bfloat16 are computed in float32 and rounded once. */
+ * gather its rounding errors. float16 and bfloat16 are computed in float32 and rounded once. Indices are 32 bits wide as
+ * long as they fit, since these are converted to floats in vectors. */
 #define DEFINE_FLOAT_RANGE(name, type, wide, narrow)                                                            \
   static int32_t range_##name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,   \
                               const int64_t *parameters) {                                                      \
     (void)context, (void)inputs;                                                                                \
     wide start = (wide)tf_double(parameters[0]), delta = (wide)tf_double(parameters[1]);                        \
     type *y = outputs[0]->data;                                                                                 \
-    for (int64_t i = 0; i < outputs[0]->size; i++) y[i] = narrow(start + (wide)i * delta);                      \
+    int64_t n = outputs[0]->size;                                                                               \
+    int32_t near = n < INT32_MAX ? (int32_t)n : INT32_MAX;                                                      \
+    for (int32_t i = 0; i < near; i++) y[i] = narrow(start + (wide)i * delta);                                  \
+    for (int64_t i = near; i < n; i++) y[i] = narrow(start + (wide)i * delta);                                  \
     return TF_OK;                                                                                               \
   }
 
@@ -48,7 +52,9 @@ DEFINE_INTEGER_RANGE(int64, int64_t, uint64_t)
     memcpy(&last, inputs[1]->data, sizeof last);                                                                \
     int64_t n = outputs[0]->size;                                                                               \
     wide start = widen(first), step = n > 1 ? (widen(last) - start) / (wide)(n - 1) : 0;                        \
-    for (int64_t i = 0; i < n - 1; i++) y[i] = narrow(start + step * (wide)i);                                  \
+    int32_t near = n - 1 < INT32_MAX ? (int32_t)(n - 1) : INT32_MAX;                                            \
+    for (int32_t i = 0; i < near; i++) y[i] = narrow(start + step * (wide)i);                                   \
+    for (int64_t i = near; i < n - 1; i++) y[i] = narrow(start + step * (wide)i);                               \
     y[n - 1] = n > 1 ? last : first;                                                                            \
     return TF_OK;                                                                                               \
   }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "strided.h"
+
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -10,10 +12,6 @@
 
 typedef uint32_t four __attribute__((vector_size(16)));
 typedef uint64_t two __attribute__((vector_size(16)));
-typedef struct unit16 {
-  uint64_t low, high;
-} unit16;
-
 static inline four load_four(const char *p) {
   four x;
   memcpy(&x, p, sizeof x);
@@ -26,19 +24,21 @@ static inline two load_two(const char *p) {
   return x;
 }
 
-/* The element-wise way, for what is left over at the edges and for the other sizes of elements. */
-#define DEFINE_EDGE(bytes, type)                                                                                \
-  static void edge_##bytes(char *restrict to, int64_t ts, const char *restrict from, int64_t ss, int64_t across, \
-                           int64_t along) {                                                                     \
-    for (int64_t i = 0; i < across; i++)                                                                        \
-      for (int64_t k = 0; k < along; k++) memcpy(to + i * ts + k * bytes, from + k * ss + i * bytes, bytes);    \
+/* The element-wise way, along the longer side: for what is left over at the edges, and other sizes of elements. */
+#define DEFINE_EDGE(bytes)                                                                                      \
+  static void edge_##bytes(char *to, int64_t ts, const char *from, int64_t ss, int64_t across, int64_t along) { \
+    if (along < across) {                                                                                       \
+      for (int64_t k = 0; k < along; k++) strided_##bytes(to + k * bytes, ts, from + k * ss, bytes, across);    \
+    } else {                                                                                                    \
+      for (int64_t i = 0; i < across; i++) strided_##bytes(to + i * ts, bytes, from + i * bytes, ss, along);    \
+    }                                                                                                           \
   }
 
-DEFINE_EDGE(1, uint8_t)
-DEFINE_EDGE(2, uint16_t)
-DEFINE_EDGE(4, uint32_t)
-DEFINE_EDGE(8, uint64_t)
-DEFINE_EDGE(16, unit16)
+DEFINE_EDGE(1)
+DEFINE_EDGE(2)
+DEFINE_EDGE(4)
+DEFINE_EDGE(8)
+DEFINE_EDGE(16)
 
 static inline void block_4(char *restrict to, int64_t ts, const char *restrict from, int64_t ss) {
   four a = load_four(from), b = load_four(from + ss), c = load_four(from + 2 * ss), d = load_four(from + 3 * ss);
@@ -59,10 +59,14 @@ static inline void block_8(char *restrict to, int64_t ts, const char *restrict f
   memcpy(to + ts, &r1, 16);
 }
 
+#define NARROW 512 /* rows of the source that are walked at once where a row is too short for a square */
+
 /* Blocks of `lines` rows of the source, which become one cache line of each target row; in them, squares of `side`. */
 #define DEFINE_BLOCKED(bytes, side, lines)                                                                      \
   void transpose_##bytes(char *to, int64_t ts, const char *from, int64_t ss, int64_t across, int64_t along) {   \
     int64_t whole = across / side * side, k = 0;                                                                \
+    for (; !whole && k + NARROW <= along; k += NARROW)                                                          \
+      edge_##bytes(to + k * bytes, ts, from + k * ss, ss, across, NARROW);                                      \
     for (; k + lines <= along; k += lines) {                                                                    \
       for (int64_t i = 0; i < whole; i += side)                                                                 \
         for (int64_t m = k; m < k + lines; m += side)                                                           \
@@ -92,3 +96,23 @@ DEFINE_BLOCKED(8, 2, 8)
 DEFINE_PLAIN(1, 64)
 DEFINE_PLAIN(2, 32)
 DEFINE_PLAIN(16, 4)
+
+void reverse_4(char *to, const char *from, int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    four x = load_four(from - 4 * i - 12);
+    four y = SHUFFLE(four, x, x, 3, 2, 1, 0);
+    memcpy(to + 4 * i, &y, 16);
+  }
+  for (; i < n; i++) memcpy(to + 4 * i, from - 4 * i, 4);
+}
+
+void reverse_8(char *to, const char *from, int64_t n) {
+  int64_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    two x = load_two(from - 8 * i - 8);
+    two y = SHUFFLE(two, x, x, 1, 0);
+    memcpy(to + 8 * i, &y, 16);
+  }
+  for (; i < n; i++) memcpy(to + 8 * i, from - 8 * i, 8);
+}
