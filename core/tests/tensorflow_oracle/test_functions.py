@@ -145,8 +145,8 @@ def variables(tf: Any, f: Any) -> Any:
 
 
 def variable_chain(tf: Any, f: Any) -> Any:
-    v = tf.Variable(1.0, use_resource=True)
-    with tf.control_dependencies([v.assign(v * 3).op]), tf.control_dependencies([v.assign_sub(f(np.float32(0.5))).op]):
+    v, half = tf.Variable(1.0, use_resource=True), f(np.float32(0.5))
+    with tf.control_dependencies([v.assign(v * 3).op]), tf.control_dependencies([v.assign_sub(half).op]):
         return [v.read_value(), tf.is_variable_initialized(v)]
 
 

@@ -49,7 +49,7 @@ def test_small_convolutional_network(keras: Any) -> None:
             layers.BatchNormalization(),
             layers.MaxPooling2D(),
             layers.SeparableConv2D(16, 3, activation="elu"),
-            layers.AveragePooling2D(),
+            layers.AveragePooling2D(2),
             layers.Flatten(),
             layers.Dropout(0.3),
             layers.Dense(32, activation="tanh"),
