@@ -1,0 +1,135 @@
+"""Plugins that are broken in some way: the others work, and the reason is shown where it matters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from timberframe import errors
+from timberframe.plugin.contracts import KernelDef
+from timberframe.plugin.kernels import KernelRegistry
+
+
+def install(folder: Path, name: str, source: str, requires: str = "timberframe-sdk>=0.1,<0.2") -> None:
+    """A fake installed package with its own .dist-info, whose plugin is this source."""
+    (folder / f"{name}.py").write_text(textwrap.dedent(source))
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: {requires}\n")
+    (info / "entry_points.txt").write_text(f"[timberframe]\n{name} = {name}\n")
+
+
+def python(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n" + textwrap.dedent(program)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+ADD = """
+    import timberframe as tf
+    with tf.Session() as session:
+        print(session.run(tf.constant(1.0) + 2.0))
+"""
+SHOW = "import sys; from timberframe.__main__ import main; sys.exit(main(['devices']))"
+
+
+def test_a_plugin_that_raises_at_import_disturbs_nobody(tmp_path: Path) -> None:
+    install(tmp_path, "broken", "raise OSError('libacme.so: cannot open shared object file')")
+    assert python(tmp_path, ADD).stdout.strip() == "3.0"
+    shown = python(tmp_path, SHOW)
+    assert "plugin broken failed: OSError: libacme.so: cannot open shared object file" in shown.stdout
+    assert shown.returncode == 1
+
+
+def test_importing_timberframe_loads_no_plugin(tmp_path: Path) -> None:
+    install(tmp_path, "loud", "print('loaded')")
+    done = python(tmp_path, "import timberframe as tf; tf.constant(1.0); print('built')")
+    assert done.stdout.strip() == "built"
+
+
+def test_a_plugin_for_another_sdk_is_not_imported(tmp_path: Path) -> None:
+    install(tmp_path, "future", "print('loaded')", requires="timberframe-sdk>=99")
+    shown = python(tmp_path, SHOW)
+    assert "loaded" not in shown.stdout
+    assert "future 1.0 needs timberframe-sdk>=99; installed is 0.1" in shown.stdout
+
+
+def test_a_plugin_that_claims_a_kernel_of_another_is_refused_whole(tmp_path: Path) -> None:
+    source = """
+        from timberframe_sdk import KernelDef, hookimpl
+
+        def build(node):
+            raise AssertionError
+
+        @hookimpl
+        def timberframe_devices(config):
+            return []
+
+        @hookimpl
+        def timberframe_kernels():
+            return [KernelDef("Thief>Fresh", "CPU", build), KernelDef("AddV2", "CPU", build)]
+    """
+    install(tmp_path, "thief", source)
+    assert python(tmp_path, ADD).stdout.strip() == "3.0"
+    shown = python(tmp_path, SHOW)
+    assert "plugin thief failed: AlreadyExistsError: kernel AddV2 on CPU: claimed by" in shown.stdout
+    assert "thief.build" in shown.stdout
+    listed = python(tmp_path, "from timberframe.__main__ import main; main(['kernels', 'Thief>Fresh'])")
+    assert "no kernels match" in listed.stderr
+
+
+def test_a_plugin_with_a_misspelt_hook_is_refused(tmp_path: Path) -> None:
+    source = """
+        from timberframe_sdk import hookimpl
+
+        @hookimpl
+        def timberframe_devicez(config):
+            return []
+    """
+    install(tmp_path, "misspelt", source)
+    shown = python(tmp_path, SHOW)
+    assert "plugin misspelt failed" in shown.stdout
+    assert "timberframe_devicez" in shown.stdout
+
+
+def test_environment_selects_plugins(tmp_path: Path) -> None:
+    install(tmp_path, "broken", "raise OSError('no')")
+    program = "import os; os.environ['TIMBERFRAME_PLUGINS'] = '-broken'\n" + SHOW
+    shown = python(tmp_path, program)
+    assert "broken" not in shown.stdout
+    assert shown.returncode == 0
+
+
+def test_doctor_survives_a_plugin_that_crashes(tmp_path: Path) -> None:
+    install(tmp_path, "crashing", "import os; os.kill(os.getpid(), 11)")
+    program = f"""
+        import os, sys
+        os.environ["PYTHONPATH"] = {str(tmp_path)!r}
+        from timberframe.__main__ import main
+        sys.exit(main(["doctor"]))
+    """
+    shown = python(tmp_path, program)
+    assert "crashing (crashing 1.0): crashes: the process died of signal 11" in shown.stdout
+    assert "cpu" in shown.stdout
+
+
+def test_equal_claims_within_one_registration_leave_nothing_behind() -> None:
+    registry = KernelRegistry()
+    first = KernelDef("Neg", "ACME", lambda node: None, {"T": ("float32", "int32")})
+    second = KernelDef("Neg", "ACME", lambda node: None, {"T": ("int32",)})
+    with pytest.raises(errors.AlreadyExistsError, match=r"needs a higher priority or a label"):
+        registry.register([first, second])
+    assert registry.kernels() == []
+
+
+def test_a_higher_priority_replaces_a_kernel() -> None:
+    registry = KernelRegistry()
+    slow = KernelDef("Neg", "ACME", lambda node: "slow")
+    fast = KernelDef("Neg", "ACME", lambda node: "fast", priority=1)
+    registry.register([slow, fast])
+    assert registry.find("Neg", "ACME", {}) is fast
