@@ -137,7 +137,6 @@ class KernelExecutable:
     def __init__(self, device: KernelDevice, cluster: Cluster) -> None:
         self.device = device
         self.cluster = cluster
-        self.transaction = Transaction(cluster)
         self._free: list[_Instance] = []
         definitions = [None if n.op in CONTROL_FLOW else device.kernel(n) for n in cluster.nodes]
         builders: list[Launcher] = []
@@ -145,6 +144,7 @@ class KernelExecutable:
             node.index = i
             builders.append(self._build(node, kernel))
         inplace = {id(n): k.inplace for n, k in zip(cluster.nodes, definitions, strict=True) if k is not None}
+        self.transaction = Transaction(cluster, lambda n: inplace.get(id(n), ()))
         self.plan = plan_memory(cluster, lambda n: inplace.get(id(n), ()), device.allocator.alignment)
         values = {v.id: v for n in cluster.nodes for v in (*n.inputs, *n.outputs)}
         values |= {v.id: v for v in (*cluster.inputs, *cluster.outputs, *cluster.resources)}

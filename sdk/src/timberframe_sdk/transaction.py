@@ -7,12 +7,13 @@ committing the new one, so updates are never lost; a failed run leaves the old v
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError
-from timberframe.plugin.contracts import Array, Cluster, Update, Value, Variable
+from timberframe.plugin.contracts import Array, Cluster, KernelNode, Update, Value, Variable
 
 EmptyArray = Callable[[Any, tuple[int, ...]], Array]
 
@@ -21,12 +22,22 @@ EmptyArray = Callable[[Any, tuple[int, ...]], Array]
 _OWN_REFERENCES = 3
 
 
-class Transaction:
-    """What a cluster does to variables; `begin` starts one run's part. Thread-safe and reusable."""
+InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]
 
-    def __init__(self, cluster: Cluster) -> None:
+
+class Transaction:
+    """What a cluster does to variables; `begin` starts one run's part. Thread-safe and reusable.
+
+    inplace(node) gives the (output, input) pairs that may share memory; None trusts what the updates say.
+    """
+
+    def __init__(self, cluster: Cluster, inplace: InplacePairs | None = None) -> None:
         self.resources = list(cluster.resources)
-        self.updates = list(cluster.updates)
+        makers = {v.id: n for n in cluster.nodes for v in n.outputs}
+        self.updates = [
+            replace(u, in_place=(0, 0) in inplace(makers[u.new.id])) if u.in_place and inplace is not None else u
+            for u in cluster.updates
+        ]
         written = {u.variable.number: u.variable for u in self.updates}
         self.locked = [written[k] for k in sorted(written)]  # one global order, so no deadlock
         self.value_ids = {v.id for v in self.resources} | {u.new.id for u in self.updates}

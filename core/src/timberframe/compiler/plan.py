@@ -99,14 +99,9 @@ class Plan:
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self._needed = needed
         self._reschedule()
-        self._open_variables = sorted(
-            {
-                n.variable
-                for n in program.nodes
-                if n.variable is not None and (n.op.name != "VarHandleOp" or not is_static(n.attrs["shape"]))
-            }
-            - {n.variable for n in program.nodes if n.op.name == "VarHandleOp" and is_static(n.attrs["shape"])}
-        )
+        named = {n.variable for n in program.nodes if n.variable is not None}
+        declared = {n.variable for n in program.nodes if n.op.name == "VarHandleOp" and is_static(n.attrs["shape"])}
+        self._open_variables = sorted(named - declared)  # their shapes are part of what a plan is bound to
 
     def _homes(self) -> dict[str, Device]:
         names = {n.variable for n in self.program.nodes if n.variable is not None}

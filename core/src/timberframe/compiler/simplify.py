@@ -60,9 +60,13 @@ def _key(node: Node) -> Any:
 
 def _replace(program: Program, kept: list[Node], stands_for: dict[Output, Output]) -> None:
     """Redirects fetches and control edges from the nodes that were dropped."""
-    gone = {x.node: y.node for x, y in stands_for.items()}
+    gone: dict[Node, list[Node]] = {}
+    for x, y in stands_for.items():
+        gone.setdefault(x.node, []).append(y.node)
     for node in kept:
         if node.control:
-            node.control = [gone.get(c, c) for c in node.control]
+            node.control = [n for c in node.control for n in gone.get(c, (c,))]
     program.nodes = kept
-    program.fetches = [stands_for.get(f, f) if isinstance(f, Output) else gone.get(f, f) for f in program.fetches]
+    program.fetches = [
+        n for f in program.fetches for n in ((stands_for.get(f, f),) if isinstance(f, Output) else gone.get(f, [f]))
+    ]

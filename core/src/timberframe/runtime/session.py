@@ -208,20 +208,19 @@ class BaseSession:
             self.runtime.variables.clear()
             self.runtime.close()
 
-    @contextmanager
-    def in_flight(self, token: CancelToken) -> Any:
+    def begin(self, token: CancelToken) -> None:
         """Marks a run as in flight, so that close() can cancel it."""
         with self._idle:
             if self.closed:
                 raise FailedPreconditionError("session is closed; make a new one to run again")
             self._active.add(token)
-        try:
-            yield
-        finally:
-            with self._idle:
-                self._active.discard(token)
-                if not self._active:
-                    self._idle.notify_all()
+
+    def end(self, token: CancelToken) -> None:
+        """Marks a run as over."""
+        with self._idle:
+            self._active.discard(token)
+            if not self._active:
+                self._idle.notify_all()
 
     def as_default(self) -> Any:
         """A context in which `Tensor.eval` and `Operation.run` use this session."""
@@ -241,6 +240,14 @@ class Runner:
             self.plan = Plan(program, runtime.placer, runtime.variables, runtime.optimizations)
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; hands what does not suit it to the general way."""
+        plan = self.plan
+        self._may_be_direct = (
+            plan.static
+            and len(plan.schedule.stages) == 1
+            and not plan.schedule.host_feeds
+            and not session.config.operation_timeout_in_ms
+            and not any(n.bodies or n.variable for n in plan.program.nodes)  # a loop may run until it is cancelled
+        )
         self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
         self._is_tensor = [isinstance(e, Tensor) for e in fetches.elements]
         if session.config.log_device_placement:
@@ -256,9 +263,12 @@ class Runner:
         """Runs with the feeds in order."""
         inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(self.feeds, values, strict=True)]
         session = self.session
-        with session.in_flight(context.cancel):
+        session.begin(context.cancel)
+        try:
             results = iter(execute(self.plan, inputs, session.runtime, context))
             found = [_host(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
+        finally:
+            session.end(context.cancel)
         if self._may_be_direct and context.trace is None:
             self._remember_direct(inputs)
         return self.fetches.assemble(found)
@@ -278,25 +288,19 @@ class Runner:
         """Makes every run take the general way, which raises after the session was closed."""
         self.direct = None
 
-    @property
-    def _may_be_direct(self) -> bool:
-        """Whether the plan is one cluster without loops or variables, whose runs are over before anyone could cancel."""
-        plan = self.plan
-        return (
-            plan.static
-            and len(plan.schedule.stages) == 1
-            and not plan.schedule.host_feeds
-            and not self.session.config.operation_timeout_in_ms
-            and not any(n.bodies or n.variable for n in plan.program.nodes)
-        )
-
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""
         stages = self.plan.schedule.stages
         bound = self.plan.bind(inputs).stages[id(stages[0])]
         make = getattr(bound.executable, "direct", None)
         exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
-        if make is None or not bound.device.host_memory or not exact or bound.cluster is None or any(v.shape == () for v in bound.cluster.outputs):
+        if (
+            make is None
+            or not bound.device.host_memory
+            or not exact
+            or bound.cluster is None
+            or any(v.shape == () for v in bound.cluster.outputs)
+        ):
             return None
         call: Callable[..., Any] | None = make(lambda *values: self.run_values(values, RunContext()))
         if call is None or self.fetches.single:
