@@ -12,11 +12,15 @@ from timberframe import logging as logging
 from timberframe import math as math
 from timberframe import nest as nest
 from timberframe import nn as nn
+from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators
+from timberframe.api.arithmetic import *
 from timberframe.api.arrays import *
+from timberframe.api.comparison import *
 from timberframe.api.constants import *
 from timberframe.api.control_flow import *
 from timberframe.api.framework import *
 from timberframe.api.messages import *
+from timberframe.api.selection import *
 from timberframe.api.slicing import *
 from timberframe.api.state import *
 from timberframe.api.types import *
