@@ -18,17 +18,21 @@ ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:report_signal_unsafe=0",
-    "MESONPY_EDITABLE_SKIP": str(PACKAGE / "build"),
 }
-RUN = """
-import sys
+USE_BUILD = """
+import os, sys
 sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != "MesonpyMetaFinder"]
-sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, os.environ["TIMBERFRAME_CPU_TESTED_SITE"])
 import timberframe_cpu._native as native
-assert native.__file__.startswith(sys.argv[1]), native.__file__
-import pytest
-sys.exit(pytest.main(sys.argv[2:]))
+assert native.__file__.startswith(sys.path[0]), native.__file__
 """
+RUN = (
+    USE_BUILD
+    + """
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+)
 
 
 def build(sanitizer: str) -> Path:
@@ -49,9 +53,9 @@ def main(sanitizer: str, *arguments: str) -> int:
     runtime = subprocess.run(
         ["gcc", f"-print-file-name={SANITIZERS[sanitizer][1]}"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    environment = {**os.environ, **ENVIRONMENT, "LD_PRELOAD": runtime}
+    environment = {**os.environ, **ENVIRONMENT, "LD_PRELOAD": runtime, "TIMBERFRAME_CPU_TESTED_SITE": str(site)}
     tests = arguments or (str(PACKAGE / "tests"),)
-    command = [sys.executable, "-c", RUN, str(site), "-p", "no:cacheprovider", "-q", "--import-mode=importlib", *tests]
+    command = [sys.executable, "-c", RUN, "-p", "no:cacheprovider", "-q", "--import-mode=importlib", *tests]
     return subprocess.run(command, env=environment, check=False).returncode
 
 

@@ -2,6 +2,7 @@
 #include "runner/program.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <time.h>
 
 #include "runner/floating_point.h"
@@ -43,13 +44,38 @@ static int32_t stop(tf_program *program, int32_t code, int64_t node) {
   return code;
 }
 
+static int32_t launch(tf_context *context, const tf_step *step) {
+  return step->function(context, step->inputs, step->outputs, step->parameters);
+}
+
+/* Runs a step that cancelling must not cut short. */
+static int32_t launch_whole(tf_context *context, const tf_step *step) {
+  static const int32_t never = 0;
+  const volatile int32_t *cancel = context->cancel;
+  context->cancel = &never;
+  context->runtime = NULL; /* so that parallel_for does not poll */
+  int32_t code = launch(context, step);
+  context->runtime = (char *)context - offsetof(tf_program, context);
+  context->cancel = cancel;
+  return code;
+}
+
 int32_t tf_run_steps(tf_program *program, const tf_step *step, const tf_step *end) {
   tf_context *context = &program->context;
+  if (tf_cancelled(context) && step < end) return stop(program, TF_CANCELLED, step->node);
   for (; step < end; step++) {
-    if (__builtin_expect((program->budget -= step->weight) < 0, 0)) tf_poll(program);
-    if (__builtin_expect(tf_cancelled(context), 0)) return stop(program, TF_CANCELLED, step->node);
-    int32_t code = step->function(context, step->inputs, step->outputs, step->parameters);
+    int32_t code;
+    if (__builtin_expect((program->budget -= step->weight) < 0, 0)) {
+      if (tf_poll(program)) return stop(program, TF_CANCELLED, step->node);
+      code = step->weight >= TF_WHOLE ? launch_whole(context, step) : launch(context, step);
+    } else {
+      code = launch(context, step);
+    }
     if (__builtin_expect(code, 0)) return stop(program, code, step->node);
+    /* A kernel whose parallel_for stopped early does not know: its outputs are not to be used. */
+    if (__builtin_expect(tf_cancelled(context), 0) && step->weight < TF_WHOLE) {
+      return stop(program, TF_CANCELLED, step->node);
+    }
   }
   return TF_OK;
 }

@@ -7,7 +7,9 @@
 
 #include <timberframe/kernel.h>
 
-/* One kernel launch. weight: about how long it takes, in units of a small kernel; decides when to look at the clock. */
+/* One kernel launch. weight: about how long it takes, in units of a small kernel; decides when to look at the clock.
+ * TF_WHOLE is added where the kernel overwrites a variable: once begun, cancelling must not leave it half done. */
+#define TF_WHOLE ((int64_t)1 << 60)
 typedef struct tf_step {
   tf_kernel *function;
   const tf_tensor *const *inputs;

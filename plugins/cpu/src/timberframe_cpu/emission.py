@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from timberframe_cpu.library import lib
 from timberframe_cpu.preparation import LOOPS, Control, Prepared
 
 _BYTES = np.dtype(np.uint8)
+_WHOLE = 1 << 60  # TF_WHOLE of program.h
 
 
 @dataclass(slots=True)
@@ -53,10 +54,11 @@ class _Scope:
 class Emitter:
     """The image of a cluster, with the nodes by number, the words for their errors, and the pieces of the top level.
 
-    slots: values whose memory each run brings, in the order of the runner's slots.
+    slots: values whose memory each run brings, in the order of the runner's slots. whole: positions of the nodes that
+    must not be cut short, because they overwrite a variable.
     """
 
-    def __init__(self, prepared: Prepared, slots: Sequence[Value]) -> None:
+    def __init__(self, prepared: Prepared, slots: Sequence[Value], whole: Collection[int] = ()) -> None:
         self.image = Image()
         self.nodes: list[KernelNode] = []
         self.reasons: list[tuple[str, ...]] = []
@@ -66,14 +68,16 @@ class Emitter:
         self.slots = words.reshape(-1, 2)
         top = Segment()
         self.image.segments.append(top)
-        self._top(top, _Scope(self.image, prepared, 0, self.tensors))
+        self._top(top, _Scope(self.image, prepared, 0, self.tensors), whole)
         self.image.finish()
 
-    def _top(self, segment: Segment, scope: _Scope) -> None:
+    def _top(self, segment: Segment, scope: _Scope, whole: Collection[int]) -> None:
         begin = 0
         for position, (node, launch) in enumerate(zip(scope.prepared.nodes, scope.prepared.launches, strict=True)):
             if launch is None or launch.native is not None:
                 self._node(segment, scope, position, node, launch)
+                if position in whole:
+                    segment.weights[-1] += _WHOLE
                 continue
             if len(segment.functions) > begin:
                 self.pieces.append((begin, len(segment.functions)))

@@ -27,6 +27,7 @@ KEPT_ARENA_BYTES = 1 << 18
 """An instance keeps an arena up to this size between runs; larger ones go back to the device's pool."""
 
 _CANCELLED, _RAISED_IN_PYTHON = 1, -1
+_INT32 = ffi.typeof("int32_t *")
 
 
 class Instance:
@@ -74,13 +75,17 @@ class CpuExecutable:
         written = [u.new for u in updates if u.new.id >= 0]
         bound = [*cluster.inputs, *cluster.resources, *written, *self.owned]
         self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
-        self.emitter = Emitter(self.prepared, self.slots)
+        overwriting = {u.new.id for u in updates if u.in_place}
+        whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
+        self.emitter = Emitter(self.prepared, self.slots, whole)
         self.memory: Memory = self.prepared.plan.memory(self.emitter.image.persistent)
         self.free: list[Instance] = []
         self.guarded: CpuExecutable | None = None  # the twin that runs in mode `guarded`
         pieces = self.emitter.pieces
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
-        self._simple = self._whole and not self.transaction
+        self._stateful = bool(self.transaction)
+        self._simple = self._whole and not self._stateful
+        self._owned_ids = {v.id for v in self.owned}
 
     def _own_updates(self) -> tuple[list[Update], list[tuple[Value, Value]]]:
         """The updates, each with a new version of its own; and what has to be copied into one after the run.
@@ -91,27 +96,32 @@ class CpuExecutable:
         produced = {v.id for n in self.cluster.nodes for v in n.outputs}
         updates: list[Update] = []
         copies: list[tuple[Value, Value]] = []
+        old = {u.old.id for u in self.cluster.updates if u.old is not None and u.in_place}
+        readers: dict[int, list[int]] = {i: [] for i in old}
+        for position, node in enumerate(self.cluster.nodes if old else ()):
+            for value in node.inputs:
+                if value.id in old:
+                    readers[value.id].append(position)
         for u in self.cluster.updates:
             if u.new.id in produced:
                 produced.remove(u.new.id)
-                updates.append(replace(u, in_place=u.in_place and self._may_overwrite(u)))
+                updates.append(replace(u, in_place=u.in_place and self._may_overwrite(u, readers)))
             else:
                 own = replace(u.new, id=-1 - len(copies), kind="temp", constant=None)
                 copies.append((u.new, own))
                 updates.append(replace(u, new=own, in_place=False))
         return updates, copies
 
-    def _may_overwrite(self, update: Update) -> bool:
-        """Whether the kernel that makes the new version may write over the old one, which nobody reads after it."""
-        if update.old is None or update.old.nbytes != update.new.nbytes:
+    def _may_overwrite(self, update: Update, readers: dict[int, list[int]]) -> bool:
+        """Whether the kernel that makes the new version may write over the old one, being the last to read it."""
+        old, new = update.old, update.new
+        if old is None or old.nbytes != new.nbytes or old in self.cluster.outputs or not readers[old.id]:
             return False
-        readers = [i for i, n in enumerate(self.cluster.nodes) if update.old in n.inputs]
-        makers = [i for i, n in enumerate(self.cluster.nodes) if update.new in n.outputs]
-        if not makers or readers != makers or update.old in self.cluster.outputs:
+        position = readers[old.id][-1]
+        node, launch = self.cluster.nodes[position], self.prepared.launches[position]
+        if launch is None or new not in node.outputs or readers[old.id].count(position) != 1:
             return False
-        node, launch = self.cluster.nodes[makers[0]], self.prepared.launches[makers[0]]
-        pair = node.outputs.index(update.new), node.inputs.index(update.old)
-        return launch is not None and pair in launch.inplace and node.inputs.count(update.old) == 1
+        return (node.outputs.index(new), node.inputs.index(old)) in launch.inplace
 
     # Instances
 
@@ -159,7 +169,7 @@ class CpuExecutable:
             arrays[value.id] = self._checked(value, x)
         for value in self.owned:
             arrays[value.id] = empty(value.dtype, value.shape)
-        if not self.transaction:
+        if not self._stateful:
             execute(instance, arrays, context)
             return self.outputs(instance, arrays)
         with self.transaction.begin(empty) as versions:
@@ -170,7 +180,7 @@ class CpuExecutable:
             return self.outputs(instance, arrays)
 
     def _checked(self, value: Value, x: Array) -> Array:
-        if x.dtype != value.dtype or x.shape != value.shape:
+        if (x.dtype is not value.dtype and x.dtype != value.dtype) or x.shape != value.shape:
             raise InternalError(
                 f"{self.device.spec}: an input has dtype {x.dtype} and shape {format_shape(x.shape)}; the program was "
                 f"compiled for {value.dtype} and {format_shape(value.shape)}"
@@ -200,7 +210,7 @@ class CpuExecutable:
     def execute(self, instance: Instance, arrays: dict[int, Array], context: RunContext) -> None:
         """Runs all pieces on bound memory."""
         hold = self.bind(instance, arrays)
-        cancel = ffi.from_buffer("int32_t *", context.cancel.word)
+        cancel = ffi.from_buffer(_INT32, context.cancel.word)
         for piece in self.emitter.pieces:
             self.run_piece(piece, instance, arrays, context, cancel)
         del hold
@@ -251,7 +261,7 @@ class CpuExecutable:
 
     def outputs(self, instance: Instance, arrays: dict[int, Array]) -> list[Array]:
         """The results; what is not the run's own memory (feeds, constants, variables, arena) is copied."""
-        owned = {v.id for v in self.owned}
+        owned = self._owned_ids
         results = []
         for value in self.cluster.outputs:
             if value.id in owned:
