@@ -74,11 +74,11 @@ def test_a_plugin_that_claims_a_kernel_of_another_is_refused_whole(tmp_path: Pat
         def timberframe_kernels():
             return [KernelDef("Thief>Fresh", "CPU", build), KernelDef("AddV2", "CPU", build)]
     """
-    install(tmp_path, "thief", source)
+    install(tmp_path, "a_thief", source)
     assert python(tmp_path, ADD).stdout.strip() == "3.0"
     shown = python(tmp_path, SHOW)
-    assert "plugin thief failed: AlreadyExistsError: kernel AddV2 on CPU: claimed by" in shown.stdout
-    assert "thief.build" in shown.stdout
+    assert "plugin a_thief failed: AlreadyExistsError: kernel AddV2 on CPU: claimed by" in shown.stdout
+    assert "a_thief.build" in shown.stdout
     listed = python(tmp_path, "from timberframe.__main__ import main; main(['kernels', 'Thief>Fresh'])")
     assert "no kernels match" in listed.stderr
 

@@ -22,8 +22,8 @@ def kernel(
 
     def declare(build: Builder) -> Builder:
         allowed = {name: tuple(names) for name, names in (types or {}).items()}
-        for name in (op,) if isinstance(op, str) else op:
-            into.append(KernelDef(name, device, build, allowed, **rest))
+        names = (op,) if isinstance(op, str) else op
+        into.extend(KernelDef(name, device, build, allowed, **rest) for name in names)
         return build
 
     return declare

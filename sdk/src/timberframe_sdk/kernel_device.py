@@ -204,7 +204,7 @@ class KernelExecutable:
     def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
         """Launches every step and returns the outputs."""
         instance = self._instance()
-        slots, made = instance.slots, []
+        slots = instance.slots
         try:
             for value, array in zip(self.cluster.inputs, inputs, strict=True):
                 slots[value.id] = array
@@ -218,8 +218,7 @@ class KernelExecutable:
                 shapes = self._launch(slots, context)
                 if self.status_slot is not None:
                     self._check_status(self.device.copy_out(slots[self.status_slot]))
-                made = [self._output(v, slots, shapes) for v in self.cluster.outputs]
-            return made
+                return [self._output(v, slots, shapes) for v in self.cluster.outputs]
         finally:
             for value in (*self.cluster.inputs, *self.owned):
                 slots[value.id] = None

@@ -40,7 +40,7 @@ class _Read:
 
 
 def lower_loop(lowering: Lowering, node: Node) -> None:
-    """Adds a While as one kernel node: loop variables first, then what no turn changes, then variables that are read."""
+    """Adds a While as one kernel node: loop variables first, then what stays the same, then variables that are read."""
     cond_function, body_function = node.bodies
     probe = _open(lowering, node, body_function, node.inputs)
     results = probe.program.results

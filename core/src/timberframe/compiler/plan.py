@@ -1,4 +1,4 @@
-"""Plan: how one set of fetches and feeds runs. The shape-free part is made once, the shape-bound part once for each shape."""
+"""Plan: how one set of fetches and feeds runs; made once without shapes, then bound to each set of shapes."""
 
 from __future__ import annotations
 

@@ -157,6 +157,8 @@ class _Numbering:
         self.inference.setdefault(at, []).append(node)
 
     def _add_kernel(self, node: Node) -> None:
+        if node.bodies and any(self.shape_at[x] for x in node.inputs):
+            node.host_driven = True  # whether one kernel node could do it would show too late, in the middle of a run
         mine, depth, level = home(node), 0, 0
         for x in node.inputs:
             if x.node.host_value or x.node.op.name in ("Const", "VarHandleOp") or x.node.feed:

@@ -12,7 +12,7 @@ from typing import Any
 import pluggy
 
 from timberframe.errors import FailedPreconditionError, InternalError
-from timberframe.plugin.contracts import Device
+from timberframe.plugin.contracts import Device, KernelDef
 from timberframe.plugin.hooks import HookSpecs
 from timberframe.plugin.kernels import KernelRegistry
 
@@ -67,9 +67,12 @@ class PluginRegistry:
         self.discover()
         with self._lock:
             chosen = selected(self.plugins, selection)
-            for plugin in chosen:
-                if not plugin.loaded and plugin.failure is None:
-                    self._load(plugin)
+            fresh = [(p, self._import(p)) for p in chosen if not p.loaded and p.failure is None]
+            offers = [(p, *self._offer(p, module)) for p, module in fresh if module is not None]
+            # A plugin that brings kernels for the device of its own name comes first, so that nobody can take them from it.
+            offers.sort(key=lambda offer: not any(k.device == offer[0].name.upper() for k in offer[2]))
+            for plugin, manager, kernels in offers:
+                self._accept(plugin, manager, kernels)
             return [p for p in chosen if p.loaded]
 
     def add(self, name: str, module: object) -> Plugin:
@@ -79,7 +82,7 @@ class PluginRegistry:
         """
         with self._lock:
             plugin = self.plugins[name] = Plugin(name, None)
-            self._register(plugin, module)
+            self._accept(plugin, *self._offer(plugin, module))
             if plugin.failure is not None:
                 del self.plugins[name]
                 raise plugin.failure
@@ -91,26 +94,35 @@ class PluginRegistry:
         found.update({p.name: p.device_failures[0] for p in self.plugins.values() if p.device_failures})
         return found
 
-    def _load(self, plugin: Plugin) -> None:
+    def _import(self, plugin: Plugin) -> object | None:
+        """The plugin's module; None, with the exception kept, where it does not load."""
         assert plugin.entry is not None
         try:
             check_api(plugin.entry.dist)
-            module = plugin.entry.load()
+            return plugin.entry.load()  # type: ignore[no-any-return]  # any module
         except Exception as e:
             plugin.failure = e
-            return
-        self._register(plugin, module)
+            return None
 
-    def _register(self, plugin: Plugin, module: object) -> None:
-        """All or nothing: the hooks are checked and the kernels taken together."""
+    def _offer(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
+        """The plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
         manager = pluggy.PluginManager("timberframe")
         try:
             manager.add_hookspecs(HookSpecs)
             manager.register(module, plugin.name)
             manager.check_pending()
-            kernels = [k for some in manager.hook.timberframe_kernels() for k in some]
-            for some in manager.hook.timberframe_ops():
-                list(some)
+            for defined in manager.hook.timberframe_ops():
+                list(defined)
+            return manager, [k for some in manager.hook.timberframe_kernels() for k in some]
+        except Exception as e:
+            plugin.failure = e
+            return manager, []
+
+    def _accept(self, plugin: Plugin, manager: pluggy.PluginManager, kernels: list[KernelDef]) -> None:
+        """All or nothing: takes the plugin's kernels together, or leaves it out."""
+        if plugin.failure is not None:
+            return
+        try:
             self.kernels.register(kernels)
         except Exception as e:
             plugin.failure = e

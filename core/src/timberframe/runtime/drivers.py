@@ -82,7 +82,7 @@ def _truth(node: Node, located: Located) -> bool:
     if value.shape != ():
         if node.op.name in LOOPS:
             raise InvalidArgumentError(
-                f"{node.op.name} '{node.name}': the condition has shape {format_shape(value.shape)}; it must be a scalar",
+                f"{node.op.name} '{node.name}': condition of shape {format_shape(value.shape)}; it must be a scalar",
                 node.name,
             )
         return bool(value.size)  # TensorFlow: a tensor that is not a scalar is true unless it is empty
