@@ -24,6 +24,7 @@ from timberframe.api.selection import *
 from timberframe.api.slicing import *
 from timberframe.api.state import *
 from timberframe.api.types import *
+from timberframe.api.unary import *
 from timberframe.runtime.session import InteractiveSession as InteractiveSession
 from timberframe.runtime.session import Session as Session
 from timberframe.runtime.session import get_default_session as get_default_session
