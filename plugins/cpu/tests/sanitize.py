@@ -1,7 +1,7 @@
-"""Builds the native module with a sanitizer and runs this folder's tests on it: `sanitize.py address|thread [pytest args]`.
+"""Builds the native module with a sanitizer and runs tests on it: `sanitize.py address|thread [pytest arguments]`.
 
-`address` also has the undefined-behaviour checks. The build lies in plugins/cpu/build/<sanitizer>, apart from that of the
-editable install, whose finder is put aside for the run.
+`address` also has the undefined-behaviour checks. The build lies in plugins/cpu/build/<sanitizer>, apart from that of
+the editable install, whose finder is put aside for the run.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class CpuAllocator(Allocator):
     def raw(self, nbytes: int) -> np.ndarray:
         try:
             block = np.empty(nbytes + self.alignment, np.uint8)
-        except ValueError as e:  # NumPy's word for sizes that no address space holds
+        except (ValueError, OverflowError) as e:  # NumPy's words for sizes that no address space holds
             raise MemoryError(str(e)) from e
         start = -block.__array_interface__["data"][0] % self.alignment
         return block[start : start + nbytes]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from timberframe_cpu.native import check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
 
+_GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
 DTYPES = (*(t.name for t in NUMERIC), "bool", "string")
 
 
@@ -33,8 +37,8 @@ def usable_cpus() -> int:
 class CpuDevice:
     """The host's processor, or one of several virtual devices on it.
 
-    memory_limit: bytes for arenas and large tensors, None for no limit. isa: the kernels' variant, None for the best.
-    threads: most threads that one run uses, None for all processors.
+    memory_limit: bytes for arenas and large tensors, None for what the machine has. isa: the kernels' variant, None for
+    the best. threads: most threads that one run uses, None for all processors.
     """
 
     type = "CPU"
@@ -49,11 +53,12 @@ class CpuDevice:
         self.spec = f"/device:{self.type}:{index}"
         self.isa = check_isa(isa, self.spec) if isa else default_isa()
         self.threads = threads or usable_cpus()
-        self.allocator = CpuAllocator(memory_limit)
+        limit = memory_limit or usable_memory()
+        self.allocator = CpuAllocator(limit)
         self.arenas = ArenaPool(self.allocator)
         self.builder = KernelBuilder(self, lambda: self.kernels)
         self.attributes = DeviceAttributes(
-            memory=memory_limit or _physical_memory(),
+            memory=limit or 0,
             vendor=platform.machine(),
             model=platform.processor() or platform.machine(),
             dtypes=DTYPES,
@@ -102,11 +107,17 @@ class CpuDevice:
         self.arenas.clear()
 
 
-def _physical_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 0
+def usable_memory() -> int | None:
+    """Bytes of memory that this process may fill: the machine's, or what its control group allows."""
+    limits = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in _GROUP_LIMITS:
+        try:
+            limits.append(int(file.read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(limits, default=None)
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import CancelledError, InternalError, OpError, UnknownError
+from timberframe.errors import CancelledError, InternalError, OpError, ResourceExhaustedError, UnknownError
 from timberframe.plugin.contracts import Array, Cluster, KernelNode, Memory, RunContext, Update, Value
 from timberframe.shapes import format_shape
 from timberframe_cpu.direct import direct_call
@@ -27,6 +27,7 @@ KEPT_ARENA_BYTES = 1 << 18
 """An instance keeps an arena up to this size between runs; larger ones go back to the device's pool."""
 
 _CANCELLED, _RAISED_IN_PYTHON = 1, -1
+_ADDRESS_SPACE = 1 << 62
 _INT32 = ffi.typeof("int32_t *")
 
 
@@ -77,6 +78,10 @@ class CpuExecutable:
         self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
         overwriting = {u.new.id for u in updates if u.in_place}
         whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
+        if self.prepared.plan.arena > _ADDRESS_SPACE:
+            raise ResourceExhaustedError(
+                f"{device.spec}: a program needs {self.prepared.plan.arena} bytes at once; addresses end before that"
+            )
         self.emitter = Emitter(self.prepared, self.slots, whole)
         self.memory: Memory = self.prepared.plan.memory(self.emitter.image.persistent)
         self.free: list[Instance] = []
