@@ -178,3 +178,18 @@ def test_placeholder_with_default_takes_other_sizes() -> None:
     x = tf.placeholder_with_default(np.zeros(3, np.float32), [None])
     assert run(tf.shape(x)).tolist() == [3]
     assert run(tf.shape(x), {x: [1, 2]}).tolist() == [2]
+
+
+def test_default_of_another_shape_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3\]; it must be compatible with \[\?,2\]"):
+        tf.placeholder_with_default(np.zeros(3, np.float32), [None, 2])
+
+
+def test_ensure_shape_accepts_an_unknown_rank() -> None:
+    assert run(tf.ensure_shape(tf.constant(X), None)).shape == (3, 4)
+
+
+def test_ensure_shape_names_both_shapes() -> None:
+    x = tf.placeholder(tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3,4\]; it must be compatible with \[\?,5\]"):
+        run(tf.ensure_shape(x, [None, 5]), {x: X})

@@ -238,7 +238,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """`x`, after a check at run time that its shape is compatible with `shape`."""
-    result: Tensor = apply_op("EnsureShape", [x], {"shape": as_shape(shape)}, name)
+    result: Tensor = apply_op("EnsureShape", [x], {"shape": TensorShape(as_shape(shape))}, name)
     return result
 
 

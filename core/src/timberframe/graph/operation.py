@@ -95,7 +95,11 @@ class Tensor:
             raise InvalidArgumentError(
                 f"Tensor '{self.name}' of shape {format_shape(shape)} cannot be iterated; its first size must be known"
             )
-        return (self[i] for i in range(shape[0]))  # type: ignore[index]  # __getitem__ is installed by api.operators
+        return (self[i] for i in range(shape[0]))
+
+    if TYPE_CHECKING:  # it needs the ops, and so comes with timberframe.api.slicing
+
+        def __getitem__(self, key: Any) -> Tensor: ...
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise InvalidArgumentError(

@@ -90,9 +90,6 @@ define_op(
     reference=lambda attrs, x: x,
     alias=((0, 0),),
     samples=_default_samples,
-    errors=lambda: [
-        ErrorSample([Arg((2, 3))], r"shape \[2,3\]; it must be compatible with \[\?,4\]", {"shape": (None, 4)})
-    ],
 )
 
 

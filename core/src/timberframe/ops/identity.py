@@ -119,7 +119,6 @@ def _ensured_shape(c: InferenceContext) -> list[Shape]:
 
 def _ensured_samples() -> Iterator[Sample]:
     yield Sample([Arg((2, 3))], {"shape": (2, None)})
-    yield Sample([Arg((2, 3))], {"shape": None})
     yield Sample([Arg(())], {"shape": ()})
     yield Sample([Arg((0, 5))], {"shape": (None, 5)})
 

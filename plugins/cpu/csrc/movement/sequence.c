@@ -8,8 +8,8 @@ static inline float identity_float32(float x) { return x; }
 static inline double identity_float64(double x) { return x; }
 
 /* parameters: start, delta (as doubles). Each element is computed by itself, as TensorFlow does: a running sum would
- * gather its rounding errors. float16 and bfloat16 are computed in float32 and rounded once. Indices are 32 bits wide as
- * long as they fit, since these are converted to floats in vectors. */
+ * gather its rounding errors. float16 and bfloat16 are computed in float32 and rounded once. Indices are 32 bits wide
+ * while they fit, since these are converted to floats in vectors. */
 #define DEFINE_FLOAT_RANGE(name, type, wide, narrow)                                                            \
   static int32_t range_##name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,   \
                               const int64_t *parameters) {                                                      \
@@ -28,7 +28,7 @@ DEFINE_FLOAT_RANGE(bfloat16, tf_bfloat16, float, tf_bfloat16_from_float32)
 DEFINE_FLOAT_RANGE(float32, float, float, identity_float32)
 DEFINE_FLOAT_RANGE(float64, double, double, identity_float64)
 
-/* parameters: start, delta. Unsigned arithmetic, since i * delta may leave the type where start + i * delta does not. */
+/* parameters: start, delta. Unsigned, since i * delta may leave the type where start + i * delta does not. */
 #define DEFINE_INTEGER_RANGE(name, type, unsigned_type)                                                         \
   static int32_t range_##name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,   \
                               const int64_t *parameters) {                                                      \

@@ -1,5 +1,5 @@
-/* strided_<bytes>: to[i * ts] = from[i * ss] for n elements of that many bytes, strides in bytes. Elements may be aligned
- * to less than their size, hence memcpy. Four at a time, since the compiler does not know that they do not overlap. */
+/* strided_<bytes>: to[i * ts] = from[i * ss] for n elements of that many bytes; ts and ss are in bytes. Elements may be
+ * aligned to less than their size, hence memcpy. Four at a time: the compiler cannot know that they do not overlap. */
 #ifndef TIMBERFRAME_CPU_STRIDED_H
 #define TIMBERFRAME_CPU_STRIDED_H
 
