@@ -3,14 +3,18 @@
 Which functions are here is told by the families' modules; see `timberframe.api`.
 """
 
-from __future__ import annotations
+from typing import Any as _Any
 
-from typing import Any
+from timberframe.api import namespace as _namespace
 
-from timberframe.api import namespace
+__all__ = sorted(_namespace("bitwise"))
 
-globals().update(namespace("bitwise"))
+globals().update(_namespace("bitwise"))
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     raise AttributeError(f"tf.bitwise has no function {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

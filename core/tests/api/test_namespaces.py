@@ -1,0 +1,24 @@
+"""tf.math, tf.nn and the other namespaces that the families fill."""
+
+from __future__ import annotations
+
+import pytest
+
+import timberframe as tf
+from timberframe.api import NAMES, namespace
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_namespace_lists_functions_only(name: str) -> None:
+    module = getattr(tf, name)
+    assert dir(module) == sorted(namespace(name))
+    assert all(callable(getattr(module, public)) for public in dir(module))
+
+
+def test_unknown_function_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"tf\.math has no function 'frobnicate'"):
+        tf.math.frobnicate  # noqa: B018 - the look-up is what is tested
+
+
+def test_namespace_functions_are_the_public_ones() -> None:
+    assert tf.math.add is tf.add
