@@ -19,7 +19,9 @@ from timberframe.api.comparison import *
 from timberframe.api.constants import *
 from timberframe.api.control_flow import *
 from timberframe.api.framework import *
+from timberframe.api.indexing import *
 from timberframe.api.messages import *
+from timberframe.api.search import *
 from timberframe.api.selection import *
 from timberframe.api.slicing import *
 from timberframe.api.state import *

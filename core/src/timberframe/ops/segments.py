@@ -39,8 +39,8 @@ def _divided(total: np.ndarray, counts: np.ndarray) -> np.ndarray:
     if total.dtype.kind not in "iu":
         quotient = total / by.astype(total.real.dtype)
     else:  # integer division truncates
-        quotient = np.abs(total) // by.astype(total.dtype)
-        quotient = np.where(total < 0, -quotient, quotient) if total.dtype.kind == "i" else quotient
+        wide = total.astype(np.uint64 if total.dtype.kind == "u" else np.int64)
+        quotient = np.sign(wide) * (np.abs(wide) // by.astype(wide.dtype))
     return quotient
 
 

@@ -1,0 +1,168 @@
+"""Gathering and scattering slices, segment reductions, and moving rows by number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.native import native
+from timberframe_sdk.native import Native
+
+_INDEX_REASON = "index {0} at position {1} is outside [0, {2}); it must name a slice of params"
+_TUPLE_REASON = "index tuple {0} has {1} in dimension {2}; it must lie in [0, {3})"
+_SEGMENT_REASON = "segment id {0} at position {1} is outside [0, {2}); it must be below num_segments"
+_LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
+_PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
+_KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
+_MODES = {
+    "Add": "add", "Sub": "sub", "Min": "min", "Max": "max", "Sum": "add", "Mean": "add", "Prod": "mul", "Nd": "add",
+}  # fmt: skip
+
+
+def _gather(node: KernelNode) -> Native:
+    """Parameters: struct gather_shape of csrc/indexing/gather.c."""
+    params, indices = node.inputs[0], node.inputs[1]
+    axis, batch = 0, 0
+    if node.op == "GatherV2":
+        value = node.const(2)
+        assert value is not None
+        axis = int(value) % len(params.shape)
+        batch = node.attrs["batch_dims"] + (len(indices.shape) if node.attrs["batch_dims"] < 0 else 0)
+    outer, inner = math.prod(params.shape[batch:axis]), math.prod(params.shape[axis + 1 :])
+    count = math.prod(indices.shape[batch:])
+    rows = math.prod(params.shape[:batch])
+    nbytes = inner * params.dtype.itemsize
+    return native("gather", rows, outer, params.shape[axis], count, nbytes, reasons=(_INDEX_REASON,))
+
+
+def _gather_nd(node: KernelNode) -> Native:
+    params, indices = node.inputs
+    depth = indices.shape[-1]
+    inner = math.prod(params.shape[depth:]) * params.dtype.itemsize
+    ignore = node.attrs["bad_indices_policy"] == "IGNORE"
+    return native("gather_nd", math.prod(indices.shape[:-1]), depth, inner, ignore, reasons=(_TUPLE_REASON,))
+
+
+def _scatter(node: KernelNode) -> Native:
+    """Parameters: struct accumulate_shape of csrc/indexing/accumulate.c."""
+    indices = node.inputs[0 if node.op == "ScatterNd" else 1]
+    output, depth, count = node.outputs[0], indices.shape[-1], math.prod(indices.shape[:-1])
+    inner, rows = math.prod(output.shape[depth:]), math.prod(output.shape[:depth])
+    ignore = node.attrs["bad_indices_policy"] == "IGNORE"
+    kind = _KINDS["ScatterNd" if node.op == "ScatterNd" else "TensorScatter"]
+    if node.op == "TensorScatterUpdate":
+        node.workspace(8 * max(count, 1))
+        nbytes = inner * output.dtype.itemsize
+        return native("scatter_update", kind, count, nbytes, depth, ignore, rows, 0, 0, reasons=(_TUPLE_REASON,))
+    node.workspace(8 * max(count, 1) + 4 * output.size)
+    mode = _MODES[node.op.removeprefix("Tensor").removeprefix("Scatter")]
+    name = f"accumulate_{mode}_{node.attrs['T'].name}"
+    return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(_TUPLE_REASON,))
+
+
+def _unsorted_segments(node: KernelNode) -> Native:
+    ids, output = node.inputs[1], node.outputs[0]
+    count, rows = math.prod(ids.shape), output.shape[0]
+    inner = math.prod(output.shape[1:])
+    node.workspace(8 * max(count, 1) + 4 * output.size)
+    name = f"accumulate_{_MODES[node.op.removeprefix('UnsortedSegment')]}_{node.attrs['T'].name}"
+    return native(name, 2, count, inner, 0, 0, rows, 0, 8 * max(count, 1), reasons=("", _SEGMENT_REASON))
+
+
+def _sorted_segments(node: KernelNode) -> Native:
+    ids, output = node.const(1), node.outputs[0]
+    assert ids is not None
+    inner, rows = math.prod(output.shape[1:]), output.shape[0]
+    node.workspace(max(4 * output.size, 8))
+    kind = node.op.removeprefix("Segment")
+    name = f"accumulate_{_MODES[kind]}_{node.attrs['T'].name}"
+    return native(name, 3, ids.size, inner, 0, 0, rows, kind == "Mean", 0, *ids.tolist())
+
+
+def _one_hot(node: KernelNode) -> Native:
+    shape, axis = node.inputs[0].shape, node.attrs["axis"]
+    at = len(shape) if axis == -1 else axis
+    output = node.outputs[0]
+    return native("one_hot", math.prod(shape[:at]), math.prod(shape[at:]), output.shape[at], output.dtype.itemsize)
+
+
+def _reverse_sequence(node: KernelNode) -> Native:
+    """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
+    x, batch, seq = node.inputs[0], node.attrs["batch_dim"], node.attrs["seq_dim"]
+    first, second = sorted((batch, seq))
+    return native(
+        "reverse_sequence",
+        math.prod(x.shape[:first]), x.shape[first], math.prod(x.shape[first + 1 : second]), x.shape[second],
+        math.prod(x.shape[second + 1 :]) * x.dtype.itemsize, batch == first,
+        reasons=(_LENGTH_REASON,),
+    )  # fmt: skip
+
+
+def _dynamic_partition(node: KernelNode) -> Native:
+    data, partitions = node.inputs
+    inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize
+    return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(_PARTITION_REASON,))
+
+
+def stitch_table(node: KernelNode) -> np.ndarray:
+    """For each output row, the number of the data input it comes from (-1: none) and the row of that."""
+    table = np.full((node.outputs[0].shape[0], 2), -1, np.int64)
+    for i in range(node.attrs["N"]):
+        indices = node.const(i)
+        assert indices is not None
+        flat = indices.ravel()
+        # of equal indices the last wins: NumPy leaves that open, so only last occurrences are stored
+        written, last = np.unique(flat[::-1], return_index=True)
+        table[written, 0] = i
+        table[written, 1] = flat.size - 1 - last
+    return table
+
+
+def _dynamic_stitch(node: KernelNode) -> Native:
+    output = node.outputs[0]
+    inner = math.prod(output.shape[1:]) * output.dtype.itemsize
+    return native("dynamic_stitch", output.shape[0], inner, *stitch_table(node).ravel().tolist())
+
+
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_COMPLEX = ("complex64", "complex128")
+_NUMBERS = (*_FLOATS, *_INTEGERS, *_COMPLEX)
+_FIXED_SIZE = (*_NUMBERS, "bool")
+_INDICES = ("int32", "int64")
+
+
+def _segments(
+    prefix: str, kinds: str, build: Callable[[KernelNode], Native], indices: tuple[str, ...]
+) -> list[KernelDef]:
+    numbers, reals = {"T": _NUMBERS, "Tindices": indices}, {"T": (*_FLOATS, *_INTEGERS), "Tindices": indices}
+    return [KernelDef(prefix + k, "CPU", build, reals if k in ("Min", "Max") else numbers) for k in kinds.split()]
+
+
+def _scatters() -> list[KernelDef]:
+    in_place = ((0, 0),)
+    reals = (*_FLOATS, *_INTEGERS)
+    types = {"Add": _NUMBERS, "Sub": _NUMBERS, "Min": reals, "Max": reals, "Update": _FIXED_SIZE}
+    return [
+        KernelDef(f"TensorScatter{name}", "CPU", _scatter, {"T": t, "Tindices": _INDICES}, inplace=in_place)
+        for name, t in types.items()
+    ]
+
+
+KERNELS = [
+    KernelDef("Gather", "CPU", _gather, {"Tparams": _FIXED_SIZE}),
+    KernelDef("GatherV2", "CPU", _gather, {"Tparams": _FIXED_SIZE}),
+    KernelDef("GatherNd", "CPU", _gather_nd, {"Tparams": _FIXED_SIZE}),
+    KernelDef("ScatterNd", "CPU", _scatter, {"T": _FIXED_SIZE, "Tindices": _INDICES}),
+    *_scatters(),
+    *_segments("Segment", "Sum Mean Prod Min Max", _sorted_segments, _INDICES),
+    *_segments("UnsortedSegment", "Sum Prod Min Max", _unsorted_segments, ("int16", *_INDICES)),
+    KernelDef("OneHot", "CPU", _one_hot, {"T": _FIXED_SIZE}),
+    KernelDef("ReverseSequence", "CPU", _reverse_sequence, {"T": _FIXED_SIZE}),
+    KernelDef("DynamicPartition", "CPU", _dynamic_partition, {"T": _FIXED_SIZE}),
+    KernelDef("DynamicStitch", "CPU", _dynamic_stitch, {"T": _FIXED_SIZE}),
+    KernelDef("ParallelDynamicStitch", "CPU", _dynamic_stitch, {"T": _FIXED_SIZE}),
+]
