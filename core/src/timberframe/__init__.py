@@ -20,6 +20,7 @@ from timberframe.api.constants import *
 from timberframe.api.control_flow import *
 from timberframe.api.framework import *
 from timberframe.api.indexing import *
+from timberframe.api.initializers import *
 from timberframe.api.messages import *
 from timberframe.api.search import *
 from timberframe.api.selection import *

@@ -1,0 +1,88 @@
+"""Initializers: callables that make the first value of a variable from its shape and dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import as_dtype, float32
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.apply import constant_op, convert_to_tensor, to_array
+from timberframe.graph.operation import Tensor
+from timberframe.graph.tensor_shape import as_shape
+from timberframe.shapes import StaticShape, format_shape, num_elements
+
+__all__ = ["constant_initializer", "ones_initializer", "zeros_initializer"]
+
+NAMESPACES = {"initializers": ("constant", "identity", "ones", "zeros")}
+
+
+def _static(shape: Any) -> StaticShape:
+    sizes = as_shape(shape)
+    if sizes is None or None in sizes:
+        raise InvalidArgumentError(f"initializer: shape is {format_shape(sizes)}; every size must be known")
+    return tuple(size for size in sizes if size is not None)
+
+
+class constant_initializer:  # noqa: N801 - TensorFlow's name
+    """Fills a variable with a value, or with the elements of a list or array in row-major order.
+
+    dtype: of the variable where its own is not given. verify_shape: whether a list must have the variable's shape.
+    """
+
+    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self.verify_shape = verify_shape
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        sizes, kind = _static(shape), as_dtype(dtype) if dtype is not None else self.dtype
+        array, _ = to_array(self.value, kind)
+        if array.size == 1 and not (self.verify_shape and array.shape != sizes):
+            array = np.full(sizes, array.reshape(()))
+        if array.size != num_elements(sizes) or (self.verify_shape and array.shape != sizes):
+            raise InvalidArgumentError(
+                f"initializer: value has shape {format_shape(array.shape)}; it must suit {format_shape(sizes)}"
+            )
+        return constant_op(array.reshape(sizes), kind)
+
+
+class zeros_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
+    """Fills a variable with zeros (false, empty strings)."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        super().__init__(0, dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        kind = as_dtype(dtype) if dtype is not None else self.dtype
+        empty = b"" if kind.name == "string" else 0
+        return convert_to_tensor(np.full(_static(shape), empty, kind.numpy), kind)
+
+
+class ones_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
+    """Fills a variable with ones (true)."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        super().__init__(1, dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        kind = as_dtype(dtype) if dtype is not None else self.dtype
+        return convert_to_tensor(np.ones(_static(shape), kind.numpy), kind)
+
+
+class identity:  # noqa: N801 - TensorFlow's name
+    """Makes a matrix with `gain` on its main diagonal and zeros elsewhere."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        sizes, kind = _static(shape), as_dtype(dtype) if dtype is not None else self.dtype
+        if len(sizes) != 2:
+            raise InvalidArgumentError(f"initializer: shape is {format_shape(sizes)}; an identity matrix has rank 2")
+        return convert_to_tensor((np.eye(*sizes) * self.gain).astype(kind.numpy), kind)
+
+
+zeros, ones, constant = zeros_initializer, ones_initializer, constant_initializer
