@@ -43,7 +43,7 @@ def test_unfed_placeholder_names_what_is_needed(world) -> None:
 
 
 def test_feed_given_twice(world) -> None:
-    with pytest.raises(Invalid, match=r"feed 'x' is given twice"):
+    with pytest.raises(Invalid, match=r"feed 'x:0' is given twice"):
         world.session.run(world.y, {world.x: np.ones((1, 3)), "x:0": np.ones((1, 3))})
 
 

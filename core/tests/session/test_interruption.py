@@ -17,7 +17,7 @@ import timberframe as tf
 def endless_loop() -> tf.Tensor:
     """A While that only an interruption ends."""
     start = tf.placeholder_with_default(np.float32(1.0), [])
-    return tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])[0]
+    return tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])
 
 
 def in_a_child(program: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
@@ -106,7 +106,7 @@ def test_ctrl_c_inside_a_native_loop() -> None:
         import os, signal, threading
         start = tf.placeholder_with_default(np.float32(1.0), [])
         v = tf.Variable(np.float32(5.0))
-        loop = tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])[0]
+        loop = tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])
         with tf.Session() as session:
             session.run(v.initializer)
             threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -194,7 +194,7 @@ def test_interpreter_exits_with_a_run_in_flight() -> None:
         """
         import threading, time
         start = tf.placeholder_with_default(np.float32(1.0), [])
-        loop = tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])[0]
+        loop = tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])
         session = tf.Session()
         threading.Thread(target=session.run, args=(loop,), daemon=True).start()
         time.sleep(0.5)

@@ -7,6 +7,7 @@ operations, so that an instance for another arena costs microseconds.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from timberframe.dtypes import as_dtype
 from timberframe.plugin.contracts import Value
+from timberframe.shapes import MAX_RANK
 from timberframe_sdk.native import TENSOR, Native, tensor_row
 
 TENSOR_WORDS = TENSOR.itemsize // 8
@@ -85,6 +87,8 @@ class Image:
 
     def tensor(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
         """The number of a new tensor whose address is given later, by a slot or a loop."""
+        if len(shape) > MAX_RANK:  # only a copy gets this far, and it counts bytes
+            shape = (math.prod(shape),)
         key = dtype.num, shape
         row = self._row_numbers.get(key)
         if row is None:
