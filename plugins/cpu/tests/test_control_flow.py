@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
-from timberframe.errors import UnknownError
+from timberframe.errors import CancelledError, UnknownError
 from timberframe.plugin.contracts import RunContext
 
 F = np.float32
@@ -175,3 +177,26 @@ def test_branch_inside_a_loop(graph, counting):
     x = graph.input(F)
     out = graph.loop(graph.const(0.0), x, cond=counting(graph, 3, [(F, ())]), body=body)
     assert graph.run(out[1:], scalar(1)) == [44]
+
+
+def string_loop(graph, counting, turns):
+    """A loop that carries a string, which only Python can run."""
+    body = graph.body()
+    i, text = body.input(F), body.input(object)
+    body = body.cluster(step(body, i), body.op("Identity", text))
+    x = graph.input(object)
+    return graph.loop(graph.const(0.0), x, cond=counting(graph, turns, [(object, ())]), body=body)
+
+
+def test_loop_that_carries_a_string(graph, counting):
+    i, text = graph.run(string_loop(graph, counting, 3), np.array(b"abc", object))
+    assert i == 3
+    assert text.item() == b"abc"
+
+
+def test_loop_that_carries_a_string_stops_when_cancelled(graph, counting):
+    context = RunContext()
+    out = string_loop(graph, counting, 1e9)
+    threading.Timer(0.1, context.cancel.cancel, (CancelledError("closed"),)).start()
+    with pytest.raises(CancelledError, match="closed"):
+        graph.run(out, np.array(b"abc", object), context=context)

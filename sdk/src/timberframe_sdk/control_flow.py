@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from timberframe.plugin.contracts import Array, KernelNode, Launcher, RunContext
+
+_current: ContextVar[RunContext | None] = ContextVar("timberframe_run", default=None)
+
+
+@contextmanager
+def running(context: RunContext) -> Iterator[None]:
+    """Has the bodies of loops and branches that are launched in the block stop when the run `context` is cancelled."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def _body_context() -> RunContext:
+    outer = _current.get()
+    return RunContext() if outer is None else RunContext(outer.cancel, outer.step)
+
+
+def _truth(x: np.ndarray) -> bool:
+    """TensorFlow's rule: a 0-d value is true unless it is zero or an empty string, any other unless it is empty."""
+    return bool(x.item()) if x.ndim == 0 else x.size != 0
 
 
 def while_loop(device: Any, node: KernelNode) -> Launcher:
@@ -14,11 +40,13 @@ def while_loop(device: Any, node: KernelNode) -> Launcher:
     count = len(node.outputs)
 
     def launch(*arrays: Array) -> None:
+        context = _body_context()
         inputs, outputs = list(arrays[: len(node.inputs)]), arrays[len(node.inputs) :]
         invariant = inputs[count:]
         state = inputs[:count]
-        while bool(device.copy_out(cond.run([*state, *invariant], RunContext())[0])):
-            state = body.run([*state, *invariant], RunContext())
+        while _truth(device.copy_out(cond.run([*state, *invariant], context)[0])):
+            context.cancel.check()
+            state = body.run([*state, *invariant], context)
         for source, target in zip(state, outputs, strict=True):
             device.copy(source, target)
 
@@ -31,8 +59,8 @@ def if_else(device: Any, node: KernelNode) -> Launcher:
 
     def launch(predicate: Array, *arrays: Array) -> None:
         count = len(node.inputs) - 1
-        branch = then if bool(device.copy_out(predicate)) else otherwise
-        for source, target in zip(branch.run(list(arrays[:count]), RunContext()), arrays[count:], strict=True):
+        branch = then if _truth(device.copy_out(predicate)) else otherwise
+        for source, target in zip(branch.run(list(arrays[:count]), _body_context()), arrays[count:], strict=True):
             device.copy(source, target)
 
     return launch

@@ -25,7 +25,7 @@ from timberframe.plugin.contracts import (
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer
-from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.control_flow import CONTROL_FLOW, running
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.transaction import Transaction
 
@@ -215,7 +215,8 @@ class KernelExecutable:
             with self.transaction.begin(self.device.empty) as arrays:
                 for key, array in arrays.items():
                     slots[key] = array
-                shapes = self._launch(slots, context)
+                with running(context):
+                    shapes = self._launch(slots, context)
                 if self.status_slot is not None:
                     self._check_status(self.device.copy_out(slots[self.status_slot]))
                 return [self._output(v, slots, shapes) for v in self.cluster.outputs]

@@ -19,6 +19,7 @@ from timberframe_cpu.launchers import take_raised
 from timberframe_cpu.library import ffi, lib
 from timberframe_cpu.preparation import Planner, Prepared, prepare
 from timberframe_sdk.allocator import Buffer
+from timberframe_sdk.control_flow import running
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.native import failure
 from timberframe_sdk.transaction import Transaction
@@ -226,7 +227,8 @@ class CpuExecutable:
         """Runs some native steps, or a Python launcher."""
         if isinstance(piece, PythonPiece):
             context.cancel.check()
-            self._launch(piece, instance, arrays)
+            with running(context):
+                self._launch(piece, instance, arrays)
             return
         code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
         if code:
