@@ -50,6 +50,16 @@ def test_arguments_are_named_as_tensorflow_wants() -> None:
             assert argument.name == argument.name.lower()
 
 
+def test_node_that_names_a_function_is_a_call() -> None:
+    message = loop_graph_def()
+    body = next(f.signature.name for f in message.library.function if "body" in f.signature.name)
+    message.node.add(name="call", op=body, input=["limit", "limit"])
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(message, name="")
+        call = graph.get_operation_by_name("call")
+    assert (call.type, call.attrs["f"], len(call.outputs)) == ("PartitionedCall", body, 2)
+
+
 def test_resource_arguments_keep_what_they_handle() -> None:
     with tf.Graph().as_default() as graph:
         v = tf.Variable([1.0, 2.0])

@@ -101,8 +101,8 @@ class _Importer:
         self.used: set[str] = set()
         self.producer_defaults = producer_defaults
         self.producer = message.versions.producer
-        self.builder = NodeBuilder(graph, prefix, producer_defaults, self.producer)
         self.functions = {f.signature.name: f for f in message.library.function}
+        self.builder = NodeBuilder(graph, prefix, self.functions, producer_defaults, self.producer)
         self.operations: dict[str, Operation] = {}
 
     def run(self) -> None:
@@ -137,22 +137,22 @@ class _Importer:
         return op.outputs[index]
 
     def _function_builder(self, body: Graph) -> NodeBuilder:
-        return NodeBuilder(body, "", self.producer_defaults, self.producer)
+        return NodeBuilder(body, "", self.functions, self.producer_defaults, self.producer)
 
     def _find_ops(self) -> tuple[dict[str, OpDef], set[str]]:
         """The ops of all nodes, and the functions to import: those that nodes call, and others whose ops all exist."""
         found: dict[str, OpDef] = {}
         missing: Counter[str] = Counter()
         wanted = called_functions(self.message.node, self.functions)
-        find_ops(self.message.node, {}, found, missing)
+        find_ops(self.message.node, self.functions, found, missing)
         for name in sorted(wanted):
-            find_ops(self.functions[name].node_def, {}, found, missing)
+            find_ops(self.functions[name].node_def, self.functions, found, missing)
         raise_missing(missing)
         for name in self.functions.keys() - wanted:
             others = called_functions(self.functions[name].node_def, self.functions) | {name}
             absent: Counter[str] = Counter()
             for other in others:
-                find_ops(self.functions[other].node_def, {}, found, absent)
+                find_ops(self.functions[other].node_def, self.functions, found, absent)
             if not absent:
                 wanted.add(name)
         return found, wanted

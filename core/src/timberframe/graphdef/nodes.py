@@ -22,6 +22,8 @@ from timberframe.shapes import format_shape, merge
 PLACEHOLDER_SHAPES = 24
 """The first GraphDef version in which a Placeholder of shape [] is a scalar; before, its shape was unknown."""
 
+CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
 LISTED = 8  # names in an error that could have thousands
 
 
@@ -46,10 +48,16 @@ def list_names(names: Iterable[str]) -> str:
 def find_ops(
     protos: Iterable[Any], functions: Mapping[str, Any], found: dict[str, OpDef], missing: Counter[str]
 ) -> None:
-    """Looks up the op of every node; ops that nobody has are counted in `missing`."""
+    """Looks up the op of every node; ops that nobody has are counted in `missing`.
+
+    A node may also name a function in place of an op, as TensorFlow 1's Defun does: that is a call.
+    """
     for proto in protos:
         name = proto.op
-        if name in found or name in functions:
+        if name in found:
+            continue
+        if name in functions:
+            found[name] = registry.get(CALLS[functions[name].signature.is_stateful])
             continue
         op_def = None if name in missing else registry.find(name)
         if op_def is None:
@@ -133,9 +141,15 @@ class NodeBuilder:
     """Adds the operations of NodeDefs to a graph."""
 
     def __init__(
-        self, graph: Graph, prefix: str, producer_defaults: Mapping[str, Mapping[str, Any]], producer: int
+        self,
+        graph: Graph,
+        prefix: str,
+        functions: Mapping[str, Any],
+        producer_defaults: Mapping[str, Mapping[str, Any]],
+        producer: int,
     ) -> None:
         self.graph = graph
+        self.functions = functions
         self.producer = producer
         self.prefix = prefix
         self.producer_defaults = producer_defaults
@@ -178,6 +192,13 @@ class NodeBuilder:
             return create(None)
 
     def _attrs(self, proto: Any, op_def: OpDef) -> dict[str, Any]:
+        if proto.op in self.functions:
+            signature = self.functions[proto.op].signature
+            types = {
+                key: [a.type for a in args]
+                for key, args in (("Tin", signature.input_arg), ("Tout", signature.output_arg))
+            }
+            return {"f": proto.op, **types}
         attrs: dict[str, Any] = {}
         for key, value in proto.attr.items():
             declared = op_def.attrs.get(key)
