@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from timberframe.compiler.build import prune
 from timberframe.compiler.place import Placement
 from timberframe.compiler.plan import Level, Located, Plan
-from timberframe.runtime.feeds import feed_array
-from timberframe.shapes import format_shape
+from timberframe.graph.graph import Graph
+from timberframe.runtime.feeds import feed_array, feed_tensors
+from timberframe.runtime.fetches import Fetches
+from timberframe.shapes import format_shape, is_static
 
 if TYPE_CHECKING:
-    from timberframe.runtime.session import BaseSession, Runner
+    from timberframe.runtime.session import Runner
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,19 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_plan(session: BaseSession, runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
-    """The report of a plan; with values for the feeds also what its shapes decide."""
+def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The feeds with an example for every placeholder that is missing: zeros of its static shape, or None."""
+    feeds = dict(feed_dict)
+    for op in prune(Fetches(graph, fetches).elements, feed_tensors(graph, feeds)):
+        if op.type in ("Placeholder", "PlaceholderV2"):
+            x = op.outputs[0]
+            static = is_static(x.static_shape) and not x.dtype.numpy.hasobject
+            feeds[x] = np.broadcast_to(np.zeros((), x.dtype.numpy), x.static_shape or ()) if static else None
+    return feeds
+
+
+def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
+    """The report of a plan; where every feed has a value also what the shapes decide."""
     plan = runner.plan
     level: Level | None = None
     values = list(feed_dict.values())

@@ -186,11 +186,13 @@ class BaseSession:
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
         """How a run would go: placement with reasons, stages, peak memory; str() gives it as text.
 
-        feed_dict may hold values, from which shapes are taken; without them only the shape-free part is told.
+        feed_dict gives shapes by its values. Placeholders that it leaves out count as fed; memory is told only where
+        their static shapes are fully known.
         """
-        from timberframe.runtime.explain import explain_plan
+        from timberframe.runtime.explain import example_feeds, explain_plan
 
-        return explain_plan(self, self._runner(fetches, feed_dict or {}), feed_dict or {})
+        feeds = example_feeds(self.graph, fetches, feed_dict or {})
+        return explain_plan(self._runner(fetches, feeds), feeds)
 
     # Closing
 
