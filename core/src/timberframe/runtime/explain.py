@@ -79,8 +79,9 @@ def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> d
     for op in prune(Fetches(graph, fetches).elements, feed_tensors(graph, feeds)):
         if op.type in ("Placeholder", "PlaceholderV2"):
             x = op.outputs[0]
+            sizes = [d for d in x.static_shape or () if d is not None]
             static = is_static(x.static_shape) and not x.dtype.numpy.hasobject
-            feeds[x] = np.broadcast_to(np.zeros((), x.dtype.numpy), x.static_shape or ()) if static else None
+            feeds[x] = np.broadcast_to(np.zeros((), x.dtype.numpy), sizes) if static else None
     return feeds
 
 
