@@ -7,40 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_sdk import (
-    Allocator,
-    Buffer,
-    Device,
-    DeviceAttributes,
-    KernelDef,
-    KernelDevice,
-    KernelNode,
-    Launcher,
-    hookimpl,
-    kernel,
-)
+import timberframe_sdk as sdk
 
-KERNELS: list[KernelDef] = []
+KERNELS: list[sdk.KernelDef] = []
 NUMBERS = ("float32", "float64", "int32", "int64")
 
 
-class NumpyAllocator(Allocator):
+class NumpyAllocator(sdk.Allocator):
     def raw(self, nbytes: int) -> np.ndarray:
         memory = np.empty(nbytes + self.alignment, np.uint8)
         return memory[-memory.ctypes.data % self.alignment :][:nbytes]
 
 
-class NumpyDevice(KernelDevice):
+class NumpyDevice(sdk.KernelDevice):
     type, host_memory, priority = "NUMPY", True, 10
+    attributes = sdk.DeviceAttributes(memory=1 << 30, vendor="NumPy", model=np.__version__, dtypes=NUMBERS)
 
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)
         self.allocator = NumpyAllocator()
-        self.attributes = DeviceAttributes(memory=1 << 30, vendor="NumPy", model=np.__version__, dtypes=NUMBERS)
 
-    def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        nbytes = dtype.itemsize * int(np.prod(shape))
-        return buffer.handle[offset : offset + nbytes].view(dtype).reshape(shape)  # type: ignore[no-any-return]
+    def array(self, buffer: sdk.Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+        return buffer.handle[offset : offset + dtype.itemsize * int(np.prod(shape))].view(dtype).reshape(shape)
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         return np.empty(shape, dtype)
@@ -55,28 +43,29 @@ class NumpyDevice(KernelDevice):
         return a
 
 
-for _op, _function in {"AddV2": np.add, "Sub": np.subtract, "Mul": np.multiply, "MatMul": np.matmul}.items():
-    kernel(KERNELS, _op, "NUMPY", types={"T": NUMBERS})(lambda node, f=_function: f)
+for _op, _function in {"AddV2": np.add, "Sub": np.subtract, "Mul": np.multiply, "Less": np.less}.items():
+    sdk.kernel(KERNELS, _op, "NUMPY", types={"T": NUMBERS})(lambda node, f=_function: f)
 
 
-@kernel(KERNELS, "Reshape", "NUMPY", inplace=((0, 0),))
-def reshape(node: KernelNode) -> Launcher:
+@sdk.kernel(KERNELS, "MatMul", "NUMPY", types={"T": NUMBERS})
+def matmul(node: sdk.KernelNode) -> sdk.Launcher:
+    turn_a, turn_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
+    return lambda a, b, out: np.matmul(a.T if turn_a else a, b.T if turn_b else b, out=out)
+
+
+@sdk.kernel(KERNELS, "Reshape", "NUMPY", inplace=((0, 0),))
+def reshape(node: sdk.KernelNode) -> sdk.Launcher:
     return lambda x, out: np.copyto(out, x.reshape(out.shape))
 
 
-@kernel(KERNELS, "Sum", "NUMPY", types={"T": NUMBERS})
-def sum_(node: KernelNode) -> Launcher:
+@sdk.kernel(KERNELS, "Sum", "NUMPY", types={"T": NUMBERS})
+def sum_(node: sdk.KernelNode) -> sdk.Launcher:
     axes = tuple(np.ravel(np.asarray(node.const(1))))
     return lambda x, out: np.sum(x, axes, out=out, keepdims=node.attrs["keep_dims"])
 
 
-@kernel(KERNELS, "Less", "NUMPY", types={"T": NUMBERS})
-def less(node: KernelNode) -> Launcher:
-    return np.less
-
-
-@kernel(KERNELS, "Where", "NUMPY")
-def where(node: KernelNode) -> Launcher:
+@sdk.kernel(KERNELS, "Where", "NUMPY")
+def where(node: sdk.KernelNode) -> sdk.Launcher:
     def launch(x: np.ndarray, out: np.ndarray) -> list[tuple[int, ...]]:
         found = np.argwhere(x)
         out[: len(found)] = found
@@ -85,11 +74,11 @@ def where(node: KernelNode) -> Launcher:
     return launch
 
 
-@hookimpl
-def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
+@sdk.hookimpl
+def timberframe_devices(config: Mapping[str, Any]) -> list[sdk.Device]:
     return [NumpyDevice()]
 
 
-@hookimpl
-def timberframe_kernels() -> list[KernelDef]:
+@sdk.hookimpl
+def timberframe_kernels() -> list[sdk.KernelDef]:
     return KERNELS
