@@ -2,7 +2,7 @@
 #include "common/half.h"
 #include "common/table.h"
 
-enum { CHUNK = 1024 };
+enum { CHUNK = 256 };
 
 typedef struct add_n_job {
   const tf_tensor *const *inputs;
@@ -12,7 +12,8 @@ typedef struct add_n_job {
 
 #define SAME(x) (x)
 
-/* A chunk is summed up apart from the output, which may be one of the inputs. ACC is what sums are formed in. */
+/* A chunk is summed up apart from the output, which may be one of the inputs; ACC is what sums are formed in.
+ * Chunks are short, so that each term is read as one long stream, which the processor fetches ahead. */
 #define ADD_N(type, T, ACC, READ, WRITE)                                                                             \
   static void add_n_range_##type(void *argument, int64_t begin, int64_t end) {                                       \
     const add_n_job *job = argument;                                                                                 \
@@ -20,10 +21,17 @@ typedef struct add_n_job {
     ACC sum[CHUNK];                                                                                                  \
     for (; begin < end; begin += CHUNK) {                                                                            \
       const int64_t size = end - begin < CHUNK ? end - begin : CHUNK;                                                \
-      const T *first = (const T *)job->inputs[0]->data + begin;                                                      \
-      for (int64_t i = 0; i < size; i++) sum[i] = READ(first[i]);                                                    \
-      for (int64_t k = 1; k < job->terms; k++) {                                                                     \
-        const T *term = (const T *)job->inputs[k]->data + begin;                                                     \
+      const T *term = (const T *)job->inputs[0]->data + begin;                                                       \
+      int64_t k = 1;                                                                                                 \
+      for (int64_t i = 0; i < size; i++) sum[i] = READ(term[i]);                                                     \
+      for (; k + 3 <= job->terms; k += 3) {                                                                          \
+        const T *a = (const T *)job->inputs[k]->data + begin;                                                        \
+        const T *b = (const T *)job->inputs[k + 1]->data + begin;                                                    \
+        const T *c = (const T *)job->inputs[k + 2]->data + begin;                                                    \
+        for (int64_t i = 0; i < size; i++) sum[i] = (ACC)(sum[i] + READ(a[i]) + READ(b[i]) + READ(c[i]));            \
+      }                                                                                                              \
+      for (; k < job->terms; k++) {                                                                                  \
+        term = (const T *)job->inputs[k]->data + begin;                                                              \
         for (int64_t i = 0; i < size; i++) sum[i] += READ(term[i]);                                                  \
       }                                                                                                              \
       for (int64_t i = 0; i < size; i++) out[begin + i] = WRITE(sum[i]);                                             \

@@ -1,4 +1,4 @@
-/* Powers, angles, products with logarithms, and neighbours of floating-point numbers. */
+/* Powers, angles and neighbours of floating-point numbers. */
 #include "binary/power.h"
 
 #include "common/broadcast_half.h"
@@ -18,21 +18,18 @@
 NEIGHBOUR(float32, float, uint32_t, 31)
 NEIGHBOUR(float64, double, uint64_t, 63)
 
-/* X(op, type, T, expression); the product with a logarithm of a float is formed in double and rounded once. */
+/* X(op, type, T, expression): one loop and kernel each. */
 #define ALL(X)                                                                                                       \
   X(power, float32, float, power_float32_of(x, y))                                                                   \
   X(power, float64, double, power_float64_of(x, y))                                                                  \
   X(atan2, float32, float, angle_float32(x, y))                                                                      \
   X(atan2, float64, double, angle_float64(x, y))                                                                     \
   X(next_after, float32, float, neighbour_float32(x, y))                                                             \
-  X(next_after, float64, double, neighbour_float64(x, y))                                                            \
-  X(xlogy, float32, float, x == 0 ? 0 : (float)((double)x * power_log_of_float32(y)))                                \
-  X(xlogy, float64, double, x == 0 ? 0 : x * power_log_float64(y))                                                   \
-  X(xlog1py, float32, float, x == 0 ? 0 : (float)((double)x * power_log1p_of_float32(y)))                            \
-  X(xlog1py, float64, double, x == 0 ? 0 : x * power_log1p_float64(y))
-#define HALVES(X) X(power) X(atan2) X(xlogy) X(xlog1py)
+  X(next_after, float64, double, neighbour_float64(x, y))
+#define HALVES(X) X(power) X(atan2)
 
-#define DEFINE(op, type, T, expression) TF_LOOP2(op##_##type, T, T, expression) TF_BROADCAST_KERNEL(op##_##type, 2)
+#define DEFINE(op, type, T, expression)                                                                              \
+  TF_COSTLY_LOOP2(op##_##type, T, T, expression) TF_BROADCAST_KERNEL(op##_##type, 2)
 #define DEFINE_HALVES(op)                                                                                            \
   TF_HALF_LOOPS2(op) TF_BROADCAST_KERNEL(op##_float16, 2) TF_BROADCAST_KERNEL(op##_bfloat16, 2)
 #define LIST(op, type, T, expression) TF_ENTRY(op##_##type),

@@ -176,23 +176,12 @@ static inline double power_float64_of(double x, double y) {
 #endif
 
 /* Natural logarithms of y and of 1 + y: NaN below 0, -infinity at 0. */
-
+#if TF_HAS_FMA
 static inline double power_log_special(double x, double logarithm) {
   const double positive = x < INFINITY ? logarithm : x;
   return x > 0 ? positive : x == 0 ? -INFINITY : (double)NAN;
 }
 
-static inline double power_log_of_float32(float y) {
-  return power_log_special((double)y, power_log2_short((double)y) * 0x1.62e42fefa39efp-1);
-}
-
-static inline double power_log1p_of_float32(float y) {
-  const double x = y, u = 1 + x;
-  const double l = power_log2_short(u) * 0x1.62e42fefa39efp-1 - ((u - 1) - x) / u;
-  return power_log_special(u, l);
-}
-
-#if TF_HAS_FMA
 static inline double power_log_float64(double y) {
   const power_pair l = power_log2_float64(y);
   const double ln2 = 0x1.62e42fefa39efp-1, ln2_low = 0x1.abc9e3b39803fp-56;

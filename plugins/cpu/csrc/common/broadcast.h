@@ -28,7 +28,15 @@
 
 #define TF_NOINLINE __attribute__((noinline)) /* each loop exists once, whoever calls it */
 
-enum { TF_OPERANDS = 3, TF_BLOCK = 512, TF_WIDEST = 16, TF_OPERAND_WORDS = 5, TF_OUTER_WORDS = 14 };
+enum {
+  TF_OPERANDS = 3,
+  TF_BLOCK = 512, /* elements */
+  TF_WIDEST = 16, /* bytes of the widest element */
+  TF_SPILL = 64,
+  TF_BUFFER = TF_BLOCK * TF_WIDEST + TF_SPILL,
+  TF_OPERAND_WORDS = 5,
+  TF_OUTER_WORDS = 14
+};
 
 /* dense: has every element of the output; scalar: has one; row: the same inner run again and again; other: the rest. */
 enum tf_repeat { TF_DENSE, TF_SCALAR, TF_ROW, TF_OTHER };
@@ -64,65 +72,98 @@ static inline tf_position tf_position_of_run(const tf_walk *walk, int64_t run) {
   return at;
 }
 
-static inline void tf_next_run(const tf_walk *walk, tf_position *at) {
+/* Moves on by `runs`, which do not go past the end of the innermost outer dimension. */
+static inline void tf_next_runs(const tf_walk *walk, tf_position *at, int64_t runs) {
   const int64_t *outer = walk->parameters + TF_OUTER_WORDS;
-  for (int64_t d = 0; d < walk->parameters[0]; d++, outer += 4) {
-    for (int32_t k = 0; k < walk->operands; k++) at->offset[k] += outer[1 + k];
-    if (++at->index[d] < outer[0]) return;
+  for (int64_t d = 0; d < walk->parameters[0]; d++, outer += 4, runs = 1) {
+    for (int32_t k = 0; k < walk->operands; k++) at->offset[k] += runs * outer[1 + k];
+    at->index[d] += runs;
+    if (at->index[d] < outer[0]) return;
     for (int32_t k = 0; k < walk->operands; k++) at->offset[k] -= outer[0] * outer[1 + k];
     at->index[d] = 0;
   }
 }
 
-/* Writes `count` elements of `size` bytes that lie `step` bytes apart, 0 or `size`. */
-static inline void tf_expand_run(char *to, const char *from, int64_t count, int64_t step, int64_t size) {
-  switch (size) {
-#define TF_EXPAND(bytes)                                                                                             \
-  case bytes:                                                                                                        \
-    for (int64_t i = 0; i < count; i++) memcpy(to + i * bytes, from + i * step, bytes);                              \
-    break;
-    TF_EXPAND(1)
-    TF_EXPAND(2)
-    TF_EXPAND(4)
-    TF_EXPAND(8)
-    TF_EXPAND(16)
-#undef TF_EXPAND
-    default:
-      break; /* no dtype has another size */
+/* Writes `count` copies of one element, in whole stores of TF_SPILL bytes: up to so many bytes beyond are
+ * overwritten. */
+#define TF_SPLAT(T)                                                                                                  \
+  static inline void tf_splat_##T(char *to, const char *from, int64_t count) {                                       \
+    T lanes[TF_SPILL / sizeof(T)], value;                                                                            \
+    memcpy(&value, from, sizeof value);                                                                              \
+    for (size_t i = 0; i < TF_SPILL / sizeof(T); i++) lanes[i] = value;                                              \
+    for (int64_t i = 0; i < count * (int64_t)sizeof(T); i += TF_SPILL) memcpy(to + i, lanes, TF_SPILL);              \
+  }
+TF_SPLAT(uint8_t)
+TF_SPLAT(uint16_t)
+TF_SPLAT(uint32_t)
+TF_SPLAT(uint64_t)
+
+/* Inner runs of one operand, `stride` bytes apart, one after the other; each has `count` elements of `size` bytes,
+ * which are one element again and again where `step` is 0. May spill TF_SPILL bytes over the end. */
+static inline void tf_expand(char *to, const char *from, int64_t runs, int64_t stride, int64_t count, int64_t step,
+                             int64_t size) {
+#define TF_REPEAT(T)                                                                                                 \
+  for (int64_t r = 0; r < runs; r++) tf_splat_##T(to + r * count * (int64_t)sizeof(T), from + r * stride, count)
+  if (step) {
+    for (int64_t r = 0; r < runs; r++) memcpy(to + r * count * size, from + r * stride, (size_t)(count * size));
+  } else if (size == 1) {
+    TF_REPEAT(uint8_t);
+  } else if (size == 2) {
+    TF_REPEAT(uint16_t);
+  } else if (size == 4) {
+    TF_REPEAT(uint32_t);
+  } else if (size == 8) {
+    TF_REPEAT(uint64_t);
+  } else {
+    for (int64_t r = 0; r < runs; r++) {
+      for (int64_t i = 0; i < count; i++) memcpy(to + (r * count + i) * size, from + r * stride, (size_t)size);
+    }
+  }
+#undef TF_REPEAT
+}
+
+/* Operands of TF_OTHER for `runs` runs from `at` on, which moves on. */
+static inline void tf_fill_block(const tf_walk *walk, tf_position *at, int64_t runs, char (*buffers)[TF_BUFFER]) {
+  const int64_t inner = walk->parameters[1], *outer = walk->parameters + TF_OUTER_WORDS;
+  for (int64_t done = 0; done < runs;) {
+    const int64_t left = outer[0] - at->index[0], count = runs - done < left ? runs - done : left;
+    for (int32_t k = 0; k < walk->operands; k++) {
+      const int64_t *operand = tf_operand(walk, k);
+      if (operand[2] != TF_OTHER) continue;
+      char *to = buffers[k] + done * inner * operand[1];
+      tf_expand(to, walk->in[k] + at->offset[k], count, outer[1 + k], inner, operand[0], operand[1]);
+    }
+    tf_next_runs(walk, at, count);
+    done += count;
   }
 }
 
 /* Whole runs, several in a block: what does not lie dense is copied out of its runs first. */
 static inline void tf_walk_blocks(const tf_walk *walk, int64_t run, int64_t runs) {
-  const int64_t inner = walk->parameters[1], out_size = walk->parameters[2], runs_in_block = TF_BLOCK / inner;
-  _Alignas(TF_ALIGNMENT) char buffers[TF_OPERANDS][TF_BLOCK * TF_WIDEST];
+  const int64_t inner = walk->parameters[1], out_size = walk->parameters[2];
+  const int64_t runs_in_block = TF_BLOCK / inner;
+  _Alignas(TF_ALIGNMENT) char buffers[TF_OPERANDS][TF_BUFFER];
   tf_position at = tf_position_of_run(walk, run);
-  for (int64_t done = 0; done < runs;) {
-    const int64_t block = runs - done < runs_in_block ? runs - done : runs_in_block;
+  int32_t others = 0;
+  for (int32_t k = 0; k < walk->operands; k++) {
+    const int64_t *operand = tf_operand(walk, k);
+    others += operand[2] == TF_OTHER;
+    const int64_t copies = runs < runs_in_block ? runs : runs_in_block;
+    if (operand[2] == TF_ROW) tf_expand(buffers[k], walk->in[k], copies, 0, inner, operand[0], operand[1]);
+  }
+  for (const int64_t end = run + runs; run < end; run += runs_in_block) {
+    const int64_t block = end - run < runs_in_block ? end - run : runs_in_block;
     const void *in[TF_OPERANDS];
     int64_t step[TF_OPERANDS];
     for (int32_t k = 0; k < walk->operands; k++) {
       const int64_t *operand = tf_operand(walk, k);
       step[k] = operand[2] != TF_SCALAR;
-      in[k] = operand[2] == TF_DENSE || operand[2] == TF_SCALAR ? walk->in[k] + at.offset[k] : buffers[k];
-      if (operand[2] == TF_ROW && done == 0) {
-        for (int64_t r = 0; r < block; r++) {
-          tf_expand_run(buffers[k] + r * inner * operand[1], walk->in[k], inner, operand[0], operand[1]);
-        }
-      }
+      in[k] = operand[2] == TF_DENSE    ? walk->in[k] + run * inner * operand[1]
+              : operand[2] == TF_SCALAR ? walk->in[k]
+                                        : buffers[k];
     }
-    char *out = walk->out + (run + done) * inner * out_size;
-    for (int64_t r = 0; r < block; r++) {
-      for (int32_t k = 0; k < walk->operands; k++) {
-        const int64_t *operand = tf_operand(walk, k);
-        if (operand[2] == TF_OTHER) {
-          tf_expand_run(buffers[k] + r * inner * operand[1], walk->in[k] + at.offset[k], inner, operand[0], operand[1]);
-        }
-      }
-      tf_next_run(walk, &at);
-    }
-    walk->loop(block * inner, in, step, out);
-    done += block;
+    if (others) tf_fill_block(walk, &at, block, buffers);
+    walk->loop(block * inner, in, step, walk->out + run * inner * out_size);
   }
 }
 
@@ -150,7 +191,7 @@ static inline void tf_walk_runs(const tf_walk *walk, int64_t begin, int64_t end)
     walk->loop(count, in, step, walk->out + begin * out_size);
     begin += count;
     column = 0;
-    tf_next_run(walk, &at);
+    if (begin < end) tf_next_runs(walk, &at, 1);
   }
 }
 
@@ -199,6 +240,25 @@ static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *
       const T x = *a;                                                                                                \
       TF_VECTOR for (int64_t i = 0; i < count; i++) {                                                                \
         const T y = b[i];                                                                                            \
+        z[i] = (R)(expression);                                                                                      \
+      }                                                                                                              \
+    }                                                                                                                \
+  }
+
+/* The same for an expression of many instructions: one loop only, for which a repeated operand is written out. */
+#define TF_COSTLY_LOOP2(name, T, R, expression)                                                                      \
+  static TF_NOINLINE void name##_loop(int64_t count, const void *const *in, const int64_t *step, void *out) {        \
+    T repeated[2][TF_BLOCK];                                                                                         \
+    for (int32_t k = 0; k < 2; k++) {                                                                                \
+      for (int64_t i = 0; !step[k] && i < TF_BLOCK && i < count; i++) repeated[k][i] = *(const T *)in[k];            \
+    }                                                                                                                \
+    for (int64_t begin = 0; begin < count; begin += TF_BLOCK) {                                                      \
+      const int64_t size = count - begin < TF_BLOCK ? count - begin : TF_BLOCK;                                      \
+      const T *a = step[0] ? (const T *)in[0] + begin : repeated[0];                                                 \
+      const T *b = step[1] ? (const T *)in[1] + begin : repeated[1];                                                 \
+      R *z = (R *)out + begin;                                                                                       \
+      TF_VECTOR for (int64_t i = 0; i < size; i++) {                                                                 \
+        const T x = a[i], y = b[i];                                                                                  \
         z[i] = (R)(expression);                                                                                      \
       }                                                                                                              \
     }                                                                                                                \
