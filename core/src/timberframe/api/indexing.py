@@ -146,7 +146,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
         at = int(axis or 0)
         if len(known) > 1 or sizes is None:
             parts = shape(value)
-            flat_shape = concat([parts[:at], [-1], parts[at + len(known) :]], 0)  # type: ignore[index]  # api.operators gives Tensor its slices
+            flat_shape = concat([parts[:at], [-1], parts[at + len(known) :]], 0)
             value = reshape(value, flat_shape)
         found = apply_op("Squeeze", [where(reshape(chosen, [-1]))], {"squeeze_dims": (1,)})
         return gather(value, found, axis=at)

@@ -326,7 +326,7 @@ lrn = local_response_normalization
 def _outer_shape(x: Tensor) -> Any:
     """The sizes of all dimensions but the last."""
     sizes = (x.static_shape or ())[:-1]
-    return list(sizes) if x.static_shape is not None and None not in sizes else shape(x)[:-1]  # type: ignore[index]  # api.operators gives Tensor its slices
+    return list(sizes) if x.static_shape is not None and None not in sizes else shape(x)[:-1]
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -348,7 +348,7 @@ def softmax_cross_entropy_with_logits_v2(
 
 def _last_size(x: Tensor) -> Any:
     sizes = x.static_shape
-    return shape(x)[-1] if sizes is None or sizes[-1] is None else sizes[-1]  # type: ignore[index]  # api.operators gives Tensor its slices
+    return shape(x)[-1] if sizes is None or sizes[-1] is None else sizes[-1]
 
 
 def softmax_cross_entropy_with_logits(

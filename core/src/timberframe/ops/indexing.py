@@ -67,8 +67,15 @@ def _gather_v2_shape(c: InferenceContext) -> Sequence[Shape]:
     return [shared + params[batch:axis] + indices[batch:] + params[axis + 1 :]]
 
 
+def _read(params: np.ndarray, where: tuple[np.ndarray, ...]) -> np.ndarray:
+    """params[where], which for one string would be bytes and no array."""
+    result = np.empty(np.shape(where[0]) + params.shape[len(where) :], params.dtype)
+    result[...] = params[where]
+    return result
+
+
 def _gather_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    return params[indices.astype(np.int64)]
+    return _read(params, (indices.astype(np.int64),))
 
 
 def _gather_v2_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray, axis: np.ndarray) -> np.ndarray:
@@ -204,13 +211,11 @@ def _gather_nd_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) 
     depth = indices.shape[-1]
     at = indices.astype(np.int64)
     if attrs.get("bad_indices_policy") != "IGNORE":
-        return (
-            params[tuple(np.moveaxis(at, -1, 0))]
-            if depth
-            else np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy()
-        )
+        if not depth:
+            return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy()
+        return _read(params, tuple(np.moveaxis(at, -1, 0)))
     good = np.asarray(((at >= 0) & (at < np.array(params.shape[:depth], np.int64))).all(axis=-1))
-    result: np.ndarray = params[tuple(np.moveaxis(np.where(good[..., None], at, 0), -1, 0))]
+    result = _read(params, tuple(np.moveaxis(np.where(good[..., None], at, 0), -1, 0)))
     result[np.logical_not(good)] = np.zeros((), params.dtype)[()] if params.dtype != object else b""
     return result
 

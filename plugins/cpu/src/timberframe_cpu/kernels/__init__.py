@@ -13,6 +13,7 @@ FAMILIES = (
     "constants",
     "convolution",
     "indexing",
+    "indexing_strings",
     "joining",
     "linalg",
     "movement",
@@ -20,6 +21,7 @@ FAMILIES = (
     "pooling",
     "reduction",
     "scan",
+    "search",
     "select",
     "unary",
 )

@@ -11,19 +11,19 @@ from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 
-_INDEX_REASON = "index {0} at position {1} is outside [0, {2}); it must name a slice of params"
-_TUPLE_REASON = "index tuple {0} has {1} in dimension {2}; it must lie in [0, {3})"
+INDEX_REASON = "index {0} at position {1} is outside [0, {2}); it must name a slice of params"
+TUPLE_REASON = "index tuple {0} has {1} in dimension {2}; it must lie in [0, {3})"
 _SEGMENT_REASON = "segment id {0} at position {1} is outside [0, {2}); it must be below num_segments"
-_LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
-_PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
+LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
+PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
 _MODES = {
     "Add": "add", "Sub": "sub", "Min": "min", "Max": "max", "Sum": "add", "Mean": "add", "Prod": "mul", "Nd": "add",
 }  # fmt: skip
 
 
-def _gather(node: KernelNode) -> Native:
-    """Parameters: struct gather_shape of csrc/indexing/gather.c."""
+def gather_sizes(node: KernelNode) -> tuple[int, int, int, int, int]:
+    """Sizes that see params as [batch, outer, limit, inner] and indices as [batch, count]; count comes before inner."""
     params, indices = node.inputs[0], node.inputs[1]
     axis, batch = 0, 0
     if node.op == "GatherV2":
@@ -32,10 +32,13 @@ def _gather(node: KernelNode) -> Native:
         axis = int(value) % len(params.shape)
         batch = node.attrs["batch_dims"] + (len(indices.shape) if node.attrs["batch_dims"] < 0 else 0)
     outer, inner = math.prod(params.shape[batch:axis]), math.prod(params.shape[axis + 1 :])
-    count = math.prod(indices.shape[batch:])
-    rows = math.prod(params.shape[:batch])
-    nbytes = inner * params.dtype.itemsize
-    return native("gather", rows, outer, params.shape[axis], count, nbytes, reasons=(_INDEX_REASON,))
+    return math.prod(params.shape[:batch]), outer, params.shape[axis], math.prod(indices.shape[batch:]), inner
+
+
+def _gather(node: KernelNode) -> Native:
+    """Parameters: struct gather_shape of csrc/indexing/gather.c."""
+    *sizes, inner = gather_sizes(node)
+    return native("gather", *sizes, inner * node.inputs[0].dtype.itemsize, reasons=(INDEX_REASON,))
 
 
 def _gather_nd(node: KernelNode) -> Native:
@@ -43,7 +46,7 @@ def _gather_nd(node: KernelNode) -> Native:
     depth = indices.shape[-1]
     inner = math.prod(params.shape[depth:]) * params.dtype.itemsize
     ignore = node.attrs["bad_indices_policy"] == "IGNORE"
-    return native("gather_nd", math.prod(indices.shape[:-1]), depth, inner, ignore, reasons=(_TUPLE_REASON,))
+    return native("gather_nd", math.prod(indices.shape[:-1]), depth, inner, ignore, reasons=(TUPLE_REASON,))
 
 
 def _scatter(node: KernelNode) -> Native:
@@ -56,11 +59,11 @@ def _scatter(node: KernelNode) -> Native:
     if node.op == "TensorScatterUpdate":
         node.workspace(8 * max(count, 1))
         nbytes = inner * output.dtype.itemsize
-        return native("scatter_update", kind, count, nbytes, depth, ignore, rows, 0, 0, reasons=(_TUPLE_REASON,))
+        return native("scatter_update", kind, count, nbytes, depth, ignore, rows, 0, 0, reasons=(TUPLE_REASON,))
     node.workspace(8 * max(count, 1) + 4 * output.size)
     mode = _MODES[node.op.removeprefix("Tensor").removeprefix("Scatter")]
     name = f"accumulate_{mode}_{node.attrs['T'].name}"
-    return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(_TUPLE_REASON,))
+    return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(TUPLE_REASON,))
 
 
 def _unsorted_segments(node: KernelNode) -> Native:
@@ -97,14 +100,14 @@ def _reverse_sequence(node: KernelNode) -> Native:
         "reverse_sequence",
         math.prod(x.shape[:first]), x.shape[first], math.prod(x.shape[first + 1 : second]), x.shape[second],
         math.prod(x.shape[second + 1 :]) * x.dtype.itemsize, batch == first,
-        reasons=(_LENGTH_REASON,),
+        reasons=(LENGTH_REASON,),
     )  # fmt: skip
 
 
 def _dynamic_partition(node: KernelNode) -> Native:
     data, partitions = node.inputs
     inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize
-    return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(_PARTITION_REASON,))
+    return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(PARTITION_REASON,))
 
 
 def stitch_table(node: KernelNode) -> np.ndarray:

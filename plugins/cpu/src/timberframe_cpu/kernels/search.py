@@ -1,0 +1,74 @@
+"""Positions of elements, distinct elements, and the largest ones."""
+
+from __future__ import annotations
+
+import math
+
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.native import native
+from timberframe_sdk.native import Native
+
+
+def _table_size(count: int) -> int:
+    """Slots of a hash table for `count` items: a power of two, at least half of them free."""
+    return 1 << max(2 * count, 2).bit_length()
+
+
+def _where(node: KernelNode) -> Native:
+    return native("where")
+
+
+def _unique(node: KernelNode) -> Native:
+    x, axis = node.inputs[0], 0
+    if len(node.inputs) > 1:
+        value = node.const(1)
+        assert value is not None
+        axis = int(value[0]) % len(x.shape) if value.size else 0
+    count = x.shape[axis]
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    size = _table_size(count)
+    node.workspace(8 * (size + 2 * count))
+    return native("unique", outer, count, inner, x.dtype.itemsize, size, axis, len(node.outputs))
+
+
+def _list_diff(node: KernelNode) -> Native:
+    size = _table_size(node.inputs[1].size)
+    node.workspace(8 * size)
+    return native("list_diff", node.inputs[0].dtype.itemsize, size)
+
+
+def _top_k(node: KernelNode) -> Native:
+    x, k = node.inputs[0], node.outputs[0].shape[-1]
+    node.workspace(max(16 * node.outputs[0].size, 16))
+    return native("top_k", x.shape[-1], k, x.dtype.itemsize)
+
+
+def _nth_element(node: KernelNode) -> Native:
+    """The n-th smallest of a row is its (size - n)-th largest."""
+    x, n = node.inputs[0], node.const(1)
+    assert n is not None
+    k = int(n) + 1 if node.attrs["reverse"] else x.shape[-1] - int(n)
+    node.workspace(max(16 * k * node.outputs[0].size, 16))
+    return native("nth_element", x.shape[-1], k, x.dtype.itemsize)
+
+
+def _in_top_k(node: KernelNode) -> Native:
+    has_input = len(node.inputs) > 2
+    return native("in_top_k", 0 if has_input else node.attrs["k"], has_input)
+
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_REALS = (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_UNIQUE_TYPES = {"T": (*_REALS, "bool")}
+_UNIQUE_OPS = ("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
+
+KERNELS = [
+    KernelDef("Where", "CPU", _where, {"T": (*_REALS, "bool", "complex64", "complex128")}),
+    *(KernelDef(op, "CPU", _unique, _UNIQUE_TYPES) for op in _UNIQUE_OPS),
+    KernelDef("ListDiff", "CPU", _list_diff, {"T": _REALS}),
+    KernelDef("TopK", "CPU", _top_k, {"T": _REALS}),
+    KernelDef("TopKV2", "CPU", _top_k, {"T": _REALS}),
+    KernelDef("NthElement", "CPU", _nth_element, {"T": _REALS}),
+    KernelDef("InTopK", "CPU", _in_top_k),
+    KernelDef("InTopKV2", "CPU", _in_top_k),
+]
