@@ -86,7 +86,7 @@ def _gather_v2_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray, 
     flat = params.reshape(rows, math.prod(outer), params.shape[at], math.prod(inner))
     wanted = indices.astype(np.int64).reshape(rows, -1) if indices.size else np.zeros((rows, 0), np.int64)
     result = flat[np.arange(rows)[:, None, None], np.arange(flat.shape[1])[None, :, None], wanted[:, None, :]]
-    return result.reshape(*indices.shape[:batch], *outer, *indices.shape[batch:], *inner)
+    return result.reshape((*indices.shape[:batch], *outer, *indices.shape[batch:], *inner))
 
 
 def _gather_v2_value(c: InferenceContext) -> list[np.ndarray | None]:
