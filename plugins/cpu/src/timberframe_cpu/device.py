@@ -22,16 +22,20 @@ from timberframe_cpu.native import check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
 
+_CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 DTYPES = (*(t.name for t in NUMERIC), "bool", "string")
 
 
 def usable_cpus() -> int:
-    """Processors that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Processors that this process may run on: those of its affinity, or what its control group pays for."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = map(int, _CPU_QUOTA.read_text().split())
+    except (OSError, ValueError):  # not there, or "max"
+        return count
+    return min(count, max(1, -(-quota // period)))
 
 
 class CpuDevice:
@@ -64,6 +68,9 @@ class CpuDevice:
             dtypes=DTYPES,
             details={"isa": self.isa, "threads": self.threads},
         )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.spec}>"
 
     def supports(self, node: KernelNode) -> str | None:
         """None if there is a kernel for the node, else why the registered ones do not fit."""
