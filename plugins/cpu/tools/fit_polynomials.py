@@ -5,7 +5,7 @@ with its coefficients rounded to the working precision one after the other, lowe
 fitted again each time, so that the rounding costs next to nothing. The weight is the reciprocal of the whole function's
 value, which makes the error relative. The largest relative error that is left is printed beside each polynomial.
 
-Needs mpmath and NumPy. The tables of fits, one for each precision, are the modules `fits_float32` and `fits_float64`;
+Needs mpmath. The tables of fits, one for each precision, are the modules `fits_float32` and `fits_float64`;
 the headers are csrc/unary/polynomials_float32.h and polynomials_float64.h.
 """
 
@@ -17,7 +17,6 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from mpmath import lu_solve, matrix, mp, mpf
 
 mp.dps = 60
@@ -39,45 +38,6 @@ class Fit:
     high: mpf
     target: Function
     weight: Function
-
-
-@dataclass(frozen=True)
-class RationalFit:
-    """A quotient of polynomials of degrees `top` and `bottom`, both 1 at 0, for `target` (also 1 at 0) on [0, high]."""
-
-    name: str
-    doc: str
-    top: int
-    bottom: int
-    high: float
-    target: Function
-
-
-def fit_rational(job: RationalFit, bits: int) -> tuple[list[mpf], list[mpf], mpf]:
-    """Rounded coefficients and the largest relative error; by Lawson's iteration of weighted least squares."""
-    count = 2000
-    xs = job.high * (1 - np.cos(np.pi * (np.arange(count) + 0.5) / count)) / 2
-    exact = np.array([float(job.target(mpf(x))) for x in xs])
-    top = (xs / job.high)[:, None] ** np.arange(1, job.top + 1)
-    bottom = (xs / job.high)[:, None] ** np.arange(1, job.bottom + 1)
-    weight, denominator = np.ones(count), np.ones(count)
-    best_error, best = np.inf, np.empty(0)
-    for _ in range(400):
-        scale = (np.sqrt(weight) / (denominator * exact))[:, None]
-        system = np.concatenate([top, -exact[:, None] * bottom], 1) * scale
-        solution = np.linalg.lstsq(system, (exact - 1) * scale[:, 0], rcond=None)[0]
-        denominator = 1 + bottom @ solution[job.top :]
-        error = np.abs((1 + top @ solution[: job.top]) / denominator / exact - 1)
-        if error.max() < best_error:
-            best_error, best = error.max(), solution
-        weight *= error / error.max() + 1e-3
-        weight /= weight.max()
-    unscaled = [
-        mpf(c) / mpf(job.high) ** k
-        for c, k in zip(best, [*range(1, job.top + 1), *range(1, job.bottom + 1)], strict=True)
-    ]
-    coefficients = [mpf(1), *(rounded(c, bits) for c in unscaled)]
-    return coefficients[: job.top + 1], [mpf(1), *coefficients[job.top + 1 :]], mpf(float(best_error))
 
 
 def extrema_of(error: list[mpf], wanted: int) -> list[int]:
@@ -176,47 +136,29 @@ def c_expression(literals: Sequence[str], fma: str, powers: Sequence[str]) -> st
     return f"{fma}({high}, {powers[half.bit_length() - 1]}, {low})"
 
 
-def c_body(name: str, doc: str, terms: Sequence[tuple[str, Sequence[mpf]]], bits: int) -> str:
-    """A static inline function of the last of `terms`, each a C variable and the coefficients of its polynomial."""
-    kind, fma = ("float", "tf_fma_f32") if bits == 24 else ("double", "tf_fma_f64")
-    literals = [[c_literal(c, bits) for c in coefficients] for _, coefficients in terms]
-    powers, steps = ["x"], []
-    while 2 ** len(powers) < max(map(len, literals)):
-        power = f"x{2 ** len(powers)}"
-        steps.append(f"  {kind} {power} = {powers[-1]} * {powers[-1]};")
-        powers.append(power)
-    values = [
-        textwrap.fill(
-            f"{variable} {c_expression(c, fma, powers)};",
-            120,
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-        )
-        for (variable, _), c in zip(terms, literals, strict=True)
-    ]
-    comment = textwrap.fill(f"/* {doc} */", 120, subsequent_indent=" * ")
-    return "\n".join([comment, f"static inline {kind} tf_{name}({kind} x) {{", *steps, *values, "}"])
-
-
 def c_function(job: Fit, bits: int) -> str:
     """The polynomial as a C function."""
     coefficients, error = fit(job, bits)
-    doc = (
-        f"{job.doc} for x in [{mp.nstr(mpf(job.low), 6)}, {mp.nstr(mpf(job.high), 6)}];"
-        f" relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}."
-    )
-    return c_body(job.name, doc, [("return", coefficients)], bits)
-
-
-def c_rational(job: RationalFit, bits: int) -> str:
-    """The quotient as a C function; the leading ones are added last, where their rounding cannot be magnified."""
-    top, bottom, error = fit_rational(job, bits)
-    doc = f"{job.doc} for x in [0, {job.high:.6g}]; relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}."
     kind, fma = ("float", "tf_fma_f32") if bits == 24 else ("double", "tf_fma_f64")
-    body = c_body(job.name, doc, [(f"{kind} top =", top[1:]), (f"{kind} bottom =", bottom[1:])], bits)
-    one = c_literal(mpf(1), bits)
-    return body.removesuffix("}") + f"  return {fma}(top, x, {one}) / {fma}(bottom, x, {one});\n}}"
+    powers, steps = ["x"], []
+    while 2 ** len(powers) < len(coefficients):
+        power = f"x{2 ** len(powers)}"
+        steps.append(f"  {kind} {power} = {powers[-1]} * {powers[-1]};")
+        powers.append(power)
+    value = c_expression([c_literal(c, bits) for c in coefficients], fma, powers)
+    comment = (
+        f"/* {job.doc} for x in [{mp.nstr(mpf(job.low), 6)}, {mp.nstr(mpf(job.high), 6)}];"
+        f" relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}. */"
+    )
+    return "\n".join(
+        [
+            textwrap.fill(comment, 120, subsequent_indent=" * "),
+            f"static inline {kind} tf_{job.name}({kind} x) {{",
+            *steps,
+            textwrap.fill(f"  return {value};", 120, subsequent_indent="    ", break_on_hyphens=False),
+            "}",
+        ]
+    )
 
 
 def main() -> None:
@@ -224,13 +166,13 @@ def main() -> None:
     precision = sys.argv[1]
     wanted = sys.argv[2:]
     bits = {"float32": 24, "float64": 53}[precision]
-    fits: list[Fit | RationalFit] = importlib.import_module(f"fits_{precision}").FITS
+    fits: list[Fit] = importlib.import_module(f"fits_{precision}").FITS
     guard = f"TIMBERFRAME_CPU_POLYNOMIALS_{precision.upper()}_H"
     print(f"/* Polynomials of the {precision} kernels. Written by tools/fit_polynomials.py; do not edit. */")
     print(f'#ifndef {guard}\n#define {guard}\n\n#include "fma.h"\n')
     for job in fits:
         if not wanted or job.name in wanted:
-            print((c_function if isinstance(job, Fit) else c_rational)(job, bits) + "\n", flush=True)
+            print(c_function(job, bits) + "\n", flush=True)
     print("#endif")
 
 

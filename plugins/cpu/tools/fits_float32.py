@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fit_polynomials import Fit, RationalFit
+from fit_polynomials import Fit
 from mpmath import mp, mpf
 
 HALF_LN2 = mp.log(2) / 2 * mpf("1.001")  # the argument left by the reduction, with room for its rounding
@@ -79,5 +79,31 @@ FITS = [
         lambda x: (mp.atan(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
         lambda x: x * mp.sqrt(x) / mp.atan(mp.sqrt(x)),
     ),
-    RationalFit("tanh_ratio_f32", "tanh(sqrt(x)) / sqrt(x)", 5, 4, 9.02**2, lambda x: mp.tanh(mp.sqrt(x)) / mp.sqrt(x)),
+    Fit(
+        "erf_poly_f32",
+        "-log(erfc(x)) / x",
+        7,
+        mpf(0),
+        mpf(4),
+        lambda x: -mp.log(mp.erfc(x)) / x,
+        lambda x: x * mp.erfc(x) / mp.erf(x),
+    ),
+    Fit(
+        "tanh_poly_f32",
+        "(tanh(sqrt(x)) / sqrt(x) - 1) / x",
+        3,
+        mpf(0),
+        mpf("0.55") ** 2,
+        lambda x: (mp.tanh(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
+        lambda x: x * mp.sqrt(x) / mp.tanh(mp.sqrt(x)),
+    ),
+    Fit(
+        "exp_short_poly_f32",
+        "(exp(x) - 1 - x) / x^2",
+        3,
+        -HALF_LN2,
+        HALF_LN2,
+        lambda x: (mp.expm1(x) - x) / x**2,
+        lambda x: x * x / mp.exp(x),
+    ),
 ]

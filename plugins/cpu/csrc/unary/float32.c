@@ -6,11 +6,27 @@
 #include "exponential.h"
 #include "reduction_float32.h"
 
+/* 1 - 2 / (1 + exp(2|x|)); an odd polynomial below TF_TANH_SMALL, where that would cancel. As the quotient is below 1/2
+ * and shrinks, exp may err by a few ULP. */
 static inline float tf_tanh_f32(float x) {
+  float a = tf_abs_f32(x), a2 = a * a;
+  float small = tf_fma_f32(a * a2, tf_tanh_poly_f32(a2), a);
+  /* From 9.02 on the result rounds to 1. The bits of positive numbers are in the numbers' order; NaN is dealt with below. */
+  int32_t limit = tf_int_of_f32(9.02f), bits = tf_int_of_f32(a);
+  float bounded = tf_of_int_f32(bits < limit ? bits : limit);
+  float t = tf_fma_f32(bounded, 2.0f * TF_LOG2E, TF_ROUNDER);
+  float r = tf_fma_f32(t - TF_ROUNDER, -TF_LN2, bounded + bounded);
+  float e = tf_fma_f32(r * r, tf_exp_short_poly_f32(r), 1.0f + r);
+  int32_t half = tf_int_of_f32(e) + (int32_t)((uint32_t)(tf_int_of_f32(t) - 1) << TF_MANTISSA);
+  float large = 1.0f - 1.0f / (0.5f + tf_of_int_f32(half));
+  return tf_with_sign_f32(a >= TF_TANH_SMALL ? large : small, x);
+}
+
+/* erf(x) = 1 - exp(log(erfc(x))): the polynomial is that logarithm, so that expm1 keeps the digits near 0. */
+static inline float tf_erf_f32(float x) {
   float a = tf_abs_f32(x);
-  a = a > 9.02f ? 9.02f : a; /* from there on the result rounds to 1 */
-  float y = a * tf_tanh_ratio_f32(a * a);
-  return tf_with_sign_f32(y > 1.0f ? 1.0f : y, x);
+  a = a > 4.0f ? 4.0f : a; /* from there on the result rounds to 1 */
+  return tf_with_sign_f32(-tf_expm1_f32(-a * tf_erf_poly_f32(a)), x);
 }
 
 /* Activations. A NaN stays; comparisons are written for that. */
@@ -33,7 +49,7 @@ static inline float tf_selu_f32(float x) {
   X(sinh, tf_sinh_f32) X(cosh, tf_cosh_f32) X(tanh, tf_tanh_f32)                                                          \
   X(asinh, tf_asinh_f32) X(acosh, tf_acosh_f32) X(atanh, tf_atanh_f32)                                                    \
   X(asin, tf_asin_f32) X(acos, tf_acos_f32) X(atan, tf_atan_f32)                                                          \
-  X(sigmoid, tf_sigmoid_f32) X(softplus, tf_softplus_f32) X(softsign, tf_softsign_f32)                                    \
+  X(erf, tf_erf_f32) X(sigmoid, tf_sigmoid_f32) X(softplus, tf_softplus_f32) X(softsign, tf_softsign_f32)                                    \
   X(elu, tf_elu_f32) X(selu, tf_selu_f32)
 
 #define TF_DEFINE(name, f)                                                                                          \

@@ -52,15 +52,25 @@ static inline float tf_atan_poly_f32(float x) {
   return tf_fma_f32(tf_fma_f32(0x1.49b806p-4f, x, -0x1.1c3112p-3f), x2, tf_fma_f32(0x1.99243cp-3f, x, -0x1.555452p-2f));
 }
 
-/* tanh(sqrt(x)) / sqrt(x) for x in [0, 81.3604]; relative error at most 2^-29.46. */
-static inline float tf_tanh_ratio_f32(float x) {
+/* -log(erfc(x)) / x for x in [0.0, 4.0]; relative error at most 2^-24.2. */
+static inline float tf_erf_poly_f32(float x) {
   float x2 = x * x;
   float x4 = x2 * x2;
-  float top = tf_fma_f32(-0x1.af7122p-37f, x4, tf_fma_f32(tf_fma_f32(0x1.077862p-25f, x, 0x1.d6899ap-16f), x2,
-    tf_fma_f32(0x1.fb4a9ap-9f, x, 0x1.1832ap-3f)));
-  float bottom = tf_fma_f32(tf_fma_f32(0x1.5a4788p-20f, x, 0x1.9d5becp-12f), x2, tf_fma_f32(0x1.be844ap-6f, x,
-    0x1.e16ea4p-2f));
-  return tf_fma_f32(top, x, 0x1p+0f) / tf_fma_f32(bottom, x, 0x1p+0f);
+  return tf_fma_f32(tf_fma_f32(tf_fma_f32(0x1.2b810cp-15f, x, -0x1.6c8814p-12f), x2, tf_fma_f32(0x1.324d28p-10f, x,
+    0x1.3ebcaap-12f)), x4, tf_fma_f32(tf_fma_f32(-0x1.3d7e3ap-6f, x, 0x1.a53016p-4f), x2, tf_fma_f32(0x1.45f26cp-1f, x,
+    0x1.20dd76p+0f)));
+}
+
+/* (tanh(sqrt(x)) / sqrt(x) - 1) / x for x in [0.0, 0.3025]; relative error at most 2^-24.68. */
+static inline float tf_tanh_poly_f32(float x) {
+  float x2 = x * x;
+  return tf_fma_f32(tf_fma_f32(0x1.0d52f4p-6f, x, -0x1.af7d86p-5f), x2, tf_fma_f32(0x1.10cefep-3f, x, -0x1.555452p-2f));
+}
+
+/* (exp(x) - 1 - x) / x^2 for x in [-0.34692, 0.34692]; relative error at most 2^-22.35. */
+static inline float tf_exp_short_poly_f32(float x) {
+  float x2 = x * x;
+  return tf_fma_f32(tf_fma_f32(0x1.0a3742p-7f, x, 0x1.573196p-5f), x2, tf_fma_f32(0x1.55618ep-3f, x, 0x1.fffdfap-2f));
 }
 
 #endif

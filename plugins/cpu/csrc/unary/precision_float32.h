@@ -25,10 +25,12 @@
 #define TF_LOG2E 0x1.715476p+0f
 #define TF_LN2_HIGH 0x1.62e4p-1f /* 15 bits: its products with n are exact */
 #define TF_LN2_LOW 0x1.7f7d1cp-20f
+#define TF_LN2 0x1.62e43p-1f
 #define TF_EXP_LOWEST -104.5f /* below, exp gives 0; above TF_EXP_HIGHEST infinity */
 #define TF_EXP_HIGHEST 89.0f
 #define TF_EXPM1_LOWEST -18.0f /* below, expm1 gives -1 */
 #define TF_SINH_HIGHEST 0x1.65a9f8p+6f /* the last argument whose sinh and cosh are finite */
+#define TF_TANH_SMALL 0.55f
 #define TF_LOG_2X 0x1p13f /* above, asinh(x) and acosh(x) are log(2x): the next term is 1 / (4 x^2) */
 #define TF_HUGE 0x1p100f /* above, log1p(x) is log(x) even of 2^-64 x */
 
