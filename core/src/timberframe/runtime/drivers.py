@@ -46,7 +46,7 @@ def _run_branch(node: Node, inputs: list[Located], run: Run) -> list[Located]:
 def _with_handles(node: Node, state: list[Located]) -> list[Located]:
     """Loop variables in the order of the node's outputs, where a resource has no array."""
     arrays = iter(state)
-    nothing: Located = (np.empty(0, object), None)
+    nothing: Located = (np.empty((), object), None)
     return [nothing if x.dtype.name == "resource" else next(arrays) for x in node.outputs]
 
 
@@ -69,7 +69,7 @@ def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Locat
     runtime.depth.value = depth + 1
     try:
         given = iter(inputs)
-        nothing: Located = (np.empty(0, object), None)
+        nothing: Located = (np.empty((), object), None)
         feeds = [nothing if f.dtype.name == "resource" else next(given) for f in plan.feeds]
         results = execute(plan, feeds, runtime, run.context)
         return [r for r, x in zip(results, plan.results, strict=True) if x.dtype.name != "resource"]
