@@ -18,6 +18,7 @@ INTEGERS = SIGNED + UNSIGNED
 COMPLEX = ("complex64", "complex128")
 
 ZERO_DIVISOR = "integer division by zero: element {0} of y is 0; divisors of integers must not be 0"
+SHAPES_DIFFER = "sizes {0} and {1}, dimension {2} from the last, do not broadcast; they must be equal, or one of them 1"
 NEGATIVE_EXPONENT = "element {0} of y is {1}; the exponent of an integer power must be at least 0"
 
 
@@ -75,6 +76,10 @@ def _add_n(types: Sequence[str]) -> KernelDef:
     return KernelDef("AddN", "CPU", build, {"T": tuple(types)}, inplace=((0, 0),))
 
 
+def _broadcast_args(node: KernelNode) -> Native:
+    return native(f"broadcast_args_{node.attrs['T'].name}", reasons=(SHAPES_DIFFER,))
+
+
 def _complex(node: KernelNode) -> Native:
     return elementwise(node, f"complex_{node.attrs['T'].name}")
 
@@ -116,6 +121,7 @@ KERNELS: list[KernelDef] = [
     _binary("LeftShift", "left_shift", INTEGERS),
     _binary("RightShift", "right_shift", INTEGERS),
     _add_n((*FLOATS, *COMPLEX, *INTEGERS)),
+    KernelDef("BroadcastArgs", "CPU", _broadcast_args, {"T": ("int32", "int64")}),
     KernelDef("Complex", "CPU", _complex, {"T": ("float32",), "Tout": ("complex64",)}),
     KernelDef("Complex", "CPU", _complex, {"T": ("float64",), "Tout": ("complex128",)}),
 ]

@@ -47,7 +47,8 @@ def _bitcast(node: KernelNode) -> Native:
 
 
 _EVERYTHING = ("bool", *FLOATS, *INTEGERS, *COMPLEX)
-_NUMBERS = (*FLOATS, *INTEGERS, *COMPLEX)
+_QUANTIZED = ("qint8", "quint8", "qint16", "quint16", "qint32")
+_NUMBERS = (*FLOATS, *INTEGERS, *COMPLEX, *_QUANTIZED)
 
 KERNELS: list[KernelDef] = [
     KernelDef("Cast", "CPU", _cast, {"SrcT": _EVERYTHING, "DstT": _EVERYTHING}, inplace=((0, 0),)),
