@@ -193,3 +193,8 @@ def test_ensure_shape_names_both_shapes() -> None:
     x = tf.placeholder(tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3,4\]; it must be compatible with \[\?,5\]"):
         run(tf.ensure_shape(x, [None, 5]), {x: X})
+
+
+def test_tensor_of_eleven_dimensions_is_moved() -> None:
+    x = np.arange(2**11).reshape([2] * 11)
+    np.testing.assert_array_equal(run(tf.transpose(tf.reshape(tf.range(2**11), [2] * 11))), x.T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +55,12 @@ def _word(p: Any) -> int:
 
 
 def tensor_row(number: int, data: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """One dense tensor as a row of a TENSOR array: dtype number, address, shape."""
+    """One dense tensor as a row of a TENSOR array: dtype number, address, shape.
+
+    A rank that the struct has no room for is shown as one dimension of all elements.
+    """
+    if len(shape) > MAX_RANK:
+        shape = (math.prod(shape),)
     padding = (0,) * (MAX_RANK - len(shape))
     strides = row_major_strides(shape)
     size = 1

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.ops.host_values import HostValue, elements, scalar_value, settle, static_output, vector_length
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape, format_shape, merge, merge_dim
+from timberframe.shapes import Shape, format_shape, merge
 
 
 def _concatenated(c: InferenceContext, shapes: Sequence[Shape], axis: int | None) -> Shape:
@@ -139,26 +139,25 @@ define_op(
 
 
 def _offset_shape(c: InferenceContext) -> list[Shape]:
-    length: int | None = None
-    for i in range(1, len(c.shapes)):
-        try:
-            length = merge_dim(length, vector_length(c, i, f"shape[{i - 1}]"))
-        except ValueError:
-            raise c.error(f"shapes have lengths {_listed(c.shapes[1:])}; all must be equal") from None
+    """Everything that can be wrong is told once the shapes themselves are known, as TensorFlow does."""
     shapes = [c.value(i) for i in range(1, len(c.shapes))]
     axis = scalar_value(c, 0, "concat_dim")
-    if axis is not None and length is not None:
-        at = c.axis(axis, length, "concat_dim")
-        if all(s is not None for s in shapes):
-            _check_concat_shapes(c, [np.asarray(s) for s in shapes], at)
-    return [(length,)] * (len(c.shapes) - 1)
+    if axis is not None and all(s is not None for s in shapes):
+        _check_concat_shapes(c, [np.asarray(s) for s in shapes], axis)
+    return list(c.shapes[1:])
 
 
 def _check_concat_shapes(c: InferenceContext, shapes: list[np.ndarray], axis: int) -> None:
+    for i, s in enumerate(shapes):
+        if s.ndim != 1:
+            raise c.error(f"shape[{i}] has shape {format_shape(s.shape)}; it must be a vector")
+        if s.size != shapes[0].size:
+            raise c.error(f"shapes have lengths {', '.join(str(x.size) for x in shapes)}; all must be equal")
+    at = c.axis(axis, shapes[0].size, "concat_dim")
     for s in shapes[1:]:
-        if any(a != b for i, (a, b) in enumerate(zip(shapes[0], s, strict=True)) if i != axis):
+        if any(a != b for i, (a, b) in enumerate(zip(shapes[0], s, strict=True)) if i != at):
             listed = _listed([tuple(x.tolist()) for x in shapes])
-            raise c.error(f"shapes are {listed}; sizes must be equal but for axis {axis}")
+            raise c.error(f"shapes are {listed}; sizes must be equal but for axis {at}")
 
 
 def _concat_offset(attrs: Attrs, axis: np.ndarray, *shapes: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -189,9 +188,7 @@ def _offset_errors() -> Iterator[ErrorSample]:
         [Arg(values=0), [first, Arg(values=(2, 4))]], r"shapes are \[2,3\], \[2,4\]; sizes must be equal but"
     )
     yield ErrorSample([Arg(values=2), [first, first]], "concat_dim 2 is outside the input's rank 2")
-    yield ErrorSample(
-        [Arg(values=0), [first, Arg(values=(2,))]], r"shapes have lengths \[2\], \[1\]; all must be equal"
-    )
+    yield ErrorSample([Arg(values=0), [first, Arg(values=(2,))]], r"shapes have lengths 2, 1; all must be equal")
 
 
 define_op(
