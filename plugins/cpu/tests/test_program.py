@@ -257,3 +257,14 @@ def test_tensor_larger_than_memory_is_refused(graph):
     executable = graph.device.compile(graph.cluster(graph.op("AddV2", x, graph.input(F, 1, 2**24))))
     with pytest.raises(ResourceExhaustedError, match="refused by the limit"):
         executable.run([np.broadcast_to(F(0), (2**24, 1)), np.zeros((1, 2**24), F)], RunContext())
+
+
+def test_attrs_given_in_another_order_are_told_apart(graph):
+    """Nodes that are alike share a kernel; these two have the same attr values under different names."""
+    x = graph.input(F, 2, 2)
+    first = graph.op("MatMul", x, x, T=float32, transpose_a=True, transpose_b=False)
+    second = graph.op("MatMul", x, x, T=float32, transpose_b=True, transpose_a=False)
+    feed = np.array([[1, 2], [3, 4]], F)
+    a, b = graph.run([first, second], feed)
+    np.testing.assert_array_equal(a, feed.T @ feed)
+    np.testing.assert_array_equal(b, feed @ feed.T)

@@ -40,7 +40,7 @@ class KernelRegistry:
         candidates = self._table.get((op, device_type))
         if candidates is None:
             return None
-        key = (op, device_type, label, *(v for v in attrs.values() if isinstance(v, DType | tuple)))
+        key = (op, device_type, label, *((name, v) for name, v in attrs.items() if isinstance(v, DType | tuple)))
         try:
             return self._found[key]
         except KeyError:

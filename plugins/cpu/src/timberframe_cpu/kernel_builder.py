@@ -109,7 +109,7 @@ def _key(definition: KernelDef | None, node: KernelNode) -> Any:
         key = (
             node.op,
             definition and id(definition),
-            tuple(node.attrs.values()),
+            tuple(node.attrs.items()),
             *[_value_key(v) for v in node.inputs],
             None,
             *[(v.dtype.num, v.shape) for v in node.outputs],

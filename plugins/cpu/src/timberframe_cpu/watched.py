@@ -22,7 +22,10 @@ Check = Callable[[int, KernelNode], None]
 
 
 def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:
-    """Runs in mode `nodes` or `guarded`. The observer sees loops and branches as one node."""
+    """Runs in mode `nodes` or `guarded`. The observer sees loops and branches as one node.
+
+    In mode `nodes` memory is shared as in a fast run: a kernel that works in place has put its output over its input.
+    """
     if context.mode == "guarded":
         return _run_guarded(_guarded_twin(executable), inputs, context)
     instance = executable.take()
