@@ -91,11 +91,13 @@ def test_control_edge_added_between_runs_takes_effect(world) -> None:
     assert world.session.run(counter) == 1.0
 
 
-def test_rank_above_eight_names_the_node_and_the_limit(world) -> None:
-    x = tf.placeholder(tf.float32, [1] * 9)
-    y = tf.placeholder(tf.float32, [2] * 9)
-    with pytest.raises(tf.errors.UnimplementedError, match=r"AddV2 'sum': .*rank 9.*up to 8"):
-        world.session.run(tf.add(x, y, name="sum"), {x: np.ones([1] * 9), y: np.ones([2] * 9)})
+def test_rank_above_eight_runs_where_dimensions_merge_and_says_so_where_not(world) -> None:
+    x = tf.placeholder(tf.float32, None)
+    y = tf.placeholder(tf.float32, None)
+    z = tf.add(x, y, name="sum")
+    assert world.session.run(z, {x: np.ones([1] * 10), y: np.ones([2] * 10)}).shape == (2,) * 10
+    with pytest.raises(tf.errors.UnimplementedError, match=r"AddV2 'sum': 10 dimensions of different strides.*up to 8"):
+        world.session.run(z, {x: np.ones([1, 2] * 5), y: np.ones([2, 1] * 5)})
 
 
 def test_sizes_whose_product_passes_63_bits(world) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from timberframe.shapes import StaticShape
+from timberframe.errors import UnimplementedError
+from timberframe.shapes import MAX_RANK, StaticShape
 
 OPERANDS = 3
 SHORT_RUN = 64
@@ -29,6 +30,7 @@ def broadcast_walk(
     dims = _merged(shapes, out_shape)
     inner, inner_strides = dims[0] if dims else (max(1, math.prod(out_shape)), (1,) * len(shapes))
     outer = dims[1:]
+    check_rank(len(dims))
     words = [len(outer), inner, out_itemsize, grain, int(bool(outer) and inner < SHORT_RUN)]
     for k in range(OPERANDS):
         if k < len(shapes):
@@ -39,6 +41,12 @@ def broadcast_walk(
         scaled = [s * b for s, b in zip(strides, itemsizes, strict=True)]
         words += [size, *scaled, *[0] * (OPERANDS - len(shapes))]
     return tuple(words)
+
+
+def check_rank(merged: int) -> None:
+    """Raises UnimplementedError where more dimensions are left after merging than kernels have loop counters for."""
+    if merged > MAX_RANK:
+        raise UnimplementedError(f"{merged} dimensions of different strides; the CPU's kernels walk up to {MAX_RANK}")
 
 
 def _merged(shapes: Sequence[StaticShape], out_shape: StaticShape) -> list[Dim]:

@@ -87,7 +87,7 @@ class Image:
 
     def tensor(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
         """The number of a new tensor whose address is given later, by a slot or a loop."""
-        if len(shape) > MAX_RANK:  # only a copy gets this far, and it counts bytes
+        if len(shape) > MAX_RANK:  # kernels of such tensors go by their parameters, in which dimensions are merged
             shape = (math.prod(shape),)
         key = dtype.num, shape
         row = self._row_numbers.get(key)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import UnimplementedError
+from timberframe.errors import OpError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Value
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
-from timberframe.shapes import MAX_RANK
 from timberframe_cpu.native import native
 from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.native import Native
@@ -75,26 +74,18 @@ class KernelBuilder:
             inplace: tuple[tuple[int, int], ...] = ((0, 0),)
         else:
             node.workspace_bytes = 0
-            built = definition.build(node)
+            try:
+                built = definition.build(node)
+            except OpError as e:
+                raise e if e.node else type(e)(f"{node.op} '{node.name}': {e}", node.name) from e
             inplace = definition.inplace
         if isinstance(built, Native):
-            _check_rank(node, built)
             return Launch(built, None, inplace, passed, weight, node.workspace_bytes, definition)
         return Launch(None, built, inplace, passed, weight, node.workspace_bytes, definition)
 
     def python_control_flow(self, node: KernelNode) -> Launch:
         """A loop or branch that Python drives, its bodies being executables of their own."""
         return Launch(None, CONTROL_FLOW[node.op](self._device, node), (), tuple(range(len(node.inputs))), 1)
-
-
-def _check_rank(node: KernelNode, built: Native) -> None:
-    """Native kernels hold shapes in arrays of MAX_RANK sizes; a copy of all bytes needs no shape."""
-    rank = max((len(v.shape) for v in (*node.inputs, *node.outputs)), default=0)
-    if rank > MAX_RANK and built.name != "copy":
-        raise UnimplementedError(
-            f"{node.op} '{node.name}': a tensor of rank {rank} is used; the CPU's kernels take ranks up to {MAX_RANK}",
-            node.name,
-        )
 
 
 def _unit_kernel(node: KernelNode) -> Any:

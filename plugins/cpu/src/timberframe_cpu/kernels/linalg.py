@@ -6,6 +6,7 @@ import math
 
 from timberframe.ops.linalg import MIXED_TYPES
 from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 
@@ -35,6 +36,7 @@ def gemm_parameters(
             block_rows = block_size(rows)
         else:
             block_columns = block_size(columns)
+    check_rank(rank)
     strides = [_batch_strides(dims) for dims in (x, y)]
     blocks = [math.prod(batch), block_rows, block_columns]
     return [rows, columns, depth, *transposes, *blocks, rank, *batch, *strides[0], *strides[1]]

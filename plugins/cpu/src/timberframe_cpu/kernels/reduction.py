@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe.dtypes import FLOATING, INTEGER, NUMERIC
 from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 
@@ -44,6 +45,7 @@ def reduction_parameters(node: KernelNode, shape: tuple[int, ...], axes: tuple[i
         sizes[reduced].insert(0, size)
         strides[reduced].insert(0, step)
         step *= size
+    check_rank(max(map(len, sizes.values())))
     kept, outer_rows = math.prod(sizes[False]), math.prod(sizes[True])
     pieces = kept * -(-width // _TILE)
     segments = 1
