@@ -198,13 +198,7 @@ def _gather_nd_shape(c: InferenceContext) -> Sequence[Shape]:
         raise c.error(
             f"indices has tuples of {depth} for params of rank {len(params)}; they must not be longer than the rank"
         )
-    result = indices[:-1] + params[depth:]
-    if 0 in params and None not in params and None not in result and 0 not in result:
-        raise c.error(
-            f"params {format_shape(params)} is empty and the output {format_shape(result)} is not; "
-            "there is nothing to read"
-        )
-    return [result]
+    return [indices[:-1] + params[depth:]]
 
 
 def _gather_nd_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -242,7 +236,7 @@ def _gather_nd_errors() -> Iterator[ErrorSample]:
     yield ErrorSample((params, Arg(values=[[2]])), outside.format(0, 2, 0, 2))
     yield ErrorSample((params, Arg(values=[[0, 0, 0]])), "not be longer than the rank")
     yield ErrorSample((params, Arg(values=0)), "indices has rank 0")
-    yield ErrorSample((Arg((0, 3)), Arg(values=[[0]])), "nothing to read")
+    yield ErrorSample((Arg((0, 3)), Arg(values=[[0, 1]])), outside.format(0, 0, 0, 0))
     yield ErrorSample((params, Arg(values=[[0]])), "bad_indices_policy is 'X'", {"bad_indices_policy": "X"})
 
 
@@ -330,13 +324,12 @@ define_op(
 def _reverse_sequence_shape(c: InferenceContext) -> Sequence[Shape]:
     x, (count,) = c.shapes[0], c.require_rank(1, 1)
     seq_dim, batch_dim = c.attrs["seq_dim"], c.attrs["batch_dim"]
-    if seq_dim == batch_dim:
-        raise c.error(f"seq_dim and batch_dim are both {seq_dim}; they must differ")
     if x is None:
         return [None]
     for what, axis in (("seq_dim", seq_dim), ("batch_dim", batch_dim)):
         if not 0 <= axis < len(x):
             raise c.error(f"{what} is {axis} for an input of rank {len(x)}; it must lie in [0, {len(x)})")
+    # That the two differ is left to the kernel, as TensorFlow does: graphs with such a node may be built.
     try:
         batch = merge_dim(x[batch_dim], count)
     except ValueError:

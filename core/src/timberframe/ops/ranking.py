@@ -95,9 +95,8 @@ def _top_k_errors() -> Iterator[ErrorSample]:
 
 
 _TOP_K_DOC = (
-    "The k largest elements along the last dimension, descending, and their positions. Among equals the lower "
-    "position comes first; "
-    "NaN comes before all numbers. With sorted=false they may come in any order (here they are sorted all the same)."
+    "The k largest elements along the last dimension, descending, and their positions. Among equals the lower position "
+    "comes first; NaN comes before all numbers. With sorted=false they may come in any order."
 )
 
 define_op(

@@ -33,10 +33,8 @@ def _check_updates(c: InferenceContext, indices: Shape, updates: Shape, output: 
             f"with indices {format_shape(indices)} it must be {format_shape(wanted)}"
         )
     if not output or 0 in output:
-        counts = [
-            None if s is None or None in s else num_elements(tuple(d or 0 for d in s)) for s in (indices[:-1], updates)
-        ]
-        if not output or any(counts):
+        given = any(s is not None and None not in s and 0 not in s for s in (indices, updates))
+        if given or (not output and not depth):
             raise c.error(
                 f"indices and updates are given for an output of shape {format_shape(output)}; "
                 "there is nowhere to write"

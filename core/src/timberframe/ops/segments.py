@@ -45,11 +45,11 @@ def _divided(total: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _sorted_shape(c: InferenceContext) -> Sequence[Shape]:
-    data, (count,) = c.shapes[0], c.require_rank(1, 1)
+    data = c.shapes[0]
+    c.require_rank(1, 1)
     if data is not None and not data:
         raise c.error("data has rank 0; it must have rank 1 or more")
-    if data is not None and count is not None and data[0] is not None and data[0] != count:
-        raise c.error(f"data has {data[0]} rows and segment_ids {count} elements; they must agree")
+    # That data has as many rows is left to the kernel, as TensorFlow does: graphs with such a node may be built.
     ids = c.value(1)
     segments = None
     if ids is not None:

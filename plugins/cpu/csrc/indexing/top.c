@@ -16,46 +16,54 @@ typedef struct entry {
 
 static inline int worse(entry a, entry b) { return a.key < b.key || (a.key == b.key && a.index > b.index); }
 
-/* Lets the root of heap[0, count) sink to its place. */
-static inline void sink(entry *heap, int64_t count) {
-  entry moving = heap[0];
-  int64_t at = 0;
-  for (int64_t child = 1; child < count; child = 2 * at + 1) {
-    if (child + 1 < count && worse(heap[child + 1], heap[child])) child++;
-    if (!worse(heap[child], moving)) break;
-    heap[at] = heap[child];
-    at = child;
+/* Puts `moving` into the heap of `count` entries, in which `hole` is free: that sinks to a leaf, then `moving` rises.
+ * These steps, and when the heap is built, show in the order of results that need not be sorted; they are what the C++
+ * library does that TensorFlow is built with. */
+static void settle(entry *heap, int64_t hole, int64_t count, entry moving) {
+  int64_t top = hole, child = hole;
+  while (child < (count - 1) / 2) {
+    child = 2 * (child + 1);
+    if (!worse(heap[child], heap[child - 1])) child--;
+    heap[hole] = heap[child];
+    hole = child;
   }
-  heap[at] = moving;
+  if (count % 2 == 0 && child == (count - 2) / 2) {
+    child = 2 * child + 1;
+    heap[hole] = heap[child];
+    hole = child;
+  }
+  for (; hole > top && worse(moving, heap[(hole - 1) / 2]); hole = (hole - 1) / 2) heap[hole] = heap[(hole - 1) / 2];
+  heap[hole] = moving;
 }
 
-static inline void rise(entry *heap, int64_t at) {
-  entry moving = heap[at];
-  for (; at && worse(moving, heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
-  heap[at] = moving;
+static void build_heap(entry *heap, int64_t count) {
+  for (int64_t i = (count - 2) / 2; i >= 0; i--) settle(heap, i, count, heap[i]);
 }
 
 /* Best first. */
 static void sort_heap(entry *heap, int64_t count) {
+  build_heap(heap, count);
   for (int64_t last = count - 1; last > 0; last--) {
     entry worst = heap[0];
-    heap[0] = heap[last];
-    sink(heap, last);
+    settle(heap, 0, last, heap[last]);
     heap[last] = worst;
   }
 }
 
+/* Leaves the k best of a row in heap[0, k), which has room for one more. */
 #define KEEP(NAME, T, KEY)                                                          \
   static void keep_##NAME(const void *data, int64_t size, int64_t k, entry *heap) { \
     const T *x = data;                                                              \
     for (int64_t i = 0; i < size; i++) {                                            \
       int64_t key = KEY;                                                            \
-      if (i < k) {                                                                  \
+      if (i <= k) {                                                                 \
         heap[i] = (entry){key, i};                                                  \
-        rise(heap, i);                                                              \
+        if (i == k) {                                                               \
+          build_heap(heap, k + 1);                                                  \
+          settle(heap, 0, k, heap[k]);                                              \
+        }                                                                           \
       } else if (key > heap[0].key) {                                               \
-        heap[0] = (entry){key, i};                                                  \
-        sink(heap, k);                                                              \
+        settle(heap, 0, k, (entry){key, i});                                        \
       }                                                                             \
     }                                                                               \
   }
@@ -101,7 +109,7 @@ typedef struct top_job {
   tf_tensor *values, *indices; /* no indices: the k-th largest value alone */
   entry *heaps;
   keep *keep;
-  int64_t size, k, item;
+  int64_t size, k, item, sorted;
 } top_job;
 
 static void store_position(tf_tensor *t, int64_t i, int64_t value) {
@@ -116,13 +124,14 @@ static void top_rows(void *argument, int64_t begin, int64_t end) {
   const top_job *job = argument;
   for (int64_t row = begin; row < end; row++) {
     const char *from = (const char *)job->input->data + row * job->size * job->item;
-    entry *heap = job->heaps + row * job->k;
+    entry *heap = job->heaps + row * (job->k + 1);
     job->keep(from, job->size, job->k, heap);
     if (!job->indices) {
+      if (job->k == job->size) build_heap(heap, job->k);
       memcpy((char *)job->values->data + row * job->item, from + heap[0].index * job->item, (size_t)job->item);
       continue;
     }
-    sort_heap(heap, job->k);
+    if (job->sorted || job->k == job->size) sort_heap(heap, job->k);
     char *to = (char *)job->values->data + row * job->k * job->item;
     for (int64_t i = 0; i < job->k; i++) {
       memcpy(to + i * job->item, from + heap[i].index * job->item, (size_t)job->item);
@@ -138,17 +147,19 @@ static int32_t find_top(tf_context *context, top_job *job) {
   return TF_OK;
 }
 
-/* parameters: elements of a row, k, bytes of an element. The workspace holds a heap for each row. */
+/* parameters: elements of a row, k, bytes of an element, sorted. The workspace holds a heap of k + 1 for each row. */
 static int32_t top_k(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                      const int64_t *parameters) {
   entry *heaps = outputs[2]->data;
-  top_job job = {inputs[0], outputs[0], outputs[1], heaps, NULL, parameters[0], parameters[1], parameters[2]};
+  top_job job = {inputs[0], outputs[0], outputs[1], heaps, NULL, parameters[0], parameters[1], parameters[2],
+                 parameters[3]};
   return find_top(context, &job);
 }
 
 static int32_t nth_element(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                            const int64_t *parameters) {
-  top_job job = {inputs[0], outputs[0], NULL, outputs[1]->data, NULL, parameters[0], parameters[1], parameters[2]};
+  top_job job = {inputs[0], outputs[0], NULL, outputs[1]->data, NULL, parameters[0], parameters[1], parameters[2],
+                 parameters[3]};
   return find_top(context, &job);
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
@@ -78,6 +79,9 @@ def _unsorted_segments(node: KernelNode) -> Native:
 def _sorted_segments(node: KernelNode) -> Native:
     ids, output = node.const(1), node.outputs[0]
     assert ids is not None
+    if ids.size != node.inputs[0].shape[0]:
+        fact = f"data has {node.inputs[0].shape[0]} rows and segment_ids {ids.size} elements"
+        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must agree", node.name)
     inner, rows = math.prod(output.shape[1:]), output.shape[0]
     node.workspace(max(4 * output.size, 8))
     kind = node.op.removeprefix("Segment")
@@ -92,9 +96,18 @@ def _one_hot(node: KernelNode) -> Native:
     return native("one_hot", math.prod(shape[:at]), math.prod(shape[at:]), output.shape[at], output.dtype.itemsize)
 
 
+def check_dims_differ(node: KernelNode) -> None:
+    """An error where a ReverseSequence has one dimension for batch and sequence."""
+    seq = node.attrs["seq_dim"]
+    if node.attrs["batch_dim"] == seq:
+        fact = f"seq_dim and batch_dim are both {seq}"
+        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must differ", node.name)
+
+
 def _reverse_sequence(node: KernelNode) -> Native:
     """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
     x, batch, seq = node.inputs[0], node.attrs["batch_dim"], node.attrs["seq_dim"]
+    check_dims_differ(node)
     first, second = sorted((batch, seq))
     return native(
         "reverse_sequence",

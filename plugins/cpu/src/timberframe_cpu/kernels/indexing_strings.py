@@ -114,6 +114,7 @@ def _one_hot(node: KernelNode) -> _Launcher:
 
 def _reverse_sequence(node: KernelNode) -> _Launcher:
     batch, seq = node.attrs["batch_dim"], node.attrs["seq_dim"]
+    indexing.check_dims_differ(node)
 
     def launch(x: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
         limit, counts = x.shape[seq], lengths.astype(np.int64)

@@ -39,8 +39,8 @@ def _list_diff(node: KernelNode) -> Native:
 
 def _top_k(node: KernelNode) -> Native:
     x, k = node.inputs[0], node.outputs[0].shape[-1]
-    node.workspace(max(16 * node.outputs[0].size, 16))
-    return native("top_k", x.shape[-1], k, x.dtype.itemsize)
+    node.workspace(16 * (node.outputs[0].size // max(k, 1) + 1) * (k + 1))
+    return native("top_k", x.shape[-1], k, x.dtype.itemsize, node.attrs["sorted"])
 
 
 def _nth_element(node: KernelNode) -> Native:
@@ -48,8 +48,8 @@ def _nth_element(node: KernelNode) -> Native:
     x, n = node.inputs[0], node.const(1)
     assert n is not None
     k = int(n) + 1 if node.attrs["reverse"] else x.shape[-1] - int(n)
-    node.workspace(max(16 * k * node.outputs[0].size, 16))
-    return native("nth_element", x.shape[-1], k, x.dtype.itemsize)
+    node.workspace(16 * (node.outputs[0].size + 1) * (k + 1))
+    return native("nth_element", x.shape[-1], k, x.dtype.itemsize, False)
 
 
 def _in_top_k(node: KernelNode) -> Native:
