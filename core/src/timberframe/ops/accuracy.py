@@ -59,8 +59,8 @@ class Accumulation(Accuracy):
 class Bound(Accuracy):
     """An absolute error bound of the op's own: ``f(attrs, inputs, expected, u) -> array like expected``.
 
-    inputs and expected are float64 (or complex128), u is the unit roundoff of the computing dtype (float32's for float16
-    and bfloat16; conformance adds the rounding to the output dtype itself).
+    inputs and expected are float64 (or complex128), u is the unit roundoff of the computing dtype (float32's for
+    float16 and bfloat16; conformance adds the rounding to the output dtype itself).
     """
 
     error: Callable[..., Any]

@@ -1,7 +1,7 @@
 """OpDef: everything that is known about an op without a device.
 
 An op is declared in one block by `define_op`. Inputs, outputs and attrs are written in TensorFlow's own notation
-(``"values: N * T"``, ``"T: {float, double} = DT_FLOAT"``), so a definition can be held against TensorFlow's at a glance.
+(``"values: N * T"``, ``"T: {float, double} = DT_FLOAT"``), so that it can be held against TensorFlow's at a glance.
 """
 
 from __future__ import annotations
@@ -180,13 +180,13 @@ def define_op(
     reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
         when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
     gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
-    value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that shape
-        arithmetic is made of; `from_reference` makes one of the reference.
+    value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
+        shape arithmetic is made of; `from_reference` makes one of the reference.
     bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
     shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
     launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.
-    planned: for launch inputs that an output's shape may depend on after all (the begin of a slice that goes up to the
-        end): ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
+    planned: for launch inputs that an output's shape may depend on after all (the begin of a slice up to the end):
+        ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
         has the value of each flat input that is a Const, else None. Launchers get them all the same.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     commutative: the two inputs may change places.

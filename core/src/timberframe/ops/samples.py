@@ -51,7 +51,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class ErrorSample:
-    """A wrong call: building or running it must raise `error` (a class name of tf.errors) with words matching `match`."""
+    """A wrong call: building or running it must raise `error` (a class name of tf.errors) with words that match."""
 
     inputs: Sequence[Arg | Sequence[Arg]]
     match: str

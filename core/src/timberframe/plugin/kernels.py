@@ -28,7 +28,7 @@ class KernelRegistry:
                 for old in table.get(key, ()):
                     if _same_claim(old, new):
                         raise AlreadyExistsError(
-                            f"kernel {new.op} on {new.device}{_label(new)}: claimed by {old.origin()} and {new.origin()} "
+                            f"kernel {new.op} on {new.device}{_label(new)}: claimed by {old.origin()}, {new.origin()} "
                             f"for {_types(new)}; one of them needs a higher priority or a label"
                         )
                 table[key] = (*table.get(key, ()), new)

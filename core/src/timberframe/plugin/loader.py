@@ -69,7 +69,7 @@ class PluginRegistry:
             chosen = selected(self.plugins, selection)
             fresh = [(p, self._import(p)) for p in chosen if not p.loaded and p.failure is None]
             offers = [(p, *self._offer(p, module)) for p, module in fresh if module is not None]
-            # A plugin that brings kernels for the device of its own name comes first, so that nobody can take them from it.
+            # A plugin with kernels for the device of its own name comes first, so that nobody can take them from it.
             offers.sort(key=lambda offer: not any(k.device == offer[0].name.upper() for k in offer[2]))
             for plugin, manager, kernels in offers:
                 self._accept(plugin, manager, kernels)
