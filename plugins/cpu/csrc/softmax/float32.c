@@ -1,0 +1,19 @@
+/* Softmax and LogSoftmax of float32, float16 and bfloat16. */
+#include "common/table.h"
+
+#include "common/fma.h"
+#include "common/half.h"
+#include "unary/precision_float32.h"
+
+#include "unary/exponential.h"
+
+#include "softmax/softmax.h"
+
+SOFTMAX_ROW(float32, float, COPY_ELEMENTS, COPY_ELEMENTS, 1)
+SOFTMAX_ROW(float16, tf_float16, tf_float32_from_float16_n, tf_float16_from_float32_n, 0)
+SOFTMAX_ROW(bfloat16, tf_bfloat16, tf_float32_from_bfloat16_n, tf_bfloat16_from_float32_n, 0)
+
+TF_TABLE(softmax_float32) = {
+  TF_ENTRY(softmax_float32),     TF_ENTRY(softmax_float16),     TF_ENTRY(softmax_bfloat16),
+  TF_ENTRY(log_softmax_float32), TF_ENTRY(log_softmax_float16), TF_ENTRY(log_softmax_bfloat16), TF_END,
+};
