@@ -11,25 +11,25 @@ static int clear(const gemm_block *g, void *c, int64_t element) {
 }
 
 /* A product with a vector on one side is a matrix-vector product; its result is contiguous then. */
-#define REAL_GEMM(name, type, gemm, gemv)                                                                              \
-  int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                                        \
-    if (g->k == 0) return clear(g, c, sizeof(type));                                                                   \
-    if (small_gemm_##name(g, a, b, c) == 0) return 0;                                                                  \
-    if (g->m == 1 && (g->transpose_a == 0 || g->lda == 1)) {                                                           \
-      clear(g, c, sizeof(type));                                                                                       \
-      const int64_t rows = g->transpose_b ? g->n : g->k, columns = g->transpose_b ? g->k : g->n;                       \
-      return gemv(!g->transpose_b, rows, columns, 1, b, g->ldb, a, 1, 1, c, 1);                                        \
-    }                                                                                                                  \
-    return gemm(g->transpose_a, g->transpose_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb, 0, c, g->ldc);              \
+#define REAL_GEMM(name, type, gemm, gemv)                                                                 \
+  int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                           \
+    if (g->k == 0) return clear(g, c, sizeof(type));                                                      \
+    if (small_gemm_##name(g, a, b, c) == 0) return 0;                                                     \
+    if (g->m == 1 && (g->transpose_a == 0 || g->lda == 1)) {                                              \
+      clear(g, c, sizeof(type));                                                                          \
+      const int64_t rows = g->transpose_b ? g->n : g->k, columns = g->transpose_b ? g->k : g->n;          \
+      return gemv(!g->transpose_b, rows, columns, 1, b, g->ldb, a, 1, 1, c, 1);                           \
+    }                                                                                                     \
+    return gemm(g->transpose_a, g->transpose_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb, 0, c, g->ldc); \
   }
 REAL_GEMM(float32, float, tf_sgemm, tf_sgemv)
 REAL_GEMM(float64, double, tf_dgemm, tf_dgemv)
 
-#define COMPLEX_GEMM(name, type, real, gemm)                                                                           \
-  int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                                        \
-    static const real one[2] = {1, 0}, zero[2] = {0, 0};                                                               \
-    if (g->k == 0) return clear(g, c, sizeof(type));                                                                   \
-    return gemm(g->transpose_a, g->transpose_b, g->m, g->n, g->k, one, a, g->lda, b, g->ldb, zero, c, g->ldc);         \
+#define COMPLEX_GEMM(name, type, real, gemm)                                                                   \
+  int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                                \
+    static const real one[2] = {1, 0}, zero[2] = {0, 0};                                                       \
+    if (g->k == 0) return clear(g, c, sizeof(type));                                                           \
+    return gemm(g->transpose_a, g->transpose_b, g->m, g->n, g->k, one, a, g->lda, b, g->ldb, zero, c, g->ldc); \
   }
 COMPLEX_GEMM(complex64, tf_complex64, float, tf_cgemm)
 COMPLEX_GEMM(complex128, tf_complex128, double, tf_zgemm)
@@ -38,36 +38,36 @@ enum { COLUMNS = 64, DEPTH = 64 };
 
 /* Integers: a panel of B is copied side by side, then rows of C grow by four of its rows at a time. Unsigned arithmetic
  * wraps; `wide` is a type in which the product of two elements does not overflow into undefined behaviour. */
-#define INTEGER_GEMM(name, type, wide)                                                                                 \
-  int gemm_##name(const gemm_block *g, const void *a_data, const void *b_data, void *c_data) {                         \
-    const type *a = a_data, *b = b_data;                                                                               \
-    type *c = c_data, panel[DEPTH][COLUMNS];                                                                           \
-    const int64_t a_row = g->transpose_a ? 1 : g->lda, a_step = g->transpose_a ? g->lda : 1;                           \
-    const int64_t b_row = g->transpose_b ? 1 : g->ldb, b_step = g->transpose_b ? g->ldb : 1;                           \
-    clear(g, c, sizeof(type));                                                                                         \
-    for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                                                   \
-      const int64_t columns = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                                               \
-      for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {                                                                   \
-        const int64_t depth = g->k - k0 < DEPTH ? g->k - k0 : DEPTH, padded = (depth + 3) / 4 * 4;                     \
-        memset(panel, 0, sizeof panel);                                                                                \
-        for (int64_t k = 0; k < depth; k++) {                                                                          \
-          for (int64_t j = 0; j < columns; j++) panel[k][j] = b[(k0 + k) * b_row + (j0 + j) * b_step];                 \
-        }                                                                                                              \
-        for (int64_t i = 0; i < g->m; i++) {                                                                           \
-          type sums[COLUMNS] = {0}, row[DEPTH] = {0};                                                                  \
-          for (int64_t k = 0; k < depth; k++) row[k] = a[i * a_row + (k0 + k) * a_step];                               \
-          for (int64_t k = 0; k < padded; k += 4) {                                                                    \
-            const wide a0 = row[k], a1 = row[k + 1], a2 = row[k + 2], a3 = row[k + 3];                                 \
-            for (int64_t j = 0; j < COLUMNS; j++) {                                                                    \
-              sums[j] = (type)(sums[j] + a0 * panel[k][j] + a1 * panel[k + 1][j] + a2 * panel[k + 2][j] +              \
-                               a3 * panel[k + 3][j]);                                                                  \
-            }                                                                                                          \
-          }                                                                                                            \
-          for (int64_t j = 0; j < columns; j++) c[i * g->ldc + j0 + j] = (type)(c[i * g->ldc + j0 + j] + sums[j]);     \
-        }                                                                                                              \
-      }                                                                                                                \
-    }                                                                                                                  \
-    return 0;                                                                                                          \
+#define INTEGER_GEMM(name, type, wide)                                                                             \
+  int gemm_##name(const gemm_block *g, const void *a_data, const void *b_data, void *c_data) {                     \
+    const type *a = a_data, *b = b_data;                                                                           \
+    type *c = c_data, panel[DEPTH][COLUMNS];                                                                       \
+    const int64_t a_row = g->transpose_a ? 1 : g->lda, a_step = g->transpose_a ? g->lda : 1;                       \
+    const int64_t b_row = g->transpose_b ? 1 : g->ldb, b_step = g->transpose_b ? g->ldb : 1;                       \
+    clear(g, c, sizeof(type));                                                                                     \
+    for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                                               \
+      const int64_t columns = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                                           \
+      for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {                                                               \
+        const int64_t depth = g->k - k0 < DEPTH ? g->k - k0 : DEPTH, padded = (depth + 3) / 4 * 4;                 \
+        memset(panel, 0, sizeof panel);                                                                            \
+        for (int64_t k = 0; k < depth; k++) {                                                                      \
+          for (int64_t j = 0; j < columns; j++) panel[k][j] = b[(k0 + k) * b_row + (j0 + j) * b_step];             \
+        }                                                                                                          \
+        for (int64_t i = 0; i < g->m; i++) {                                                                       \
+          type sums[COLUMNS] = {0}, row[DEPTH] = {0};                                                              \
+          for (int64_t k = 0; k < depth; k++) row[k] = a[i * a_row + (k0 + k) * a_step];                           \
+          for (int64_t k = 0; k < padded; k += 4) {                                                                \
+            const wide a0 = row[k], a1 = row[k + 1], a2 = row[k + 2], a3 = row[k + 3];                             \
+            for (int64_t j = 0; j < COLUMNS; j++) {                                                                \
+              sums[j] = (type)(sums[j] + a0 * panel[k][j] + a1 * panel[k + 1][j] + a2 * panel[k + 2][j] +          \
+                               a3 * panel[k + 3][j]);                                                              \
+            }                                                                                                      \
+          }                                                                                                        \
+          for (int64_t j = 0; j < columns; j++) c[i * g->ldc + j0 + j] = (type)(c[i * g->ldc + j0 + j] + sums[j]); \
+        }                                                                                                          \
+      }                                                                                                            \
+    }                                                                                                              \
+    return 0;                                                                                                      \
   }
 INTEGER_GEMM(int16, uint16_t, unsigned)
 INTEGER_GEMM(int32, uint32_t, uint32_t)

@@ -3,11 +3,11 @@
 #include "linalg/gemm.h"
 
 /* Parameters: a gemm_batch. */
-#define MATMUL(name, type)                                                                                       \
-  static int32_t matmul_##name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,   \
-                               const int64_t *parameters) {                                                      \
-    return gemm_run(context, (const void *)parameters, gemm_##name, sizeof(type), inputs[0]->data,               \
-                    inputs[1]->data, outputs[0]->data);                                                          \
+#define MATMUL(name, type)                                                                                     \
+  static int32_t matmul_##name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
+                               const int64_t *parameters) {                                                    \
+    return gemm_run(context, (const void *)parameters, gemm_##name, sizeof(type), inputs[0]->data,             \
+                    inputs[1]->data, outputs[0]->data);                                                        \
   }
 MATMUL(float32, float)
 MATMUL(float64, double)
@@ -27,8 +27,12 @@ static void to_float32(void *argument, int64_t begin, int64_t end) {
   const convert_job *job = argument;
   float *to = job->to;
   switch (job->dtype) {
-    case TF_FLOAT16: tf_float32_from_float16_n(to + begin, (const tf_float16 *)job->from + begin, end - begin); break;
-    case TF_BFLOAT16: tf_float32_from_bfloat16_n(to + begin, (const tf_bfloat16 *)job->from + begin, end - begin); break;
+    case TF_FLOAT16:
+      tf_float32_from_float16_n(to + begin, (const tf_float16 *)job->from + begin, end - begin);
+      break;
+    case TF_BFLOAT16:
+      tf_float32_from_bfloat16_n(to + begin, (const tf_bfloat16 *)job->from + begin, end - begin);
+      break;
     case TF_INT8:
       for (int64_t i = begin; i < end; i++) to[i] = ((const int8_t *)job->from)[i];
       break;

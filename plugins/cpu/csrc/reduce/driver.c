@@ -3,8 +3,9 @@
 
 enum { SHORT_ROW = 32, BATCH = 256, WORK_GRAIN = 1 << 15 };
 
-/* The parameters of every reduction. A tensor of alternating kept and reduced runs ends in `rows` x `width` elements: the
- * innermost reduced run and the kept one below it. The runs above are listed by kind with their strides in elements. */
+/* The parameters of every reduction. A tensor of alternating kept and reduced runs ends in `rows` x `width` elements:
+ * the innermost reduced run and the kept one below it. The runs above are listed by kind with their strides in
+ * elements. */
 typedef struct reduce_shape {
   int64_t width, rows;
   int64_t kept_rank, reduced_rank; /* runs above */
@@ -37,7 +38,8 @@ static int64_t kept_offset(const reduce_shape *s, int64_t index) {
 }
 
 /* Combines the flat range [begin, end) of rows into the accumulators of one tile of columns. */
-static void reduce_rows(const reduce_job *job, void *accumulators, int64_t base, int64_t width, int64_t begin, int64_t end) {
+static void reduce_rows(const reduce_job *job, void *accumulators, int64_t base, int64_t width, int64_t begin,
+                        int64_t end) {
   const reduce_shape *s = job->shape;
   const int64_t *sizes = s->dims + 2 * s->kept_rank;
   while (begin < end) {

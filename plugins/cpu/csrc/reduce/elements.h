@@ -38,15 +38,15 @@ static inline double min_nan_float64(double a, double b) {
   return (b < a) | (b != b) ? b : a;
 }
 
-#define COMPLEX_ARITHMETIC(type, real)                                                   \
-  static inline type type##_add(type a, type b) {                                        \
-    return (type){a.re + b.re, a.im + b.im};                                             \
-  }                                                                                      \
-  static inline type type##_multiply(type a, type b) {                                   \
-    return (type){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};                 \
-  }                                                                                      \
-  static inline real type##_square(type a) {                                             \
-    return a.re * a.re + a.im * a.im;                                                    \
+#define COMPLEX_ARITHMETIC(type, real)                                   \
+  static inline type type##_add(type a, type b) {                        \
+    return (type){a.re + b.re, a.im + b.im};                             \
+  }                                                                      \
+  static inline type type##_multiply(type a, type b) {                   \
+    return (type){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; \
+  }                                                                      \
+  static inline real type##_square(type a) {                             \
+    return a.re * a.re + a.im * a.im;                                    \
   }
 COMPLEX_ARITHMETIC(tf_complex64, float)
 COMPLEX_ARITHMETIC(tf_complex128, double)

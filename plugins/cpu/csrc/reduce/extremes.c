@@ -13,13 +13,13 @@ VECTOR_EXTREMES(int32, int32_t)
 VECTOR_EXTREMES(int64, int64_t)
 VECTOR_EXTREMES(uint8, uint8_t)
 
-#define FLOATS(name, ELEMENT, ACCUMULATOR, load, finish, vector, fetch)                                                  \
-  VECTOR_REDUCER(max_##name, ELEMENT, ACCUMULATOR, ELEMENT, -(ACCUMULATOR)INFINITY, load, max_nan_##vector, finish,      \
-                 vector, fetch, vector##_max_nan)                                                                        \
-  VECTOR_REDUCER(min_##name, ELEMENT, ACCUMULATOR, ELEMENT, (ACCUMULATOR)INFINITY, load, min_nan_##vector, finish,       \
+#define FLOATS(name, ELEMENT, ACCUMULATOR, load, finish, vector, fetch)                                             \
+  VECTOR_REDUCER(max_##name, ELEMENT, ACCUMULATOR, ELEMENT, -(ACCUMULATOR)INFINITY, load, max_nan_##vector, finish, \
+                 vector, fetch, vector##_max_nan)                                                                   \
+  VECTOR_REDUCER(min_##name, ELEMENT, ACCUMULATOR, ELEMENT, (ACCUMULATOR)INFINITY, load, min_nan_##vector, finish,  \
                  vector, fetch, vector##_min_nan)
-#define INTEGERS(name, type, low, high)                                                                                  \
-  VECTOR_REDUCER(max_##name, type, type, type, low, AS_IT_IS, MAXIMUM, ONLY, name, name##_load, name##_max)              \
+#define INTEGERS(name, type, low, high)                                                                     \
+  VECTOR_REDUCER(max_##name, type, type, type, low, AS_IT_IS, MAXIMUM, ONLY, name, name##_load, name##_max) \
   VECTOR_REDUCER(min_##name, type, type, type, high, AS_IT_IS, MINIMUM, ONLY, name, name##_load, name##_min)
 
 FLOATS(float32, float, float, AS_IT_IS, ONLY, float32, float32_load)

@@ -1,5 +1,6 @@
 /* The rarer reductions, compiled for one instruction set: complex numbers, integer products, norms and means, sums of
- * narrow integers, Max and Min of less common integers. Integers wrap; means of integers are exact (64-bit sums) and round towards zero, as TensorFlow's are. */
+ * narrow integers, Max and Min of less common integers. Integers wrap; means of integers are exact (64-bit sums) and
+ * round towards zero, as TensorFlow's are. */
 #include <math.h>
 
 #include "reduce/reducer.h"
@@ -10,18 +11,18 @@
 #define OVER_SIGNED(a, n) ((n) ? (int64_t)(a) / (n) : 0)
 #define OVER_UNSIGNED(a, n) ((n) ? (a) / (uint64_t)(n) : 0)
 
-#define WRAPPING(name, type, wide)                                                        \
-  static inline type square_##name(type x) {                                              \
-    return (type)((wide)x * (wide)x);                                                     \
-  }                                                                                       \
-  static inline type add_##name(type a, type b) {                                         \
-    return (type)((wide)a + (wide)b);                                                     \
-  }                                                                                       \
-  static inline type multiply_##name(type a, type b) {                                    \
-    return (type)((wide)a * (wide)b);                                                     \
-  }                                                                                       \
-  REDUCER(prod_##name, type, type, type, 1, AS_IT_IS, multiply_##name, ONLY)              \
-  SCALAR_ROWS(squares_##name, type, type, square_##name, add_##name)                      \
+#define WRAPPING(name, type, wide)                                           \
+  static inline type square_##name(type x) {                                 \
+    return (type)((wide)x * (wide)x);                                        \
+  }                                                                          \
+  static inline type add_##name(type a, type b) {                            \
+    return (type)((wide)a + (wide)b);                                        \
+  }                                                                          \
+  static inline type multiply_##name(type a, type b) {                       \
+    return (type)((wide)a * (wide)b);                                        \
+  }                                                                          \
+  REDUCER(prod_##name, type, type, type, 1, AS_IT_IS, multiply_##name, ONLY) \
+  SCALAR_ROWS(squares_##name, type, type, square_##name, add_##name)         \
   REDUCER_STEPS(squares_##name, type, type, 0, square_##name, add_##name, narrow)
 WRAPPING(int8, uint8_t, unsigned)
 WRAPPING(int16, uint16_t, unsigned)
@@ -58,16 +59,16 @@ MEANS(uint16, uint16_t, uint64_t, AS_UINT64, OVER_UNSIGNED)
 MEANS(uint32, uint32_t, uint64_t, AS_UINT64, OVER_UNSIGNED)
 MEANS(uint64, uint64_t, uint64_t, AS_UINT64, OVER_UNSIGNED)
 
-#define COMPLEX(name, type, real, root)                                                                              \
-  static inline type over_##name(type a, int64_t n) {                                                                \
-    return n ? (type){a.re / (real)n, a.im / (real)n} : (type){0, 0};                                                \
-  }                                                                                                                  \
-  static inline type root_##name(real a) {                                                                           \
-    return (type){root(a), 0};                                                                                       \
-  }                                                                                                                  \
-  REDUCER(sum_##name, type, type, type, ((type){0, 0}), AS_IT_IS, type##_add, ONLY)                                  \
-  REDUCER_KERNEL(mean_##name, sum_##name, type, type, type, over_##name)                                             \
-  REDUCER(prod_##name, type, type, type, ((type){1, 0}), AS_IT_IS, type##_multiply, ONLY)                            \
+#define COMPLEX(name, type, real, root)                                                   \
+  static inline type over_##name(type a, int64_t n) {                                     \
+    return n ? (type){a.re / (real)n, a.im / (real)n} : (type){0, 0};                     \
+  }                                                                                       \
+  static inline type root_##name(real a) {                                                \
+    return (type){root(a), 0};                                                            \
+  }                                                                                       \
+  REDUCER(sum_##name, type, type, type, ((type){0, 0}), AS_IT_IS, type##_add, ONLY)       \
+  REDUCER_KERNEL(mean_##name, sum_##name, type, type, type, over_##name)                  \
+  REDUCER(prod_##name, type, type, type, ((type){1, 0}), AS_IT_IS, type##_multiply, ONLY) \
   REDUCER(euclidean_norm_##name, type, real, type, 0, type##_square, ADD, COMPLEX_ROOT_##name)
 #define COMPLEX_ROOT_complex64(a, n) root_complex64(a)
 #define COMPLEX_ROOT_complex128(a, n) root_complex128(a)

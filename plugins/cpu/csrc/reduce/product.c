@@ -14,14 +14,15 @@
 #define HALF_FLOAT16(a, n) tf_float16_from_float32((a) / 2)
 #define HALF_BFLOAT16(a, n) tf_bfloat16_from_float32((a) / 2)
 
-#define FLOATS(name, ELEMENT, ACCUMULATOR, load, square, finish, root, half, vector, fetch)                              \
-  static inline vector##_vector name##_square(const ELEMENT *x) {                                                        \
-    const vector##_vector v = fetch(x);                                                                                  \
-    return v * v;                                                                                                        \
-  }                                                                                                                      \
-  VECTOR_REDUCER(prod_##name, ELEMENT, ACCUMULATOR, ELEMENT, 1, load, MULTIPLY, finish, vector, fetch, VECTOR_MULTIPLY)  \
-  VECTOR_REDUCER(euclidean_norm_##name, ELEMENT, ACCUMULATOR, ELEMENT, 0, square, ADD, root, vector, name##_square,      \
-                 VECTOR_ADD)                                                                                             \
+#define FLOATS(name, ELEMENT, ACCUMULATOR, load, square, finish, root, half, vector, fetch)                         \
+  static inline vector##_vector name##_square(const ELEMENT *x) {                                                   \
+    const vector##_vector v = fetch(x);                                                                             \
+    return v * v;                                                                                                   \
+  }                                                                                                                 \
+  VECTOR_REDUCER(prod_##name, ELEMENT, ACCUMULATOR, ELEMENT, 1, load, MULTIPLY, finish, vector, fetch,              \
+                 VECTOR_MULTIPLY)                                                                                   \
+  VECTOR_REDUCER(euclidean_norm_##name, ELEMENT, ACCUMULATOR, ELEMENT, 0, square, ADD, root, vector, name##_square, \
+                 VECTOR_ADD)                                                                                        \
   REDUCER_KERNEL(l2_loss_##name, euclidean_norm_##name, ELEMENT, ACCUMULATOR, ELEMENT, half)
 
 FLOATS(float32, float, float, AS_IT_IS, SQUARE, ONLY, ROOT_FLOAT, HALF, float32, float32_load)

@@ -1,5 +1,5 @@
-/* Sum and Mean of the floating dtypes, Sum of wide integers. Unsigned types serve the signed ones too: wrapping addition
- * is the same. float16 and bfloat16 accumulate in float32. */
+/* Sum and Mean of the floating dtypes, Sum of wide integers. Unsigned types serve the signed ones too: wrapping
+ * addition is the same. float16 and bfloat16 accumulate in float32. */
 #include "reduce/reducer.h"
 
 #define OVER_FLOAT(a, n) ((a) / (float)(n))
@@ -7,7 +7,7 @@
 #define OVER_FLOAT16(a, n) tf_float16_from_float32((a) / (float)(n))
 #define OVER_BFLOAT16(a, n) tf_bfloat16_from_float32((a) / (float)(n))
 
-#define SUM(name, ELEMENT, ACCUMULATOR, load, finish, vector, fetch)                                              \
+#define SUM(name, ELEMENT, ACCUMULATOR, load, finish, vector, fetch) \
   VECTOR_REDUCER(sum_##name, ELEMENT, ACCUMULATOR, ELEMENT, 0, load, ADD, finish, vector, fetch, VECTOR_ADD)
 SUM(float32, float, float, AS_IT_IS, ONLY, float32, float32_load)
 SUM(float64, double, double, AS_IT_IS, ONLY, float64, float64_load)

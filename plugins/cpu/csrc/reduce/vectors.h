@@ -1,5 +1,5 @@
-/* Vectors as wide as the instruction set's registers, through the vector extension of gcc and clang: wider ones would be
- * cut up by the compiler, lane by lane. */
+/* Vectors as wide as the instruction set's registers, through the vector extension of gcc and clang: wider ones would
+ * be cut up by the compiler, lane by lane. */
 #ifndef TIMBERFRAME_CPU_VECTORS_H
 #define TIMBERFRAME_CPU_VECTORS_H
 
@@ -14,29 +14,30 @@ enum { VECTOR_BYTES = 32 };
 enum { VECTOR_BYTES = 16 };
 #endif
 
-/* The vector type `name`_vector, its load, and lane-wise extremes: max and min drop a NaN in b, the _nan ones take it. */
-#define VECTOR_TYPE(name, type)                                                                            \
-  typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES)));                                   \
-  static inline name##_vector name##_load(const type *x) {                                                 \
-    name##_vector v;                                                                                       \
-    memcpy(&v, x, sizeof v);                                                                               \
-    return v;                                                                                              \
-  }                                                                                                        \
-  static inline name##_vector name##_spread(type x) {                                                      \
-    return x - (name##_vector){0};                                                                         \
+/* The vector type `name`_vector, its load, and one value in all lanes. */
+#define VECTOR_TYPE(name, type)                                          \
+  typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES))); \
+  static inline name##_vector name##_load(const type *x) {               \
+    name##_vector v;                                                     \
+    memcpy(&v, x, sizeof v);                                             \
+    return v;                                                            \
+  }                                                                      \
+  static inline name##_vector name##_spread(type x) {                    \
+    return x - (name##_vector){0};                                       \
   }
 
-#define VECTOR_SELECT(name, mask_type, function, condition)                                                \
-  static inline name##_vector name##_##function(name##_vector a, name##_vector b) {                        \
-    typedef mask_type mask_vector __attribute__((vector_size(VECTOR_BYTES)));                              \
-    const mask_vector m = (mask_vector)(condition);                                                        \
-    return (name##_vector)((m & (mask_vector)b) | (~m & (mask_vector)a));                                  \
+/* Lane-wise extremes: max and min drop a NaN in b, the _nan ones take it. */
+#define VECTOR_SELECT(name, mask_type, function, condition)                         \
+  static inline name##_vector name##_##function(name##_vector a, name##_vector b) { \
+    typedef mask_type mask_vector __attribute__((vector_size(VECTOR_BYTES)));       \
+    const mask_vector m = (mask_vector)(condition);                                 \
+    return (name##_vector)((m & (mask_vector)b) | (~m & (mask_vector)a));           \
   }
-#define VECTOR_EXTREMES(name, mask_type)              \
-  VECTOR_SELECT(name, mask_type, max, b > a)          \
+#define VECTOR_EXTREMES(name, mask_type)     \
+  VECTOR_SELECT(name, mask_type, max, b > a) \
   VECTOR_SELECT(name, mask_type, min, b < a)
-#define VECTOR_EXTREMES_NAN(name, mask_type)                    \
-  VECTOR_SELECT(name, mask_type, max_nan, (b > a) | (b != b))   \
+#define VECTOR_EXTREMES_NAN(name, mask_type)                  \
+  VECTOR_SELECT(name, mask_type, max_nan, (b > a) | (b != b)) \
   VECTOR_SELECT(name, mask_type, min_nan, (b < a) | (b != b))
 #define VECTOR_ADD(a, b) ((a) + (b))
 #define VECTOR_MULTIPLY(a, b) ((a) * (b))

@@ -12,6 +12,8 @@ FAMILIES = (
     "compare",
     "constants",
     "convolution",
+    "diagonal",
+    "einsum",
     "indexing",
     "indexing_strings",
     "joining",
@@ -23,6 +25,7 @@ FAMILIES = (
     "scan",
     "search",
     "select",
+    "softmax",
     "unary",
 )
 """Modules of this package, each with a list KERNELS."""

@@ -1,9 +1,10 @@
-"""Kernels of csrc/linalg: products of matrices."""
+"""Kernels of csrc/linalg: products of matrices and of vectors."""
 
 from __future__ import annotations
 
 import math
 
+from timberframe.dtypes import FLOATING, INTEGER
 from timberframe.ops.linalg import MIXED_TYPES
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
@@ -81,6 +82,11 @@ def _batch_matmul(node: KernelNode) -> Native:
     return matmul_native(node, gemm_parameters(rows, columns, depth, flags, x[:-2], y[:-2]))
 
 
+def _cross(node: KernelNode) -> Native:
+    dtype = str(node.inputs[0].dtype).removeprefix("u")  # wrapping arithmetic is the same for unsigned integers
+    return native(f"cross_{dtype}", node.inputs[0].size // 3)
+
+
 _FLOATS = ("float32", "float64", "float16", "bfloat16", "complex64", "complex128")
 _MATRIX_TYPES = (*_FLOATS, "int32", "int64")
 
@@ -88,6 +94,7 @@ KERNELS = [
     KernelDef("MatMul", "CPU", _matmul, {"T": _MATRIX_TYPES}),
     KernelDef("BatchMatMul", "CPU", _batch_matmul, {"T": _MATRIX_TYPES}),
     KernelDef("BatchMatMulV2", "CPU", _batch_matmul, {"T": (*_MATRIX_TYPES, "int16")}),
+    KernelDef("Cross", "CPU", _cross, {"T": tuple(t.name for t in (*INTEGER, *FLOATING[:4]))}),
     *(
         KernelDef("BatchMatMulV3", "CPU", _batch_matmul, {"Ta": (x,), "Tb": (y,), "Tout": (z,)})
         for x, y, z in MIXED_TYPES
