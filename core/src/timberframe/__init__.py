@@ -18,10 +18,13 @@ from timberframe.api.arrays import *
 from timberframe.api.comparison import *
 from timberframe.api.constants import *
 from timberframe.api.control_flow import *
+from timberframe.api.diagonal import *
 from timberframe.api.framework import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
+from timberframe.api.linalg import *
 from timberframe.api.messages import *
+from timberframe.api.reduction import *
 from timberframe.api.search import *
 from timberframe.api.selection import *
 from timberframe.api.slicing import *

@@ -15,7 +15,7 @@ enum {
   LANES = 256,      /* accumulators side by side when rows are narrow */
   BLOCK_ROWS = 512, /* rows that are combined before their result joins the accumulators of the block before */
   TILE = 1024,      /* most columns that one piece of work keeps accumulators for */
-  LINE_BLOCK = 1 << 15
+  LINE_BLOCK = 1 << 13
 };
 
 typedef struct reducer {

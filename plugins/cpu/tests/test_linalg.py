@@ -1,0 +1,121 @@
+"""Matrix products, einsum, softmax and diagonals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from timberframe.errors import InvalidArgumentError
+from timberframe_cpu.native import available_isas
+from timberframe_cpu.testing import run_op
+
+F = np.float32
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("n", [1, 5, 16, 33, 64, 81, 150])
+def test_product_of_each_size(n, isa):
+    a, b = rng().standard_normal((2, n, n)).astype(F)
+    np.testing.assert_allclose(run_op("MatMul", {}, [a, b], isa)[0], a.astype(np.float64) @ b, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(3, 4, 5), (70, 200, 90), (1, 300, 40), (300, 1, 40)])
+@pytest.mark.parametrize("swap", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "complex64"])
+def test_product_with_transposed_operands(size, swap, dtype):
+    m, k, n = size
+    a = (rng().standard_normal((k, m) if swap[0] else (m, k)) * 3).astype(dtype)
+    b = (rng().standard_normal((n, k) if swap[1] else (k, n)) * 3).astype(dtype)
+    out = run_op("MatMul", {"transpose_a": swap[0], "transpose_b": swap[1]}, [a, b])[0]
+    wide = np.result_type(dtype, np.float64)
+    relative, absolute = (1e-3, 0.1) if dtype == "float16" else (1e-5, 1e-3)
+    expected = (a.T if swap[0] else a).astype(wide) @ (b.T if swap[1] else b).astype(wide)
+    np.testing.assert_allclose(out.astype(wide), expected, rtol=relative, atol=absolute)
+
+
+def test_product_over_nothing_is_zero():
+    assert run_op("MatMul", {}, [np.zeros((2, 0), F), np.zeros((0, 3), F)])[0].tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("size", [4, 100])
+def test_zero_times_infinity_is_nan(size):
+    a, b = np.zeros((size, size), F), np.full((size, size), np.inf, F)
+    assert np.isnan(run_op("MatMul", {}, [a, b])[0]).all()
+
+
+@pytest.mark.parametrize("shape", [(600, 300, 500), (40, 700, 1100)])
+def test_product_does_not_depend_on_threads(shape):
+    m, k, n = shape
+    a, b = rng().standard_normal((m, k)).astype(F), rng().standard_normal((k, n)).astype(F)
+    one, two = (run_op("MatMul", {}, [a, b], threads=t)[0] for t in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+def test_integer_product_wraps():
+    a = np.full((1, 4), 2**30, np.int32)
+    assert run_op("MatMul", {}, [a, np.full((4, 1), 2, np.int32)])[0].tolist() == [[0]]
+
+
+def test_small_integers_multiply_into_int32():
+    x, y = np.array([[-128, 100]], np.int8), np.array([[255], [2]], np.uint8)
+    out = run_op("BatchMatMulV3", {"Tout": "int32"} | {"Ta": "int8", "Tb": "uint8"}, [x, y])[0]
+    assert out.tolist() == [[-128 * 255 + 200]]
+
+
+def test_batches_broadcast():
+    x, y = rng().standard_normal((2, 1, 3, 4)).astype(F), rng().standard_normal((5, 4, 2)).astype(F)
+    np.testing.assert_allclose(run_op("BatchMatMulV2", {}, [x, y])[0], x @ y, rtol=1e-5, atol=1e-5)
+
+
+def test_unequal_inner_sizes_are_named():
+    with pytest.raises(InvalidArgumentError, match=r"MatMul 'node': matrices of .* inner sizes 3 and 4"):
+        run_op("MatMul", {}, [np.zeros((2, 3), F), np.zeros((4, 5), F)])
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "bij,bkj->bik", "ij,kl->ikjl", "abc,cb->a", "ab,ab->ba"])
+def test_einsum_of_two_operands(equation):
+    sizes = dict(zip("abcijkl", (3, 4, 5, 6, 7, 2, 3), strict=True))
+    operands = [rng().standard_normal([sizes[x] for x in t]).astype(F) for t in equation.split("->")[0].split(",")]
+    expected = np.einsum(equation, *operands)
+    np.testing.assert_allclose(run_op("Einsum", {"equation": equation}, [operands])[0], expected, rtol=1e-5, atol=1e-4)
+
+
+def test_einsum_writes_a_repeated_label_as_a_diagonal():
+    assert run_op("Einsum", {"equation": "i->ii"}, [[np.array([1, 2], F)]])[0].tolist() == [[1, 0], [0, 2]]
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("length", [1, 15, 64, 1000])
+def test_softmax_rows_sum_to_one(length, dtype, isa):
+    x = (rng().standard_normal((3, length)) * 20).astype(dtype)
+    wide = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    expected = wide / wide.sum(axis=1, keepdims=True)
+    limit = {"float32": 1e-6, "float64": 1e-14, "float16": 1e-3}[dtype]
+    np.testing.assert_allclose(run_op("Softmax", {}, [x], isa)[0], expected, rtol=limit, atol=1e-7)
+    np.testing.assert_allclose(run_op("LogSoftmax", {}, [x], isa)[0], np.log(expected), rtol=limit, atol=limit * 10)
+
+
+def test_softmax_of_huge_logits_is_finite():
+    assert run_op("Softmax", {}, [np.array([[1e30, 1e30]], F)])[0].tolist() == [[0.5, 0.5]]
+
+
+def test_softmax_with_nan_is_nan():
+    assert np.isnan(run_op("Softmax", {}, [np.array([[1, np.nan, 3]], F)])[0]).all()
+
+
+@pytest.mark.parametrize(("align", "shorter"), [("RIGHT_LEFT", [9, 3]), ("LEFT_RIGHT", [3, 9])])
+def test_diagonals_are_aligned(align, shorter):
+    x = np.arange(1, 5, dtype=F).reshape(2, 2)
+    x[0, 1] = 3
+    out = run_op("MatrixDiagPartV3", {"align": align}, [x, np.array([0, 1], np.int32), F(9)])[0]
+    assert out.tolist() == [shorter, [1, 4]]
+
+
+def test_band_checks_its_width_at_run_time():
+    with pytest.raises(InvalidArgumentError, match=r"num_lower is 4 for 3 rows"):
+        run_op("MatrixBandPart", {}, [np.zeros((3, 3), F), np.int64(4), np.int64(0)])
