@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.errors import InternalError, OpError, UnknownError
+from timberframe.ops import registry
 from timberframe.plugin.contracts import (
     Array,
     Cluster,
@@ -143,7 +144,7 @@ class KernelExecutable:
         for i, (node, kernel) in enumerate(zip(cluster.nodes, definitions, strict=True)):
             node.index = i
             builders.append(self._build(node, kernel))
-        inplace = {id(n): k.inplace for n, k in zip(cluster.nodes, definitions, strict=True) if k is not None}
+        inplace = {id(n): _inplace(k) for n, k in zip(cluster.nodes, definitions, strict=True) if k is not None}
         self.transaction = Transaction(cluster, lambda n: inplace.get(id(n), ()))
         self.plan = plan_memory(cluster, lambda n: inplace.get(id(n), ()), device.allocator.alignment)
         values = {v.id: v for n in cluster.nodes for v in (*n.inputs, *n.outputs)}
@@ -277,3 +278,9 @@ class KernelExecutable:
 
     def _describe(self, node: KernelNode, words: str) -> str:
         return f"{node.op} '{node.name}': {words}  [{self.device.spec}{', ' + node.where if node.where else ''}]"
+
+
+def _inplace(kernel: KernelDef) -> tuple[tuple[int, int], ...]:
+    """The (output, input) pairs that may share memory: what the kernel allows, and what the op's own bytes allow."""
+    op = registry.find(kernel.op)
+    return kernel.inplace or (op.alias if op is not None else ())

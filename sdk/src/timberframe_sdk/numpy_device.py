@@ -53,7 +53,7 @@ def matmul(node: sdk.KernelNode) -> sdk.Launcher:
     return lambda a, b, out: np.matmul(a.T if turn_a else a, b.T if turn_b else b, out=out)
 
 
-@sdk.kernel(KERNELS, "Reshape", "NUMPY", inplace=((0, 0),))
+@sdk.kernel(KERNELS, "Reshape", "NUMPY")
 def reshape(node: sdk.KernelNode) -> sdk.Launcher:
     return lambda x, out: np.copyto(out, x.reshape(out.shape))
 

@@ -50,7 +50,8 @@ def _key(node: Node) -> Any:
         if value.dtype == object or value.nbytes > _MERGEABLE_CONSTANT_BYTES:
             return None
         attrs = (value.shape, value.dtype.str, value.dtype.name, value.tobytes())
-    key = node.op.name, node.requested, node.colocation, attrs, tuple(node.inputs)
+    inputs = sorted(node.inputs, key=id) if node.op.commutative else node.inputs
+    key = node.op.name, node.requested, node.colocation, attrs, tuple(inputs)
     try:
         hash(key)
     except TypeError:  # an attr that holds an array

@@ -87,7 +87,7 @@ def _show(value: Any) -> str:
 
 
 def parse_arg(text: str, attrs: Mapping[str, AttrDef]) -> ArgDef:
-    """``name: T``, ``name: float``, ``name: N * T``, ``name: Tlist`` or ``name: Ref(T)``; attrs tells lists of types."""
+    """``name: T``, ``name: float``, ``name: N * T``, ``name: Tlist`` or ``name: Ref(T)``; attrs tells the lists."""
     name, _, kind = (part.strip() for part in text.partition(":"))
     is_ref = kind.startswith("Ref(")
     kind = kind.removeprefix("Ref(").removesuffix(")").strip()
