@@ -88,7 +88,7 @@ def _worst(got: np.ndarray, exact: np.ndarray) -> float:
 def test_result_is_within_the_declared_limit(op: str, dtype: str, isa: str) -> None:
     x, attrs, op_def = _input(dtype), _attrs(op, dtype), registry.get(op)
     if op == "Lgamma":
-        x = x[~(x < 2.5)]  # Python's own lgamma is far off near its roots; conformance has a better one
+        x = x[~np.signbit(x)]  # the reference loses digits at the roots there; conformance knows better
     [got] = run_op(op, attrs, [x], isa)
     assert op_def.reference is not None
     with np.errstate(all="ignore"):

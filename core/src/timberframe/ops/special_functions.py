@@ -18,10 +18,55 @@ def _by_element(function: Callable[[float], float]) -> Callable[[np.ndarray], np
     return apply
 
 
-def _lgamma(x: float) -> float:
-    if x <= 0 and (math.isinf(x) or x == math.floor(x)):
-        return math.inf
-    return math.lgamma(x)
+def _zeta_less_one(k: int) -> float:
+    """The sum of n^-k from n = 2 on, its tail by the Euler-Maclaurin formula (DLMF 25.2.8)."""
+    n = 100.0
+    tail = n ** (1 - k) / (k - 1) + n**-k / 2 + k * n ** (-k - 1) / 12 - k * (k + 1) * (k + 2) * n ** (-k - 3) / 720
+    return math.fsum(j ** -float(k) for j in range(2, 100)) + tail
+
+
+_EULER_GAMMA = 0.57721566490153286061
+_LGAMMA_SERIES = [(-1) ** k * _zeta_less_one(k) / k for k in range(2, 32)]
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def _lgamma_near_2(z: np.ndarray) -> np.ndarray:
+    """log(gamma(2 + z)) for |z| <= 1/2 by its Taylor series (DLMF 5.7.3), which keeps the digits at the root."""
+    series = np.zeros_like(z)
+    for c in reversed(_LGAMMA_SERIES):
+        series = (series + c) * z
+    return np.asarray(z * (1 - _EULER_GAMMA) + series * z)
+
+
+def _lgamma_positive(x: np.ndarray) -> np.ndarray:
+    """By Stirling's series from 10 on (DLMF 5.11.1), elsewhere from the neighbourhood of 2 by the recurrence."""
+    large = np.where(x >= 10, x, 10)
+    tail = np.zeros_like(x)
+    for c in reversed(_STIRLING):
+        tail = tail / (large * large) + c
+    stirling = (large - 0.5) * (np.log(large) - 1) - 0.5 + 0.5 * math.log(2 * math.pi) + tail / large
+    small = np.where(x >= 10, 2, x)
+    steps = np.maximum(np.rint(small) - 2, 0)
+    product = np.ones_like(x)
+    for k in range(8):
+        product = product * np.where(k < steps, small - steps + k, 1)
+    z = np.where(small < 0.5, small, np.where(small < 1.5, small - 1, small - 2 - steps))
+    below = np.where(small < 0.5, np.log(small) + np.log1p(small), np.where(small < 1.5, np.log1p(z), 0))
+    near = _lgamma_near_2(z) + np.log(product) - below
+    return np.asarray(np.where(x >= 10, stirling, near))
+
+
+def lgamma(x: np.ndarray) -> np.ndarray:
+    """log |gamma(x)|; infinite at the poles. Negative x by reflection (DLMF 5.5.3), which loses digits at the roots."""
+    wide = np.asarray(x, np.float64)
+    a = np.abs(wide)
+    with np.errstate(all="ignore"):
+        positive = _lgamma_positive(a)
+        sine = np.abs(np.sin(math.pi * (wide - np.rint(wide))))
+        reflected = math.log(math.pi) - np.log(a) - np.log(sine) - positive
+        pole = np.isinf(wide) | (wide <= 0) & (wide == np.floor(wide))
+        result = np.where(pole, np.inf, np.where(wide < 0, reflected, positive))
+    return result.astype(x.dtype)
 
 
 def _digamma(x: float) -> float:
@@ -80,7 +125,6 @@ def _ndtri(p: float) -> float:
 
 erf = _by_element(math.erf)
 erfc = _by_element(math.erfc)
-lgamma = _by_element(_lgamma)
 digamma = _by_element(_digamma)
 erfinv = _by_element(_erfinv)
 ndtri = _by_element(_ndtri)

@@ -52,20 +52,17 @@ def _math_op(
     limit: float,
     values: Sequence[float],
     ranges: Sequence[tuple[float, float]] = (),
-    double: float | None = None,
     types: str = INEXACT_TYPES,
+    arg: Arg = Arg(),
 ) -> None:
-    """Declares a function with its limit, tried at these points and on these ranges besides [-4, 4].
-
-    double: the limit of float64 where it is not that of float32.
-    """
+    """Declares a function with its limit, tried at these points and on these ranges besides that of `arg`."""
 
     def samples() -> Iterator[Sample]:
-        yield from unary_samples(values)
+        yield from unary_samples(values, arg)
         for low, high in ranges:
             yield Sample((Arg(shape=(997,), low=low, high=high),), types={"T": FLOATS})
 
-    accuracy = Pointwise(float32=limit, float64=limit if double is None else double, complex=_COMPLEX_LIMIT)
+    accuracy = Pointwise(float32=limit, float64=limit, complex=_COMPLEX_LIMIT)
     unary_op(name, doc, in_own_width(function), types, accuracy=accuracy, samples=samples)
 
 
@@ -207,7 +204,7 @@ _math_op(
     "The quantile of the standard normal distribution at x; NaN outside [0, 1].",
     special.ndtri,
     16,
-    (*_NEAR_ONE, *_TINY),
+    (*_NEAR_ONE, 0.0, 1e-5, 1e-12, 0.3),
     ((0, 1), (0, 1e-10)),
     types=FLOAT_TYPES,
 )
@@ -216,9 +213,23 @@ _math_op(
     "log |gamma(x)| by element; infinite at 0 and the negative integers.",
     special.lgamma,
     16,
-    (*_TINY, 1.0, 2.0, 1.0000001, 1.9999999, -1.0, -2.5, -2.4570247, -2.7476826, -3.1435808, 1e30, 170.0),
-    ((-10, 10), (0.5, 2.5), (0, 1e5)),
+    # Negative numbers as single points: the reference loses digits at the roots there, and each needs a better one.
+    (
+        *_TINY,
+        1.0,
+        2.0,
+        1.0000001,
+        1.9999999,
+        -1.0,
+        -2.4570247,
+        -2.7476826,
+        -3.1435808,
+        1e30,
+        *np.linspace(-9.9, -0.1, 99),
+    ),
+    ((0.5, 2.5), (0, 1e5)),
     types=FLOAT_TYPES,
+    arg=Arg(low=0, high=8),
 )
 
 
