@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,21 @@ _IDLE_BYTES = 1 << 28
 
 
 class CpuAllocator(Allocator):
-    """Host memory in 64-byte alignment. The handle of a buffer is a uint8 array."""
+    """Host memory in 64-byte alignment. The handle of a buffer is a uint8 array.
+
+    reclaim: gives back memory that is only kept for later, and tells whether there was any.
+    """
+
+    reclaim: Callable[[], bool] | None = None
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """A buffer; where there is no memory for it, idle memory is given back first."""
+        try:
+            return super().allocate(nbytes)
+        except ResourceExhaustedError:
+            if self.reclaim is None or not self.reclaim():
+                raise
+            return super().allocate(nbytes)
 
     def raw(self, nbytes: int) -> np.ndarray:
         try:
@@ -53,6 +68,7 @@ class ArenaPool:
         self._allocator = allocator
         self._idle: list[Buffer] = []
         self._lock = threading.Lock()
+        allocator.reclaim = self.clear
 
     def take(self, nbytes: int) -> Buffer:
         """An arena of at least `nbytes`: the smallest idle one that is not over twice as large, else a new one."""
@@ -62,14 +78,7 @@ class ArenaPool:
                 best = min(fits, key=lambda b: b.nbytes)
                 self._idle.remove(best)
                 return best
-            anything_idle = bool(self._idle)
-        try:
-            return self._allocator.allocate(nbytes)
-        except ResourceExhaustedError:
-            if not anything_idle:
-                raise
-            self.clear()
-            return self._allocator.allocate(nbytes)
+        return self._allocator.allocate(nbytes)
 
     def give(self, arena: Buffer) -> None:
         """Keeps an arena for the next run, or lets it go when much is idle already."""
@@ -79,9 +88,10 @@ class ArenaPool:
                 return
         arena.close()
 
-    def clear(self) -> None:
-        """Gives all idle arenas back."""
+    def clear(self) -> bool:
+        """Gives all idle arenas back; tells whether there were any."""
         with self._lock:
             idle, self._idle = self._idle, []
         for arena in idle:
             arena.close()
+        return bool(idle)
