@@ -55,6 +55,17 @@ def test_bounds_may_be_tensors() -> None:
     np.testing.assert_array_equal(run(y, {start: 1, stop: 3}), X[1:3, 1, ::-1])
 
 
+@pytest.mark.parametrize("find", [lambda x, i: x[i, 1:3, None, ..., i], lambda x, i: x[..., ::-2, i]])
+def test_index_tensors_beside_ranges_select_what_numpy_selects(find: Any) -> None:
+    i = tf.placeholder(tf.int32, [])
+    np.testing.assert_array_equal(run(find(tf.constant(X), i), {i: 2}), find(X, 2))
+
+
+def test_row_of_a_loop_needs_no_plan_for_each_turn() -> None:
+    x, i = tf.constant(X), tf.placeholder(tf.int32, [])
+    assert x[i, 1:3].shape.as_list() == [2, 5]
+
+
 def test_int64_index_is_accepted() -> None:
     i = tf.placeholder(tf.int64, [])
     np.testing.assert_array_equal(run(tf.constant(X)[i, 1:3], {i: -1}), X[-1, 1:3])
@@ -87,3 +98,8 @@ def test_slice_with_begin_fed_and_size_up_to_the_end() -> None:
 
 def test_strided_slice_without_strides_takes_every_element() -> None:
     assert run(tf.strided_slice(tf.constant([1, 2, 3, 4]), [1], [3])).tolist() == [2, 3]
+
+
+def test_mask_selects_rows() -> None:
+    mask = tf.placeholder(tf.bool, [3])
+    np.testing.assert_array_equal(run(tf.constant(X)[mask], {mask: [True, False, True]}), X[[0, 2]])

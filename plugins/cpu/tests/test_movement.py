@@ -92,6 +92,12 @@ def test_unaligned_feed_is_moved() -> None:
     np.testing.assert_array_equal(y, x.T)
 
 
+def test_strings_may_stand_beside_numbers() -> None:
+    x, y = np.arange(3, dtype=np.float32), np.array([b"a", b"bc"], object)
+    got = run_op("IdentityN", {}, [[x, y]])
+    assert [g.tolist() for g in got] == [[0, 1, 2], [b"a", b"bc"]]
+
+
 def test_dimensions_that_merge_do_not_count() -> None:
     shape = (2,) * 8
     words = move(dense(shape, 4), dense(shape, 4), 4)

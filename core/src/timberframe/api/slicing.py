@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, int16, int32, int64
+from timberframe.api.indexing import boolean_mask
+from timberframe.dtypes import DType, bool_, int16, int32, int64
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
@@ -82,12 +83,20 @@ def _index_dtype(values: list[Any]) -> DType:
 
 
 def getitem(tensor: Tensor, key: Any) -> Tensor:
-    """`tensor[key]`: integers, slices, `...` and `tf.newaxis`, alone or in a tuple; bounds may be tensors."""
+    """`tensor[key]`: integers, slices, `...` and `tf.newaxis`, alone or in a tuple; bounds may be tensors.
+
+    A key of bools, a tensor or an array, selects as `tf.boolean_mask` does.
+    """
+    if _is_mask(key):
+        return boolean_mask(tensor, key)
+    items = key if isinstance(key, tuple) else (key,)
+    if _mixes_late_indices_with_ranges(items):
+        return getitem(getitem(tensor, _indices(items)), tuple(x for x in items if not _is_index(x)))
     begin: list[Any] = []
     end: list[Any] = []
     strides: list[Any] = []
     masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
-    for i, item in enumerate(key if isinstance(key, tuple) else (key,)):
+    for i, item in enumerate(items):
         first, last, step = 0, 0, 1
         if isinstance(item, builtins.slice):
             step = 1 if item.step is None else _bound(tensor, item.step)
@@ -107,6 +116,33 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
         end.append(last)
         strides.append(step)
     return strided_slice(tensor, begin, end, strides, **masks, name="strided_slice")
+
+
+def _is_index(item: Any) -> bool:
+    return not (item is newaxis or item is Ellipsis or isinstance(item, builtins.slice))
+
+
+def _mixes_late_indices_with_ranges(items: tuple[Any, ...]) -> bool:
+    """Whether single indices that are tensors stand beside ranges with bounds that are numbers.
+
+    One node for both would need its begin, and so the indices, before its output's size is known; two nodes, first the
+    indices and then the ranges, do not, so that a loop over rows is planned once.
+    """
+    ranges = [x for x in items if isinstance(x, builtins.slice) and (x.start, x.stop, x.step) != (None, None, None)]
+    late = any(_is_index(x) and not isinstance(x, int | np.integer) for x in items)
+    bounds = [b for x in ranges for b in (x.start, x.stop, x.step)]
+    return late and bool(ranges) and all(b is None or isinstance(b, int | np.integer) for b in bounds)
+
+
+def _indices(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key with its ranges opened to whole dimensions and without new dimensions."""
+    return tuple(builtins.slice(None) if isinstance(x, builtins.slice) else x for x in items if x is not newaxis)
+
+
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, Tensor):
+        return key.dtype.base_dtype is bool_
+    return isinstance(key, np.ndarray) and key.dtype == np.bool_
 
 
 def _bound(tensor: Tensor, value: Any) -> Any:

@@ -39,7 +39,7 @@ def or_reference(build: Callable[[KernelNode], Native]) -> Callable[[KernelNode]
 
     @wraps(build)
     def choose(node: KernelNode) -> Any:
-        values = node.outputs or node.inputs
-        return reference_launcher(node) if values[0].dtype.hasobject else build(node)
+        strings = any(v.dtype.hasobject for v in (*node.inputs, *node.outputs))
+        return reference_launcher(node) if strings else build(node)
 
     return choose
