@@ -12,10 +12,12 @@ from collections.abc import Mapping
 class OpError(Exception):
     """Base class of all errors that building or running a graph raises.
 
-    `error_code` is TensorFlow's number, `node` the node's name where one is to blame.
+    `error_code` is TensorFlow's number, `node` the node's name where one is to blame. `late` says of an error in a
+    node's shapes that importing a graph leaves it to the run, as TensorFlow does.
     """
 
     error_code = 2
+    late = False
 
     def __init__(self, message: str, node: str | None = None) -> None:
         super().__init__(message)

@@ -147,6 +147,13 @@ def test_private_attr_is_dropped(graph: tf.Graph) -> None:
     assert "_grappler" not in graph.get_operation_by_name("b").attrs
 
 
+def test_kernel_label_is_kept(graph: tf.Graph) -> None:
+    message = small_graph_def()
+    node(message, "b").attr["_kernel"].s = b"fast"
+    tf.import_graph_def(message, name="")
+    assert graph.get_operation_by_name("b").attrs["_kernel"] == "fast"
+
+
 def test_default_of_the_producer_is_dropped(graph: tf.Graph) -> None:
     message = small_graph_def()
     node(message, "b").attr["mode"].i = 7

@@ -98,6 +98,8 @@ class Builder:
             if _is_fed(op, known):
                 ran[op] = [known[t].node for t in op.outputs]
                 continue
+            if op.unsupported is not None:
+                raise op.unsupported
             inputs = [known[t] for t in op.inputs]
             before = [n for c in op.control_inputs for n in ran.get(c, ())]
             if op.op_def.stateful:

@@ -145,6 +145,9 @@ class Placer:
         elsewhere = self.devices.kernels.device_types(node.op.name)
         types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
         reasons = "; ".join(f"{device}: {why}" for device, why in rejected)
+        label = node.attrs.get("_kernel")
+        if label:
+            return InvalidArgumentError(f"{head}: no kernel has the label {label!r} ({reasons}){tail}", node.name)
         return UnimplementedError(
             f"{head}: no kernel for {types or 'this node'} ({reasons}); device types with the op: "
             f"{', '.join(elsewhere) or 'none'}; {self.devices.describe()}{tail}",

@@ -81,10 +81,14 @@ def infer_outputs(op: Operation, defer_errors: bool = False) -> None:
         return
     try:
         _infer(op, with_values=True)
+    except UnimplementedError as error:
+        op.unsupported = error
     except InvalidArgumentError:
-        _infer(op, with_values=False)
-    except UnimplementedError:
-        return
+        try:
+            _infer(op, with_values=False)
+        except InvalidArgumentError as error:
+            if not error.late:
+                raise
 
 
 def _infer(op: Operation, with_values: bool) -> None:

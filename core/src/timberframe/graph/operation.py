@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.dtypes import DType
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.tensor_shape import TensorShape
 from timberframe.shapes import Shape, format_shape
 
@@ -115,7 +115,7 @@ class Operation:
 
     __slots__ = (
         "__weakref__", "_where", "attrs", "colocation", "control_inputs", "device", "graph", "id", "inputs",
-        "name", "op_def", "outputs",
+        "name", "op_def", "outputs", "unsupported",
     )  # fmt: skip
 
     def __init__(
@@ -136,6 +136,8 @@ class Operation:
         self.device = ""
         self.colocation: tuple[str, ...] = ()
         self.outputs: tuple[Tensor, ...] = ()
+        self.unsupported: UnimplementedError | None = None
+        """What an imported operation asks for that nobody offers; raised when it is to run."""
         self.id = -1
         """Position in the graph's creation order, which is a topological order."""
         self._where = _user_frame()

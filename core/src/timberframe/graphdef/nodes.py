@@ -16,13 +16,16 @@ from timberframe.graph.tensor_shape import TensorShape
 from timberframe.graphdef.attributes import decode_attr, is_empty
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
-from timberframe.ops.signature import AttrDef
+from timberframe.ops.signature import AttrDef, parse_attr
 from timberframe.shapes import format_shape, merge
 
 PLACEHOLDER_SHAPES = 24
 """The first GraphDef version in which a Placeholder of shape [] is a scalar; before, its shape was unknown."""
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+KERNEL_LABEL = parse_attr("_kernel: string")
+"""The one private attr that is kept: it asks for the kernels that were registered under a label."""
 
 LISTED = 8  # names in an error that could have thousands
 
@@ -201,7 +204,7 @@ class NodeBuilder:
             return {"f": proto.op, **types}
         attrs: dict[str, Any] = {}
         for key, value in proto.attr.items():
-            declared = op_def.attrs.get(key)
+            declared = KERNEL_LABEL if key == KERNEL_LABEL.name else op_def.attrs.get(key)
             if declared is not None:
                 attrs[key] = self._decode(proto, declared, value)
             elif not key.startswith("_") and not self._is_default(proto.op, key, value):

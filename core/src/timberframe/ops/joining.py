@@ -152,7 +152,7 @@ def _check_concat_shapes(c: InferenceContext, shapes: list[np.ndarray], axis: in
         if s.ndim != 1:
             raise c.error(f"shape[{i}] has shape {format_shape(s.shape)}; it must be a vector")
         if s.size != shapes[0].size:
-            raise c.error(f"shapes have lengths {', '.join(str(x.size) for x in shapes)}; all must be equal")
+            raise c.late_error(f"shapes have lengths {', '.join(str(x.size) for x in shapes)}; all must be equal")
     at = c.axis(axis, shapes[0].size, "concat_dim")
     for s in shapes[1:]:
         if any(a != b for i, (a, b) in enumerate(zip(shapes[0], s, strict=True)) if i != at):

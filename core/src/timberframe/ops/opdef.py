@@ -116,6 +116,12 @@ class InferenceContext:
         """An error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
         return InvalidArgumentError(f"{self.op.name} '{self.name}': {message}", self.name)
 
+    def late_error(self, message: str) -> InvalidArgumentError:
+        """Like `error`, for what TensorFlow finds only when the node runs: an imported graph may hold such a node."""
+        error = self.error(message)
+        error.late = True
+        return error
+
 
 ShapeFunction = Callable[[InferenceContext], Sequence[Shape]]
 ValueFunction = Callable[[InferenceContext], Sequence[np.ndarray | None]]

@@ -11,13 +11,14 @@ from timberframe.ops.accuracy import Accumulation, Accuracy, Bound
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.reduction import product_samples
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape, StaticShape
+from timberframe.shapes import Shape, StaticShape, format_shape
 
 _ATTRS = ("exclusive: bool = false", "reverse: bool = false")
 
 
 def _shape(c: InferenceContext) -> list[Shape]:
-    c.require_rank(1, 0)
+    if c.shapes[1] not in ((), None):
+        raise c.late_error(f"axis has shape {format_shape(c.shapes[1])}; it must have rank 0")
     axis, rank = c.value(1), c.rank(0)
     if axis is not None and rank is not None:
         c.axis(int(axis), rank)
