@@ -201,13 +201,21 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
 def _default_dtype(value: Any, array: np.ndarray, preferred: DType | None) -> DType:
     if isinstance(value, np.ndarray | np.generic):
         return as_dtype(array.dtype)
-    if preferred is not None and array.dtype.kind in _ACCEPTED.get(_kind(preferred), ""):
+    if preferred is not None and array.dtype.kind in _ACCEPTED.get(_kind(preferred), "") and _fits(array, preferred):
         return preferred
     if array.dtype.kind == "f":
         return float32
     if array.dtype.kind == "i" and (array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)):
         return int32
     return bool_ if array.dtype.kind == "b" else as_dtype(array.dtype)
+
+
+def _fits(array: np.ndarray, dtype: DType) -> bool:
+    """Whether an integer dtype holds all the integers."""
+    if not array.size or array.dtype.kind not in "iu" or dtype.numpy.kind not in "iu":
+        return True
+    limits = np.iinfo(dtype.numpy)
+    return bool(limits.min <= array.min() and array.max() <= limits.max)
 
 
 _ACCEPTED = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "c": "iufc"}
