@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from timberframe.api.arrays import concat, expand_dims, reshape, shape
 from timberframe.api.framework import name_scope
 from timberframe.api.selection import cast, where
@@ -127,9 +129,7 @@ def one_hot(
         )
         if wanted is string and None in given:
             raise InvalidArgumentError("tf.one_hot: dtype is string without on_value and off_value; both must be given")
-        on, off = (
-            convert_to_tensor(default, wanted) if v is None else v for v, default in zip(given, (1, 0), strict=True)
-        )
+        on, off = (np.array(1 - i, wanted.numpy) if v is None else v for i, v in enumerate(given))
         result: Tensor = apply_op("OneHot", [indices, depth, on, off], {"axis": -1 if axis is None else axis}, scope)
         return result
 

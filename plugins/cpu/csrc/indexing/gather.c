@@ -5,6 +5,7 @@
 #include "indexing/index.h"
 
 #define SERIAL_BYTES 65536 /* bytes worth a thread */
+#define AHEAD 4            /* slices between the one that is copied and the one that is fetched */
 
 /* The parameters of gather, in this order: params is [batch, outer, limit, inner bytes], indices [batch, count]. */
 typedef struct gather_shape {

@@ -1,0 +1,107 @@
+"""Convolution kernels against their references, in every variant and whatever the number of threads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from timberframe.ops import registry
+from timberframe_cpu.native import available_isas
+from timberframe_cpu.testing import infer_attrs, run_op
+
+UNIT: dict[Any, float] = {np.float32: 1e-5, np.float64: 1e-13, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2, np.int32: 0}
+EVEN: dict[str, Any] = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+
+
+def _random(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
+    rng = np.random.default_rng(len(shape) + sum(shape))
+    return rng.integers(-9, 9, shape).astype(dtype) if dtype is np.int32 else rng.uniform(-1, 1, shape).astype(dtype)
+
+
+def _check(op: str, attrs: Mapping[str, Any], x: np.ndarray, w: np.ndarray, isa: str | None = None) -> None:
+    definition = registry.get(op)
+    assert definition.reference is not None
+    wide = [a if a.dtype.kind == "i" else a.astype(np.float64) for a in (x, w)]
+    expected = definition.reference(infer_attrs(definition, dict(attrs), wide), *wide)
+    (got,) = run_op(op, attrs, [x, w], isa)
+    assert got.dtype == x.dtype
+    limit = UNIT[x.dtype.type] * max(1.0, float(np.abs(expected).max(initial=0.0)))
+    np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [1, 3, 16, 33, 64, 130])
+def test_every_number_of_output_channels_is_right(isa: str, channels: int) -> None:
+    _check("Conv2D", EVEN, _random((2, 7, 9, 5)), _random((3, 3, 5, channels)), isa)
+
+
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("isa", available_isas())
+def test_every_dtype_is_right(dtype: Any, isa: str) -> None:
+    _check("Conv2D", EVEN, _random((1, 6, 5, 4), dtype), _random((3, 2, 4, 19), dtype), isa)
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"strides": (1, 2, 3, 1), "padding": "SAME"},
+        {"strides": (1, 2, 1, 1), "padding": "VALID"},
+        {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+        {"strides": (1, 1, 2, 1), "padding": "EXPLICIT", "explicit_paddings": (0, 0, 2, 1, 0, 3, 0, 0)},
+    ],
+    ids=["strides", "valid", "dilations", "explicit"],
+)
+@pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
+def test_windows_are_placed_as_the_attrs_say(op: str, attrs: Mapping[str, Any]) -> None:
+    _check(op, attrs, _random((2, 11, 13, 6)), _random((3, 3, 6, 2)))
+
+
+@pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
+def test_channels_first_gives_the_same_values(op: str) -> None:
+    x, w = _random((2, 5, 6, 3)), _random((3, 3, 3, 4))
+    (last,) = run_op(op, EVEN, [x, w])
+    (first,) = run_op(op, EVEN | {"data_format": "NCHW"}, [np.ascontiguousarray(np.moveaxis(x, 3, 1)), w])
+    np.testing.assert_array_equal(np.moveaxis(first, 1, 3), last)
+
+
+def test_groups_see_their_own_channels_only() -> None:
+    _check("Conv2D", EVEN, _random((2, 5, 5, 12)), _random((3, 3, 3, 20)))
+
+
+def test_a_window_of_more_taps_than_are_held_at_a_time_is_right() -> None:
+    _check("Conv2D", EVEN, _random((1, 20, 21, 2)), _random((11, 9, 2, 5)))
+    _check("DepthwiseConv2dNative", EVEN, _random((1, 20, 21, 3)), _random((11, 9, 3, 2)))
+    _check("DepthwiseConv2dNative", EVEN, _random((1, 20, 21, 67)), _random((11, 9, 67, 1)))
+
+
+@pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
+def test_result_does_not_depend_on_the_number_of_threads(op: str) -> None:
+    x, w = _random((3, 31, 29, 48)), _random((3, 3, 48, 70 if op == "Conv2D" else 1))
+    one, four = (run_op(op, EVEN, [x, w], threads=n)[0] for n in (1, 4))
+    np.testing.assert_array_equal(one, four)
+
+
+def test_padding_is_zero_also_beside_infinity() -> None:
+    x = np.full((1, 2, 2, 1), np.inf, np.float32)
+    (got,) = run_op("Conv2D", EVEN, [x, np.ones((3, 3, 1, 1), np.float32)])
+    assert np.isinf(got).all()
+
+
+def test_half_precision_is_rounded_once() -> None:
+    x = np.full((1, 1, 1, 4096), 1 / 64, np.float16)  # a running float16 sum would stop growing at 32
+    (got,) = run_op("Conv2D", EVEN, [x, np.ones((1, 1, 4096, 1), np.float16)])
+    assert got.item() == 64.0
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_bias_is_added_along_the_channels(data_format: str) -> None:
+    x, bias = _random((2, 3, 4, 3)), _random((3,))
+    (got,) = run_op("BiasAdd", {"data_format": data_format}, [x, bias])
+    np.testing.assert_array_equal(got, x + (bias if data_format == "NHWC" else bias[:, None, None]))
+
+
+def test_integer_bias_wraps_around() -> None:
+    (got,) = run_op("BiasAdd", {}, [np.full((1, 1), 127, np.int8), np.array([1], np.int8)])
+    assert got.item() == -128
