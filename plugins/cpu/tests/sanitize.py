@@ -13,6 +13,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SANITIZERS = {"address": ("address,undefined", "libasan.so"), "thread": ("thread", "libtsan.so")}
+# Races and most overruns show in any variant; one of them, lightly optimised, builds in a third of the time.
+BUILD_OPTIONS = ("-Disas=scalar", "-Dbuildtype=debug", "-Doptimization=1", "-Db_lundef=false")
 ENVIRONMENT = {
     # Python itself leaks by design; CPython reads a few bytes past strings in ways that only its allocator knows.
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0",
@@ -38,7 +40,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 def build(sanitizer: str) -> Path:
     """Compiles and installs into a folder of its own; returns where the package lies."""
     folder = PACKAGE / "build" / sanitizer
-    flags = [f"-Db_sanitize={SANITIZERS[sanitizer][0]}", "-Db_lundef=false", "-Dbuildtype=debugoptimized"]
+    flags = [f"-Db_sanitize={SANITIZERS[sanitizer][0]}", *BUILD_OPTIONS]
     if not (folder / "build.ninja").exists():
         subprocess.run(["meson", "setup", *flags, folder, PACKAGE], check=True)
     subprocess.run(["ninja", "-C", folder], check=True)
