@@ -7,7 +7,7 @@ of the same shape. All strides and offsets are in bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from timberframe.errors import UnimplementedError
 from timberframe_cpu.native import native
@@ -20,12 +20,14 @@ _ROWS, _FILL, _STRIDED, _TRANSPOSE = range(4)
 _LITERAL = -1
 _UNITS = (1, 2, 4, 8, 16)
 
+Dim = tuple[int, int, int]
+"""Size, source stride and target stride of one dimension."""
 
-@dataclass(frozen=True)
-class View:
+
+class View(NamedTuple):
     """A box of elements of one tensor.
 
-    tensor: number of an input as a source, of an output as a target; `literal` and `output` make other sources.
+    tensor: number of an input as a source, of an output as a target; `element` and `output` make other sources.
     """
 
     shape: tuple[int, ...]
@@ -35,29 +37,32 @@ class View:
 
     def window(self, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int] | None = None) -> View:
         """The part that begins at `starts` and takes `sizes` elements, every steps[i]-th."""
-        strides = self.strides if steps is None else [s * step for s, step in zip(self.strides, steps, strict=True)]
-        offset = self.offset + sum(a * s for a, s in zip(starts, self.strides, strict=True))
-        return replace(self, shape=tuple(sizes), strides=tuple(strides), offset=offset)
+        strides = self.strides if steps is None else tuple([s * n for s, n in zip(self.strides, steps, strict=True)])
+        offset = self.offset + sum([a * s for a, s in zip(starts, self.strides, strict=True)])
+        return View(tuple(sizes), strides, offset, self.tensor)
 
     def along(self, axis: int, start: int, size: int, step: int = 1) -> View:
-        """The part that takes `size` elements of one dimension, from `start` on."""
-        starts, sizes, steps = [0] * len(self.shape), list(self.shape), [1] * len(self.shape)
-        starts[axis], sizes[axis], steps[axis] = start, size, step
-        return self.window(starts, sizes, steps)
+        """The part that takes `size` elements of one dimension, every step-th from `start` on."""
+        shape, strides = self.shape, self.strides
+        stride = strides[axis]
+        if step != 1:
+            strides = (*strides[:axis], stride * step, *strides[axis + 1 :])
+        return View((*shape[:axis], size, *shape[axis + 1 :]), strides, self.offset + start * stride, self.tensor)
 
     def permuted(self, order: Sequence[int]) -> View:
         """The dimensions in another order."""
-        return replace(self, shape=tuple(self.shape[i] for i in order), strides=tuple(self.strides[i] for i in order))
+        shape, strides = self.shape, self.strides
+        return View(tuple([shape[i] for i in order]), tuple([strides[i] for i in order]), self.offset, self.tensor)
 
     def broadcast(self, shape: Sequence[int]) -> View:
         """Dimensions of one, and new leading ones, repeated up to `shape`."""
-        new = len(shape) - len(self.shape)
-        strides = [0] * new + [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
-        return replace(self, shape=tuple(shape), strides=tuple(strides))
+        new = (0,) * (len(shape) - len(self.shape))
+        strides = [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
+        return View(tuple(shape), (*new, *strides), self.offset, self.tensor)
 
     def output(self) -> View:
         """As a source: this part of the output, which earlier moves of the plan have written."""
-        return replace(self, tensor=-2 - self.tensor)
+        return View(self.shape, self.strides, self.offset, -2 - self.tensor)
 
 
 def dense(shape: Sequence[int], itemsize: int, tensor: int = 0) -> View:
@@ -66,7 +71,7 @@ def dense(shape: Sequence[int], itemsize: int, tensor: int = 0) -> View:
     for size in reversed(shape):
         strides.append(step)
         step *= size
-    return View(tuple(shape), tuple(reversed(strides)), 0, tensor)
+    return View(tuple(shape), tuple(strides[::-1]), 0, tensor)
 
 
 def element(shape: Sequence[int], tensor: int = _LITERAL) -> View:
@@ -74,12 +79,12 @@ def element(shape: Sequence[int], tensor: int = _LITERAL) -> View:
     return View(tuple(shape), (0,) * len(shape), 0, tensor)
 
 
-def move(source: View, target: View, itemsize: int) -> tuple[int, ...]:
+def move(source: View, target: View, itemsize: int) -> list[int]:
     """The words of one move; none if the box is empty. Raises UnimplementedError above 16 dimensions."""
     if 0 in target.shape:
-        return ()
+        return []
     unit = itemsize
-    dims = _merged(list(zip(target.shape, source.strides, target.strides, strict=True)))
+    dims = _merged(zip(target.shape, source.strides, target.strides, strict=True))
     while dims and dims[-1][1] == dims[-1][2] == unit and dims[-1][0] * unit in _UNITS:
         unit *= dims.pop()[0]  # several elements that stay together move as one
     if not dims:
@@ -88,22 +93,31 @@ def move(source: View, target: View, itemsize: int) -> tuple[int, ...]:
         raise UnimplementedError(f"a box of {len(dims)} dimensions that do not merge; at most {MAX_RANK} are possible")
     kind = _kind(dims, unit)
     words = [source.tensor, target.tensor, unit, kind, len(dims), source.offset, target.offset]
-    return (*words, *(x for dim in dims for x in dim))
+    for dim in dims:
+        words += dim
+    return words
 
 
-def _merged(dims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Dimensions (size, source stride, target stride) in the target's order, neighbours made one where they can be."""
-    kept = sorted((d for d in dims if d[0] != 1), key=lambda d: -abs(d[2]))
-    merged: list[tuple[int, int, int]] = []
-    for size, source, target in kept:
+def _merged(dims: Iterable[Dim]) -> list[Dim]:
+    """The dimensions in the target's order, neighbours made one where they can be."""
+    kept = [d for d in dims if d[0] != 1]
+    if len(kept) > 1:
+        kept.sort(key=_target_stride)
+    merged: list[Dim] = []
+    for dim in kept:
+        size, source, target = dim
         if merged and merged[-1][1] == source * size and merged[-1][2] == target * size:
             merged[-1] = (merged[-1][0] * size, source, target)
         else:
-            merged.append((size, source, target))
+            merged.append(dim)
     return merged
 
 
-def _kind(dims: list[tuple[int, int, int]], unit: int) -> int:
+def _target_stride(dim: Dim) -> int:
+    return -abs(dim[2])
+
+
+def _kind(dims: list[Dim], unit: int) -> int:
     """How the innermost dimensions are walked; for a transpose, brings the source's contiguous one next to the last."""
     _, source, target = dims[-1]
     if target != unit:
@@ -120,7 +134,13 @@ def _kind(dims: list[tuple[int, int, int]], unit: int) -> int:
 
 def plan(moves: Iterable[tuple[View, View]], itemsize: int, literal: bytes = b"", kernel: str = "move") -> Native:
     """The kernel that performs these (source, target) moves in order; `literal` holds the element of `element()`."""
-    records = [words for source, target in moves if (words := move(source, target, itemsize))]
+    words: list[int] = []
+    count = 0
+    for source, target in moves:
+        record = move(source, target, itemsize)
+        if record:
+            words += record
+            count += 1
     head = literal.ljust(16, b"\0")
     bits = [int.from_bytes(head[i : i + 8], "little", signed=True) for i in (0, 8)]
-    return native(kernel, len(records), *bits, *(word for words in records for word in words))
+    return native(kernel, count, *bits, *words)
