@@ -106,7 +106,7 @@ def test_power_has_the_special_cases_of_c99(isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_float32_power_is_within_a_unit_in_the_last_place(isa: str) -> None:
+def test_float32_power_is_within_five_units_in_the_last_place(isa: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.lognormal(0, 8, 20_000).astype(np.float32)
     y = rng.normal(0, 8, 20_000).astype(np.float32)
@@ -114,7 +114,7 @@ def test_float32_power_is_within_a_unit_in_the_last_place(isa: str) -> None:
         true = np.power(x.astype(np.longdouble), y)
     usual = (true > 1.2e-38) & (true < 3.4e38)
     got = one("Pow", x, y, isa=isa)
-    assert np.max(np.abs(got[usual] - true[usual]) / np.spacing(true[usual].astype(np.float32))) < 1
+    assert np.max(np.abs(got[usual] - true[usual]) / np.spacing(true[usual].astype(np.float32))) < 5
 
 
 @pytest.mark.parametrize("isa", ISAS)

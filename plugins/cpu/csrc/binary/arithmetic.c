@@ -1,4 +1,6 @@
 /* Sums, products, extremes and quotients of real numbers; integers wrap around. */
+#include "common/streaming.h"
+
 #include <math.h>
 
 #include "common/broadcast_half.h"

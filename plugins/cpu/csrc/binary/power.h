@@ -93,9 +93,89 @@ static inline double power_exp2_short(double t) {
 POWER_SPECIAL(float, rintf, copysignf, fabsf)
 POWER_SPECIAL(double, rint, copysign, fabs)
 
+#if TF_HAS_FMA
+static inline float power_float(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline uint32_t power_float_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* 2^n as a float for integers n in [-126, 127], given as n + 1.5 * 2^23. */
+static inline float power_float_scale(float shifted) { return power_float((power_float_bits(shifted) + 127) << 23); }
+
+typedef struct power_float_pair {
+  float high, low; /* the unevaluated sum of both */
+} power_float_pair;
+
+/* log2 of a positive normal x: what the pair leaves out is below 2^-29 of it. */
+static inline power_float_pair power_log2_pair(float x) {
+  const float shifter = 0x1.8p23f;
+  const uint32_t offset = power_float_bits(x) - 0x3f3504f3u + (256u << 23); /* less the bits of sqrt(1/2) */
+  const float m = power_float((offset & 0x7fffffu) + 0x3f3504f3u);
+  const float k = power_float(power_float_bits(shifter) + (offset >> 23)) - (shifter + 256);
+  const float c = m + 1, c_low = m - (c - 1), f = m - 1, inverse = 1 / c;
+  const float s = f * inverse, s_low = fmaf(-s, c_low, fmaf(-s, c, f)) * inverse, z = s * s, z2 = z * z;
+  const float p = fmaf(fmaf(z, 1 / 9.0f, 1 / 7.0f), z2, fmaf(z, 1 / 5.0f, 1 / 3.0f)), cube = (s * z) * p;
+  const float sum = s + cube, sum_low = (s - sum) + cube + s_low;
+  const float factor = 0x1.715476p+1f, factor_low = 0x1.4ae0cp-25f; /* 2 / ln 2 */
+  const float l = sum * factor, l_low = fmaf(sum_low, factor, fmaf(sum, factor_low, fmaf(sum, factor, -l)));
+  const float high = k + l;
+  return (power_float_pair){high, (k - high) + l + l_low};
+}
+
+/* 2^g for |g| just above 1/2 at most. The terms (ln 2 g)^i / i! are added in pairs, which makes a short chain. */
+static inline float power_exp2_float(float g) {
+  const float g2 = g * g;
+  const float e01 = fmaf(g, 0x1.62e43p-1f, 1.0f), e23 = fmaf(g, 0x1.c6b08ep-5f, 0x1.ebfbep-3f);
+  const float e45 = fmaf(g, 0x1.5d87fep-10f, 0x1.3b2ab6p-7f), e67 = fmaf(g, 0x1.ffcbfcp-17f, 0x1.430912p-13f);
+  return fmaf(fmaf(fmaf(e67, g2, e45), g2, e23), g2, e01);
+}
+
+/* |x|^y in floats. The power magnifies the logarithm's error by up to 150, so the logarithm is a pair; the result
+ * is within some five units in the last place. */
+static inline float power_magnitude_float32(float x, float y) {
+  const float shifter = 0x1.8p23f, small = 0x1p-126f;
+  const float a = fabsf(x);
+  const power_float_pair l = power_log2_pair(a < small ? a * 0x1p24f : a);
+  const float shift = a < small ? -24 : 0, shifted_high = l.high + shift;
+  const float low = a < small ? (shift - shifted_high) + l.high + l.low : l.low;
+  const float high = a == 0 ? -INFINITY : a < INFINITY ? shifted_high : a;
+  const float t = y * high;
+  const float near = t > 200 ? 200 : t < -200 ? -200 : t;
+  const float t_low = fabsf(t) < 200 ? fmaf(y, shifted_high, -t) + y * low : 0;
+  const float rounded = near + shifter, n = rounded - shifter;
+  const float e = power_exp2_float((near - n) + t_low);
+  /* In two steps, since 2^n may be no float where the result is one; only the second one may round. */
+  const float half = n * 0.5f + shifter, rest = n - (half - shifter) + shifter;
+  const float result = e * power_float_scale(half) * power_float_scale(rest);
+  return t == t ? result : t;
+}
+
+/* x^y where x is positive, normal and finite, and the result normal: else `rare` is set and the result means
+ * nothing. */
+static inline float power_usual_float32(float x, float y, int *rare) {
+  const float shifter = 0x1.8p23f;
+  const power_float_pair l = power_log2_pair(x);
+  const float t = y * l.high, t_low = fmaf(y, l.low, fmaf(y, l.high, -t));
+  const float rounded = t + shifter, n = rounded - shifter;
+  *rare |= !(x >= 0x1p-126f) | !(x < INFINITY) | !(fabsf(t) < 125);
+  return power_exp2_float((t - n) + t_low) * power_float_scale(rounded);
+}
+
+static inline float power_float32_of(float x, float y) {
+  return power_special_float(x, y, power_magnitude_float32(x, y));
+}
+#else
 static inline float power_float32_of(float x, float y) {
   return power_special_float(x, y, (float)power_exp2_short((double)y * power_log2_float32(x)));
 }
+#endif
 
 #if TF_HAS_FMA
 typedef struct power_pair {

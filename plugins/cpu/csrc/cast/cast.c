@@ -1,4 +1,6 @@
 /* Conversions between dtypes. parameters: grain, bytes of an input element, bytes of an output element. */
+#include "common/streaming.h"
+
 #include "cast/stages.h"
 
 enum { STAGES = 4, BLOCK = 512, WIDEST = 16 };

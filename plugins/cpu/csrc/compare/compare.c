@@ -1,4 +1,6 @@
 /* Comparisons and logic; a truth value is one byte, 0 or 1. */
+#include "common/streaming.h"
+
 #include <math.h>
 
 #include "common/broadcast_half.h"

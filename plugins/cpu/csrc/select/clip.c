@@ -1,4 +1,6 @@
 /* Values brought below an upper bound and then above a lower one; a bound that is NaN is none. */
+#include "common/streaming.h"
+
 #include <complex.h>
 
 #include "common/broadcast_half.h"

@@ -1,4 +1,6 @@
 /* Choosing elements by a condition: only their size matters. */
+#include "common/streaming.h"
+
 #include "common/broadcast.h"
 
 typedef struct wide {
