@@ -1,0 +1,101 @@
+"""A case: one question put to a device, with a stable readable id; and what became of it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "waived")
+LEVELS = ("core", "inference", "training", "models")
+
+Types = tuple[tuple[str, str], ...]
+"""Type attrs with the names of their dtypes, in the op's order."""
+
+
+class CaseFailure(AssertionError):
+    """The device did not do what the case asks; the message says what it did and what was required."""
+
+    def __init__(self, message: str, measured: Measured | None = None) -> None:
+        super().__init__(message)
+        self.measured = measured
+
+
+class Unsupported(Exception):
+    """The device has no kernel for this: a fact, not a failure."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """What a case measured: the worst error and its limit in ULP at that element, and the input that gave it."""
+
+    max_ulp: float | None = None
+    limit: float | None = None
+    worst: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One case. `run(target)` raises CaseFailure or Unsupported, or returns what it measured.
+
+    types: dtypes of the op's type attrs. level: the conformance level that needs it. expected: whether a level is
+    incomplete when the device has no kernel for it. isolate: worth a process of its own. script: stand-alone Python
+    that shows the same, where the case can be written so.
+    """
+
+    suite: str
+    op: str
+    types: Types
+    detail: str
+    run: Callable[[Target], Measured | None]
+    level: str = "core"
+    expected: bool = True
+    isolate: bool = False
+    script: Callable[[str], str] | None = None
+
+    @property
+    def dtype_label(self) -> str:
+        """The dtypes as the id shows them: ``float32`` or ``int32,float64``; ``-`` where the op has no type attr."""
+        return ",".join(dtype for _, dtype in self.types) or "-"
+
+    @property
+    def id(self) -> str:
+        return f"{self.suite}/{self.op}/{self.dtype_label}/{self.detail}"
+
+
+@dataclass(slots=True)
+class Result:
+    """The verdict on one case, as reports hold it."""
+
+    id: str
+    suite: str
+    op: str
+    dtypes: dict[str, str]
+    verdict: str
+    max_ulp: float | None = None
+    limit: float | None = None
+    seconds: float = 0.0
+    message: str = ""
+    repro: str = ""
+    level: str = "core"
+    expected: bool = True
+    worst: str = ""
+    note: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def seed(case_id: str) -> int:
+    """The seed that belongs to an id: the same on every machine and in every run."""
+    return zlib.crc32(case_id.encode())
+
+
+def generator(case_id: str) -> np.random.Generator:
+    """Random numbers that depend on the case's id alone."""
+    return np.random.Generator(np.random.PCG64(seed(case_id)))

@@ -1,0 +1,1 @@
+"""What a device is tried with: arrays, layouts, dtypes and the ids of cases."""

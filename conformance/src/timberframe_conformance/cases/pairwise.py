@@ -1,0 +1,31 @@
+"""Rows of choices in which every pair of values meets, as far as the number of rows allows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+
+def extend(rows: Sequence[tuple[Hashable, ...]], values: Sequence[Hashable]) -> list[tuple[Hashable, ...]]:
+    """Adds a column to rows that exist, choosing for each the value with the most pairs not seen yet.
+
+    This is the horizontal growth of the in-parameter-order strategy (Lei and Tai, 1998), without its vertical growth:
+    the number of rows stays. Ties are broken in turn, so that values are used about equally often.
+    """
+    seen: set[tuple[int, Hashable, Hashable]] = set()
+    used = dict.fromkeys(values, 0)
+    result = []
+    for row in rows:
+        best = max(values, key=lambda v: (sum((i, x, v) not in seen for i, x in enumerate(row)), -used[v]))
+        seen.update((i, x, best) for i, x in enumerate(row))
+        used[best] += 1
+        result.append((*row, best))
+    return result
+
+
+def pair_up(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
+    """Pairs in which every value of both occurs, as few as can be, spread so that repeats meet new partners."""
+    if not first or not second:
+        return []
+    count = max(len(first), len(second))
+    rounds = min(len(first), len(second))
+    return [(first[i % len(first)], second[(i + (i // rounds if len(first) == len(second) else 0)) % len(second)]) for i in range(count)]

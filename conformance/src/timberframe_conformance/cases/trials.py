@@ -1,0 +1,175 @@
+"""Trials: an op, dtypes, inputs and attrs, chosen from samples and from what is common to all ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import as_dtype
+from timberframe.ops.accuracy import Accumulation, Bound
+from timberframe.ops.opdef import OpDef
+from timberframe.ops.samples import Arg, Sample
+from timberframe.ops.signature import ArgDef
+from timberframe_conformance.case import Types, generator
+from timberframe_conformance.cases.layouts import arrange
+from timberframe_conformance.cases.pairwise import extend
+from timberframe_conformance.cases.shapes import elementwise_shapes
+from timberframe_conformance.cases.types import as_attrs
+from timberframe_conformance.cases.values import make_array, reshaped
+
+LAYOUTS = ("dense", "strided", "offset", "readonly", "reversed", "misaligned", "fortran")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """One way to call an op. `number` is the place of its sample among the op's.
+
+    layout: of the feeds. special: whether values include NaN, infinities, limits. known: whether placeholders have
+    static shapes.
+    """
+
+    op: OpDef
+    types: Types
+    sample: Sample
+    number: int
+    layout: str = "dense"
+    special: bool = False
+    known: bool = True
+
+    @property
+    def detail(self) -> str:
+        parts = [f"{k}={_show(v)}" for k, v in self.sample.attrs.items()]
+        parts.append("_".join(_shape(a) for a in self.sample.inputs) or "none")
+        parts += [self.layout] * (self.layout != "dense") + ["special"] * self.special + ["dynamic"] * (not self.known)
+        return "-".join(parts) + f"#{self.number}"
+
+    def arrays(self, case_id: str) -> list[np.ndarray | list[np.ndarray]]:
+        """The inputs; a list input is a list. Their values depend on the id alone."""
+        rng = generator(case_id)
+        largest = not isinstance(self.op.accuracy, Accumulation | Bound)
+        result: list[np.ndarray | list[np.ndarray]] = []
+        for arg_def, arg in zip(self.op.inputs, self.sample.inputs, strict=True):
+            one = [
+                arrange(make_array(a, input_dtype(arg_def, a, self.types), rng, special=self.special, largest=largest), self.layout)
+                for a in (arg if isinstance(arg, Sequence) else [arg])
+            ]
+            result.append(one if isinstance(arg, Sequence) else one[0])
+        return result
+
+    def attrs(self, arrays: Sequence[np.ndarray | Sequence[np.ndarray]]) -> dict[str, Any]:
+        """Every attr of the op: dtypes, what the sample says, list lengths, and defaults."""
+        full: dict[str, Any] = {n: a.default for n, a in self.op.attrs.items() if not a.required}
+        full.update(as_attrs(self.types))
+        for arg_def, x in zip(self.op.inputs, arrays, strict=True):
+            if arg_def.number_attr:
+                full[arg_def.number_attr] = len(x)
+            if arg_def.type_list_attr:
+                full[arg_def.type_list_attr] = tuple(as_dtype(a.dtype) for a in x)
+        full.update(self.sample.attrs)
+        return full
+
+
+def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
+    """The dtype of one input tensor."""
+    if arg.dtype is not None:
+        return arg.dtype
+    if arg_def.dtype is not None:
+        return arg_def.dtype.name
+    return dict(types).get(arg_def.type_attr or "", "float32")
+
+
+def fits(op: OpDef, sample: Sample, types: Types) -> bool:
+    """Whether a sample may be tried in these dtypes."""
+    chosen = dict(types)
+    if any(t in chosen and chosen[t] not in names for t, names in sample.types.items()):
+        return False
+    if any(name in chosen and as_dtype(v).name != chosen[name] for name, v in sample.attrs.items() if name in chosen):
+        return False
+    for arg_def, arg in zip(op.inputs, sample.inputs, strict=True):
+        for a in arg if isinstance(arg, Sequence) else [arg]:
+            if a.dtype is not None and arg_def.type_attr in chosen and chosen[arg_def.type_attr] != a.dtype:
+                return False
+    return True
+
+
+def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
+    """The op's samples, followed by those that element by element ops get from the suite."""
+    own = [s for s in op.samples() if (s.level == "soak") == soak]
+    if soak:
+        return own
+    attrs: dict[str, Any] = {n: a.default for n, a in op.attrs.items() if not a.required}
+    shapes = elementwise_shapes(op, attrs)
+    if not shapes:
+        return own
+    template = next((s for s in own if _is_template(s)), None)
+    args: Sequence[Any] = template.inputs if template else [Arg()] * len(op.inputs)
+    types: Mapping[str, Sequence[str]] = template.types if template else {}
+    extra = [Sample([reshaped(a, s) for a, s in zip(args, chosen, strict=True)], types=types) for chosen in shapes]
+    present = {tuple(a.shape for a in s.inputs if isinstance(a, Arg)) for s in own if _is_template(s) and not s.attrs}
+    return own + [s for s in extra if tuple(a.shape for a in s.inputs if isinstance(a, Arg)) not in present]
+
+
+def _is_template(sample: Sample) -> bool:
+    return not sample.implementation_defined and all(isinstance(a, Arg) and a.values is None for a in sample.inputs)
+
+
+def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False) -> Iterator[Trial]:
+    """Trials of an op: every dtype with every sample; layouts, special values and dynamic shapes pairwise."""
+    samples = samples_of(op, soak)
+    rows: list[tuple[Any, ...]] = []
+    for combinations in groups.values():
+        for k, types in _spread(op, samples, combinations):
+            if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
+                rows.append((types, k))
+    layouts = LAYOUTS if not soak else ("dense",)
+    table = extend(extend(extend(rows, layouts), (False, True)), (True, False)) if not soak else [(*r, "dense", False, True) for r in rows]
+    for types, k, layout, special, known in table:
+        sample = samples[k]  # type: ignore[index]  # a row holds what was put into it above
+        yield Trial(op, types, sample, k, str(layout), bool(special) and _has_special(sample), bool(known))  # type: ignore[arg-type]  # as above
+
+
+def _spread(op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types]) -> Iterator[tuple[int, Types]]:
+    """Every sample at least once, every dtype combination at least once, as few pairs as that takes."""
+    left = list(combinations)
+    turn = 0
+    for k, sample in enumerate(samples):
+        fitting = [t for t in combinations if fits(op, sample, t)]
+        if fitting:
+            fresh = next((t for t in left if t in fitting), None)
+            types = fresh or fitting[turn % len(fitting)]
+            turn += 1
+            if fresh:
+                left.remove(fresh)
+            yield k, types
+    for types in left:
+        found = [k for k, s in enumerate(samples) if fits(op, s, types)]
+        if found:
+            yield found[turn % len(found)], types
+            turn += 1
+
+
+def _has_special(sample: Sample) -> bool:
+    return any(a.special and a.values is None for arg in sample.inputs for a in (arg if isinstance(arg, Sequence) else [arg]))
+
+
+def _is_large(sample: Sample) -> bool:
+    return any(np.prod(a.shape) > 20_000 for arg in sample.inputs for a in (arg if isinstance(arg, Sequence) else [arg]))
+
+
+def _shape(arg: Arg | Sequence[Arg]) -> str:
+    if isinstance(arg, Sequence):
+        return "[" + ",".join(_shape(a) for a in arg[:4]) + (",..." if len(arg) > 4 else "") + "]"
+    shape = np.shape(arg.values) if arg.values is not None else arg.shape
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return "(" + ",".join(_show(v) for v in value[:12]) + (",..." if len(value) > 12 else "") + ")"
+    if isinstance(value, np.ndarray):
+        return f"array{list(value.shape)}".replace(" ", "")
+    text = value if isinstance(value, str) else str(value)
+    return "".join(c if c.isalnum() or c in "._=+,>" or (c == "-") else "~" for c in text)[:40]

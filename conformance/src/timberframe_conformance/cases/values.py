@@ -1,0 +1,118 @@
+"""Arrays from sample specs, in any dtype, from a seeded generator."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import BY_NAME
+from timberframe.ops.samples import Arg
+from timberframe_conformance.tolerance.ulp import FORMATS
+
+ORDINARY = {"f": (-4.0, 4.0), "i": (-100.0, 100.0), "u": (0.0, 200.0)}
+"""Range of random values where a sample states none, by kind: floating, signed and unsigned integers."""
+
+
+def make_array(arg: Arg, dtype: str, rng: np.random.Generator, *, special: bool = False, largest: bool = True) -> np.ndarray:
+    """One input. special: some elements become NaN, infinite, subnormal, -0 or limits; largest: also the largest finite."""
+    numpy = BY_NAME[dtype].numpy
+    if arg.values is not None:
+        return fixed_array(arg.values, numpy)
+    if dtype == "string":
+        return _strings(arg.shape, rng)
+    if dtype == "bool":
+        return rng.integers(0, 2, arg.shape).astype(bool)
+    result = _distinct(arg, numpy, rng) if arg.distinct else _random(arg, numpy, rng)
+    if special and arg.special and result.size:
+        _sprinkle(result, dtype, rng, largest)
+    return result
+
+
+def fixed_array(values: Any, numpy: np.dtype) -> np.ndarray:
+    """The values as an array; strings become bytes in an object array."""
+    if numpy == object:
+        text = np.asarray(values, dtype=object)
+        flat = [v.encode() if isinstance(v, str) else v for v in text.flat]
+        out = np.empty(text.shape, object)
+        out.flat = flat
+        return out
+    array = np.asarray(values)
+    with np.errstate(all="ignore"):
+        return array.astype(numpy)
+
+
+def limits(arg: Arg, numpy: np.dtype) -> tuple[float, float]:
+    """Least and greatest random value of an argument in a dtype."""
+    kind = numpy.kind if numpy.kind in "iu" else "f"
+    low, high = ORDINARY[kind]
+    low = low if arg.low is None else arg.low
+    high = high if arg.high is None else arg.high
+    if kind in "iu":
+        info = np.iinfo(numpy)
+        low, high = max(low, float(info.min)), min(high, float(info.max))
+    return (low, high) if low <= high else (high, high)
+
+
+def _random(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    low, high = limits(arg, numpy)
+    if numpy.kind in "iu":
+        return rng.integers(int(np.ceil(low)), int(np.floor(high)), arg.shape, endpoint=True).astype(numpy)
+    values = rng.uniform(low, high, arg.shape)
+    if numpy.kind == "c":
+        return np.asarray(values + 1j * rng.uniform(low, high, arg.shape)).astype(numpy)
+    return np.asarray(values).astype(numpy)
+
+
+def _distinct(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """Values of which no two are equal, as far as the range of the dtype has so many."""
+    low, high = limits(arg, numpy)
+    size = int(np.prod(arg.shape, dtype=np.int64))
+    if numpy.kind in "iu":
+        info = np.iinfo(numpy)
+        first = int(max(low, info.min)) if high - low >= size else int(max(info.min, min(low, info.max - size)))
+        ladder = (first + np.arange(size, dtype=np.int64)).astype(numpy)
+    else:
+        # Steps that the narrowest format (8 bits) can still tell apart for small arrays.
+        ladder = (low + (high - low) * (np.arange(size) + 0.5) / max(size, 1)).astype(numpy)
+        if np.unique(ladder).size < size:
+            ladder = (np.arange(size) - size // 2).astype(numpy)
+    return rng.permutation(ladder).reshape(arg.shape)
+
+
+def _strings(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    out = np.empty(shape, object)
+    size = int(np.prod(shape, dtype=np.int64))
+    lengths = rng.integers(0, 13, size)
+    out.flat = [rng.integers(0, 256, n, dtype=np.uint8).tobytes() for n in lengths]
+    return out
+
+
+def special_values(dtype: str, *, largest: bool = True) -> list[Any]:
+    """The values at which kernels go wrong: not finite, smallest, signed zeros, limits."""
+    numpy = BY_NAME[dtype].numpy
+    if numpy.kind in "iu":
+        info = np.iinfo(numpy)
+        return [info.min, info.max, 0, 1, info.max - 1, info.min + 1]
+    form = FORMATS[dtype]
+    real = [np.nan, np.inf, -np.inf, -0.0, 0.0, form.smallest, -form.smallest * 3, form.smallest_normal, 1.0, -1.0]
+    if largest:
+        real += [form.largest, -form.largest]
+    if numpy.kind == "c":
+        return [complex(a, b) for a, b in zip(real, real[3:] + real[:3], strict=True)] + [complex(a, 0.0) for a in real[:3]]
+    return real
+
+
+def _sprinkle(array: np.ndarray, dtype: str, rng: np.random.Generator, largest: bool) -> None:
+    values = special_values(dtype, largest=largest)
+    count = min(len(values), max(1, array.size // 2))
+    places = rng.choice(array.size, count, replace=False)
+    chosen = rng.permutation(len(values))[:count]
+    with np.errstate(all="ignore"):
+        array.flat[places] = np.asarray([values[i] for i in chosen]).astype(array.dtype)
+
+
+def reshaped(arg: Arg, shape: tuple[int, ...]) -> Arg:
+    """The same kind of values in another shape."""
+    return dataclasses.replace(arg, shape=shape)

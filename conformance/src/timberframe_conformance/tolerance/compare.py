@@ -1,0 +1,179 @@
+"""Holds a device's outputs against the truth.
+
+The rules, besides the limits themselves: shape and dtype must match. Any NaN matches any NaN, and nothing else does. An
+infinity must be met, unless the true value is so near to the largest finite number that the limit reaches past it. The
+sign of a zero counts where the op is exact, and not where it has a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.accuracy import Pointwise
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance.case import CaseFailure, Measured
+from timberframe_conformance.tolerance.limits import allowed_error, is_exact
+from timberframe_conformance.tolerance.refine import refine
+from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
+from timberframe_conformance.truth.reference import evaluate, true_outputs
+
+
+@dataclass
+class Errors:
+    """Elementwise errors of one output in float64, what is allowed, and which elements are wrong."""
+
+    error: np.ndarray
+    allowed: np.ndarray
+    wrong: np.ndarray
+
+
+def check(
+    op: OpDef,
+    attrs: Mapping[str, Any],
+    inputs: Sequence[np.ndarray],
+    got: Sequence[Any],
+    dtypes: Sequence[np.dtype],
+    *,
+    flushes_subnormals: bool = False,
+) -> Measured:
+    """Raises CaseFailure where `got` is not what the op must give for these inputs; returns the worst error.
+
+    dtypes: those that the outputs must have. flushes_subnormals: the device may take a subnormal input or result for
+    zero.
+    """
+    if any(x.dtype.kind in "fcV" and x.dtype.name in FORMATS for x in inputs):
+        expected = true_outputs(op, attrs, inputs)
+    else:
+        expected = evaluate(op, attrs, inputs)
+    check_form(op, got, expected, dtypes)
+    allowed = allowed_error(op, attrs, inputs, expected, dtypes)
+    measured = Measured(max_ulp=0.0, limit=0.0)
+    for i, (g, e, t, a) in enumerate(zip(got, expected, dtypes, allowed, strict=True)):
+        if a is None or is_exact(op, t):
+            wrong = _differs(g, round_to(e, t))
+            if wrong.any() and t.name in FORMATS:
+                wrong &= _differs(g, round_to(evaluate(op, attrs, inputs)[i], t))
+            if flushes_subnormals and t.name in FORMATS:
+                wrong &= ~_flushed(g, e, t)
+            if wrong.any():
+                raise CaseFailure(_message(i, len(expected), wrong, g, round_to(e, t), inputs, ""))
+            continue
+        errors = compare(g, e, t, a)
+        if isinstance(op.accuracy, Pointwise) and t.name in ("float64", "complex128"):
+            refine(op, inputs, g, t, errors)
+        if flushes_subnormals:
+            errors.wrong &= ~_flushed(g, e, t)
+        _report(i, len(expected), errors, g, e, t, inputs, measured)
+    return measured
+
+
+def check_form(op: OpDef, got: Sequence[Any], expected: Sequence[np.ndarray], dtypes: Sequence[np.dtype]) -> None:
+    """Number, dtypes and shapes of the outputs."""
+    if len(got) != len(expected):
+        raise CaseFailure(f"{op.name} gave {len(got)} outputs; its reference gives {len(expected)}")
+    for i, (g, e, t) in enumerate(zip(got, expected, dtypes, strict=True)):
+        array = np.asarray(g)
+        if array.dtype != t and not (t == object and array.dtype.kind in "OSU"):
+            raise CaseFailure(f"output {i} has dtype {array.dtype}; it must be {t}")
+        if array.shape != e.shape:
+            raise CaseFailure(f"output {i} has shape {list(array.shape)}; it must be {list(e.shape)}")
+
+
+def compare(got: np.ndarray, expected: np.ndarray, dtype: np.dtype, allowed: np.ndarray) -> Errors:
+    """The errors of an output with a limit; expected is float64 or complex128."""
+    form = FORMATS[dtype.name]
+    wide = np.asarray(got).astype(np.complex128 if dtype.kind == "c" else np.float64)
+    allowed = np.broadcast_to(allowed, wide.shape)
+    with np.errstate(all="ignore"):
+        error = np.abs(wide - expected)
+        same = (wide == expected) | (np.isnan(wide) & np.isnan(expected))
+        finite = np.isfinite(expected)
+        overflow = finite & np.isinf(wide) & (np.abs(expected) + allowed >= form.largest)
+        if dtype.kind != "c":
+            overflow &= np.sign(wide) == np.sign(expected)
+        else:
+            same |= ~finite & _same_parts(wide, expected)
+        # A sum whose magnitudes overflow may overflow on the way, in any order; it says nothing about the result.
+        free = np.isinf(allowed) & finite
+        right = same | overflow | free | (finite & (error <= allowed))
+    error = np.where(right & ~np.isfinite(error), 0.0, error)
+    return Errors(np.where(same | overflow | free, np.where(finite & np.isfinite(error), error, 0.0), error), allowed, ~right)
+
+
+def _same_parts(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Complex numbers that are both infinite, or both NaN (C11 annex G: infinite if either part is)."""
+    infinite_a, infinite_b = np.isinf(a.real) | np.isinf(a.imag), np.isinf(b.real) | np.isinf(b.imag)
+    return infinite_a & infinite_b | (np.isnan(a) & np.isnan(b))
+
+
+def _differs(got: Any, expected: np.ndarray) -> np.ndarray:
+    """Elements that are not bit for bit the same; NaN is the same as NaN."""
+    a, b = np.asarray(got), expected
+    if a.dtype == object or b.dtype == object:
+        return np.asarray([_bytes(x) != _bytes(y) for x, y in zip(a.flat, b.flat, strict=True)], bool).reshape(a.shape)
+    if a.dtype.name not in FORMATS:
+        return np.asarray(a != b)
+    parts = [(a.real, b.real), (a.imag, b.imag)] if a.dtype.kind == "c" else [(a, b)]
+    differs = np.zeros(a.shape, bool)
+    with np.errstate(all="ignore"):
+        for x, y in parts:
+            differs |= ~((x == y) | ((x != x) & (y != y))) | ((x == 0) & (np.signbit(x) != np.signbit(y)))  # noqa: PLR0124 - NaN
+    return differs
+
+
+def _bytes(x: Any) -> Any:
+    return x.encode() if isinstance(x, str) else x
+
+
+def _flushed(got: Any, expected: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Elements that a device which flushes subnormals may give: zero for a subnormal result."""
+    return (np.asarray(got) == 0) & (np.abs(expected) < FORMATS[dtype.name].smallest_normal)
+
+
+def _report(
+    i: int, count: int, errors: Errors, got: Any, expected: np.ndarray, dtype: np.dtype, inputs: Sequence[np.ndarray],
+    measured: Measured,
+) -> None:  # fmt: skip
+    if errors.error.size == 0:
+        return
+    unit = ulp(np.abs(expected), FORMATS[dtype.name])
+    with np.errstate(all="ignore"):
+        ratio = np.where(np.isfinite(errors.error), errors.error, np.inf) / np.where(errors.allowed > 0, errors.allowed, 1e-300)
+        ratio = np.where(np.isinf(errors.allowed), 0.0, ratio)
+        worst = int(np.argmax(np.where(errors.wrong, np.inf, ratio)))
+        in_ulp = float((errors.error / unit).flat[worst])
+        limit = float((errors.allowed / unit).flat[worst])
+    if errors.wrong.any():
+        text = f" (error {in_ulp:.4g} ULP, limit {limit:.4g} ULP)"
+        measured.max_ulp, measured.limit = in_ulp, limit
+        raise CaseFailure(_message(i, count, errors.wrong, got, expected, inputs, text, worst), measured)
+    if measured.max_ulp is None or in_ulp >= measured.max_ulp:
+        measured.max_ulp, measured.limit = in_ulp, limit
+        measured.worst = _point(inputs, expected.shape, worst)
+
+
+def _message(
+    i: int, count: int, wrong: np.ndarray, got: Any, expected: np.ndarray, inputs: Sequence[np.ndarray], text: str,
+    at: int | None = None,
+) -> str:  # fmt: skip
+    at = int(np.argmax(wrong)) if at is None else at
+    place = [int(k) for k in np.unravel_index(at, wrong.shape)]
+    where = f"output {i} " if count > 1 else ""
+    point = _point(inputs, wrong.shape, at)
+    return (
+        f"{where}{int(wrong.sum())} of {wrong.size} elements differ; at {place}: got {np.asarray(got).flat[at]!r}, "
+        f"expected {expected.flat[at]!r}{text}{', for ' + point if point else ''}"
+    )
+
+
+def _point(inputs: Sequence[np.ndarray], shape: tuple[int, ...], at: int) -> str:
+    """The input values behind one output element, where the op works element by element."""
+    try:
+        values = [np.broadcast_to(x, shape).flat[at] for x in inputs]
+    except ValueError:
+        return ""
+    return "input " + ", ".join(repr(v.item() if isinstance(v, np.generic) else v) for v in values) if values else ""

@@ -1,0 +1,1 @@
+"""The true results that devices are held against."""

@@ -1,0 +1,45 @@
+"""Results in arbitrary precision at chosen points, for ops in the table of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+
+from timberframe_conformance.truth.functions import BRANCH_CUTS, FUNCTIONS
+
+PRECISION = 160  # bits: 53 of the result, and room for the cancellation at roots and for large arguments
+
+
+def has_function(op: str) -> bool:
+    """Whether an op can be evaluated in arbitrary precision."""
+    return op in FUNCTIONS
+
+
+def evaluate(op: str, arguments: Sequence[Any]) -> Any | None:
+    """The op at one point as an mpmath number; None where mpmath does not decide.
+
+    arguments: Python floats or complex numbers. Undecided are poles, points outside a real function's domain, and
+    points on the branch cut of a complex function.
+    """
+    if not all(np.isfinite(a) for a in arguments):
+        return None
+    is_complex = any(isinstance(a, complex) for a in arguments)
+    if is_complex and op in BRANCH_CUTS and any(a.imag == 0 or a.real == 0 for a in arguments):
+        return None
+    with mp.workprec(PRECISION):
+        try:
+            value = FUNCTIONS[op](*(mpmath.mpmathify(a) for a in arguments))
+        except (ValueError, ZeroDivisionError, OverflowError, ArithmeticError):
+            return None
+        if not is_complex and isinstance(value, mpmath.mpc):
+            return None
+        return value if mp.isfinite(value) else None
+
+
+def as_double(value: Any) -> float | complex:
+    """An mpmath number rounded to float64 (complex128)."""
+    return complex(value) if isinstance(value, mpmath.mpc) else float(value)

@@ -1,0 +1,40 @@
+"""An op's NumPy reference, evaluated in the widest type that makes sense."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.opdef import OpDef
+
+WIDER: Mapping[str, type] = {
+    "float16": np.float64,
+    "bfloat16": np.float64,
+    "float32": np.float64,
+    "complex64": np.complex128,
+}
+"""What an array is converted to before the reference sees it; other dtypes stay as they are."""
+
+
+def widen(array: np.ndarray) -> np.ndarray:
+    """float64 or complex128 for narrower floats, the array itself for everything else."""
+    wider = WIDER.get(array.dtype.name)
+    return array if wider is None else array.astype(wider)
+
+
+def evaluate(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The op's outputs by its reference, in the dtypes that the inputs have."""
+    assert op.reference is not None, f"op {op.name} has no reference"
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = op.reference(attrs, *inputs)
+    outputs = result if isinstance(result, tuple | list) else (result,)
+    return tuple(x if isinstance(x, np.ndarray) else np.asarray(x) for x in outputs)
+
+
+def true_outputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The outputs in float64 or complex128 for floating inputs, exact for all others."""
+    return evaluate(op, attrs, [widen(x) for x in inputs])
