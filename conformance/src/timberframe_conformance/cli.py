@@ -1,0 +1,216 @@
+"""The command `conformance`: run, list, repro, compare, report, bench and mutants."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from timberframe_conformance.case import LEVELS
+from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+
+OK, FAILED, WRONG_CALL = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command. Returns 0 when nothing failed, 1 when something did, 2 for a wrong call or an absent device."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        status: int = options.command(options, Console(soft_wrap=True, emoji=False))
+    except UsageError as e:
+        print(f"conformance: {e}", file=sys.stderr)
+        return WRONG_CALL
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    return status
+
+
+class UsageError(Exception):
+    """A call that cannot be carried out as it stands."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="conformance", description="Judges Timberframe devices.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    run = commands.add_parser("run", help="run the suite on a device")
+    _selection(run)
+    run.add_argument("-k", dest="keyword", default="", metavar="EXPR", help="only cases whose id matches, as in pytest")
+    run.add_argument("--jobs", type=int, default=_cores(), metavar="N", help="worker processes (default: one a core)")
+    run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
+    run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
+    run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    run.set_defaults(command=_run)
+
+    cases = commands.add_parser("list", help="print the ids of the cases")
+    _selection(cases)
+    cases.add_argument("-k", dest="keyword", default="", metavar="TEXT", help="only ids that contain the text")
+    cases.set_defaults(command=_list)
+
+    repro = commands.add_parser("repro", help="print a script that shows one case")
+    repro.add_argument("case", metavar="CASE")
+    repro.add_argument("--device", required=True, metavar="NAME")
+    repro.set_defaults(command=_repro)
+
+    compare = commands.add_parser("compare", help="show what changed between two JSON reports")
+    compare.add_argument("before", type=Path, metavar="A.json")
+    compare.add_argument("after", type=Path, metavar="B.json")
+    compare.set_defaults(command=_compare)
+
+    report = commands.add_parser("report", help="make a page, JUnit XML or a summary of a JSON report")
+    report.add_argument("run", type=Path, metavar="RUN.json")
+    report.add_argument("--html", type=Path, metavar="FILE")
+    report.add_argument("--junit", type=Path, metavar="FILE")
+    report.set_defaults(command=_report)
+
+    bench = commands.add_parser("bench", help="measure a device against peers")
+    from timberframe_conformance.bench.command import add_arguments as bench_arguments
+
+    bench_arguments(bench)
+    mutants = commands.add_parser("mutants", help="prove that the suite catches known bugs")
+    from timberframe_conformance.mutants.command import add_arguments as mutant_arguments
+
+    mutant_arguments(mutants)
+    return parser
+
+
+def _selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
+    parser.add_argument("--level", default="all", choices=[*LEVELS, "all", "soak"])
+    parser.add_argument("--op", default="", metavar="A,B", help="only cases of these ops")
+    parser.add_argument("--suite", default="", metavar="A,B", help="only these suites")
+    parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
+    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _options(given: argparse.Namespace) -> Options:
+    from timberframe.ops import registry
+    from timberframe_conformance.collect import collectors
+
+    options = Options(given.device, given.level, _names(given.op), _names(given.suite), given.timeout, given.profile)
+    suites = [s for s in options.suites if s not in collectors()]
+    if suites:
+        raise UsageError(f"suite {', '.join(suites)} is not known; suites are {', '.join(collectors())}")
+    known = {op.name for op in registry.all_ops()}
+    for name in options.ops:
+        if name not in known and not any(name in group for group in ("device",)):
+            try:
+                registry.get(name)
+            except LookupError as e:
+                raise UsageError(str(e)) from e
+    return options
+
+
+def _target(options: Options):  # type: ignore[no-untyped-def]  # imported late: listing help needs no device
+    from timberframe_conformance.profile import ProfileError
+    from timberframe_conformance.target import NoSuchDevice, open_target
+
+    try:
+        return open_target(options)
+    except (NoSuchDevice, ProfileError) as e:
+        raise UsageError(str(e)) from e
+
+
+def _run(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.reports.terminal import progress, summary
+    from timberframe_conformance.runner import run
+
+    options = _options(given)
+    target = _target(options)
+    for path in (given.json, given.html, given.junit):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"report {path}: its folder does not exist")
+    with progress(console, target.spec) as update:
+        done = run(target, options, jobs=given.jobs, keyword=given.keyword, progress=update)
+    if given.json:
+        given.json.write_text(done.to_json())
+    _write(done, given)
+    summary(console, done)
+    if not done.results:
+        raise UsageError("no case was selected; `conformance list` prints the cases")
+    return FAILED if done.failed else OK
+
+
+def _write(run, given: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]  # as in _target
+    from timberframe_conformance.reports.html import html
+    from timberframe_conformance.reports.junit import junit
+
+    if given.html:
+        given.html.write_text(html(run))
+    if given.junit:
+        given.junit.write_text(junit(run))
+
+
+def _list(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.collect import collect
+
+    options = _options(given)
+    for case in collect(_target(options), options):
+        if given.keyword in case.id:
+            print(case.id)
+    return OK
+
+
+def _repro(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.collect import NoSuchCase, find_case
+    from timberframe_conformance.repro import case_script
+
+    options = Options(given.device)
+    target = _target(options)
+    try:
+        case = find_case(target, given.case, options)
+    except NoSuchCase as e:
+        raise UsageError(str(e)) from e
+    print(case.script(target.spec) if case.script else case_script(case.id, given.device), end="")
+    return OK
+
+
+def _load(path: Path):  # type: ignore[no-untyped-def]  # as in _target
+    from timberframe_conformance.reports.summary import load_run
+
+    try:
+        return load_run(path)
+    except (OSError, ValueError) as e:
+        raise UsageError(f"report {path}: {e}") from e
+
+
+def _compare(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.reports.compare import compare
+
+    changes = compare(_load(given.before), _load(given.after))
+    styles = {"REGRESSION": "red", "FIX": "green", "DIFFERENCE": "yellow"}
+    for c in changes:
+        detail = f" ({escape(c.detail)})" if c.detail else ""
+        console.print(f"[{styles[c.label]}]{c.label}[/] {escape(c.case)}: {c.before} -> {c.after}{detail}", highlight=False)
+    counts = {label: sum(c.label == label for c in changes) for label in styles}
+    console.print(", ".join(f"{n} {label}" for label, n in counts.items()), highlight=False)
+    return FAILED if counts["REGRESSION"] else OK
+
+
+def _report(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.reports.terminal import summary
+
+    run = _load(given.run)
+    _write(run, given)
+    if not given.html and not given.junit:
+        summary(console, run)
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

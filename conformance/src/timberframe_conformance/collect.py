@@ -1,0 +1,55 @@
+"""All cases for a device, in a stable order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from timberframe.ops import registry
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance.case import Case
+from timberframe_conformance.options import Options
+from timberframe_conformance.suites import SUITES
+from timberframe_conformance.target import Target
+
+Collector = Callable[[Target, Sequence[OpDef]], Iterable[Case]]
+
+
+class NoSuchCase(LookupError):
+    """No case has this id; the message gives near ones."""
+
+
+def collectors() -> Mapping[str, Collector]:
+    """The suites by name."""
+    return SUITES
+
+
+def collect(target: Target, options: Options) -> Iterator[Case]:
+    """The cases that the options ask for; of two with the same id, which say the same, the first."""
+    ops = [op for op in registry.all_ops() if not options.ops or op.name in options.ops]
+    seen: set[str] = set()
+    for name, suite in collectors().items():
+        if options.suites and name not in options.suites:
+            continue
+        for case in suite(target, ops):
+            if options.ops and case.op not in options.ops:
+                continue
+            if not options.wants_level(case.level):
+                continue
+            if case.id in seen:
+                continue
+            seen.add(case.id)
+            yield case
+
+
+def find_case(target: Target, case_id: str, options: Options) -> Case:
+    """The case with an id; raises NoSuchCase."""
+    parts = case_id.split("/", 3)
+    if len(parts) != 4:
+        raise NoSuchCase(f"case {case_id!r}: an id reads suite/op/dtypes/detail; `conformance list` prints them")
+    suite, op, *_ = parts
+    for level in ("all", "soak"):
+        for case in collect(target, dataclasses.replace(options, level=level, ops=(op,), suites=(suite,))):
+            if case.id == case_id:
+                return case
+    raise NoSuchCase(f"case {case_id!r}: there is none for this device; `conformance list --device={options.device} --op={op}`")

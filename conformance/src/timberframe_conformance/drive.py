@@ -1,0 +1,112 @@
+"""Runs one op through the public API: a graph with placeholders, a node, and a session on the device under test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe import Graph
+from timberframe import device as device_scope
+from timberframe.dtypes import as_dtype, resource
+from timberframe.graph.apply import apply_op
+from timberframe.ops.opdef import OpDef
+from timberframe.shapes import compatible
+from timberframe_conformance.case import CaseFailure
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+Input = np.ndarray | Sequence[np.ndarray]
+
+
+@dataclass
+class Built:
+    """A graph around one node. setup: operations to run first; reads: fetched after a run of a node without outputs."""
+
+    graph: Any
+    fetches: list[Any]
+    feeds: dict[Any, np.ndarray]
+    setup: list[Any] = field(default_factory=list)
+    reads: list[Any] = field(default_factory=list)
+    dtypes: list[np.dtype] = field(default_factory=list)
+
+
+def build(
+    op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Input], spec: str, *, known: bool = True, fed: bool = True
+) -> Built:
+    """The graph of one node on the device `spec`.
+
+    known: placeholders have static shapes. fed: inputs are placeholders; else, and for inputs whose value shapes the
+    result unless shapes are unknown, they are constants.
+    """
+    graph = Graph()
+    built = Built(graph, [], {})
+    with graph.as_default(), device_scope(spec):
+        inputs: list[Any] = []
+        for arg, value in zip(op.inputs, arrays, strict=True):
+            if arg.dtype is resource:
+                inputs.append(_variable(built, value))
+                continue
+            constant = not fed or (known and arg.name in op.shape_inputs)
+            many = list(value) if arg.is_list else [value]
+            made = [_input(built, x, constant, known) for x in many]
+            inputs.append(made if arg.is_list else made[0])
+        result = apply_op(op.name, inputs, attrs, name="case")
+    outputs = list(result) if isinstance(result, list) else [result]
+    if op.outputs:
+        built.fetches = outputs
+        built.dtypes = [t.dtype.base_dtype.numpy for t in outputs]
+    else:
+        built.setup.append(outputs[0])
+        built.fetches, built.dtypes = built.reads, [x.dtype.base_dtype.numpy for x in built.reads]
+    return built
+
+
+def _input(built: Built, x: np.ndarray, constant: bool, known: bool) -> Any:
+    dtype = as_dtype(x.dtype)
+    if constant:
+        return apply_op("Const", (), {"value": np.ascontiguousarray(x).reshape(x.shape), "dtype": dtype})
+    tensor = apply_op("Placeholder", (), {"dtype": dtype, "shape": x.shape if known else None}, name=f"feed{len(built.feeds)}")
+    built.feeds[tensor] = x
+    return tensor
+
+
+def _variable(built: Built, value: Any) -> Any:
+    dtype = as_dtype(value.dtype)
+    handle = apply_op("VarHandleOp", (), {"dtype": dtype, "shape": value.shape, "shared_name": "variable"})
+    start = apply_op("Placeholder", (), {"dtype": dtype, "shape": value.shape}, name="start")
+    built.feeds[start] = value
+    built.setup.append(apply_op("AssignVariableOp", [handle, start], {"dtype": dtype}))
+    built.reads.append(apply_op("ReadVariableOp", [handle], {"dtype": dtype}))
+    return handle
+
+
+def execute(built: Built, session: Any) -> list[Any]:
+    """Runs what was built and returns the outputs, whose shapes must suit what the graph promised."""
+    for operation in built.setup:
+        wanted = {t: x for t, x in built.feeds.items() if operation.graph is t.graph}
+        session.run(operation, wanted)
+    if not built.fetches:
+        return []
+    got = list(session.run(built.fetches, built.feeds))
+    for tensor, value in zip(built.fetches, got, strict=True):
+        if not compatible(tensor.static_shape, np.shape(value)):
+            raise CaseFailure(f"{tensor.name} has shape {list(np.shape(value))}; the graph promised {tensor.static_shape}")
+    return got
+
+
+def call(
+    target: Target, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Input], *, known: bool = True, fed: bool = True
+) -> tuple[list[Any], list[np.dtype]]:
+    """Outputs of one op on the device, and the dtypes that the graph promised."""
+    built = build(op, attrs, arrays, target.spec, known=known, fed=fed)
+    with target.session(built.graph) as session:
+        return execute(built, session), built.dtypes
+
+
+def flatten(arrays: Sequence[Input]) -> list[np.ndarray]:
+    """The inputs as references take them: list inputs flat."""
+    return [x for value in arrays for x in ([value] if isinstance(value, np.ndarray) else value)]

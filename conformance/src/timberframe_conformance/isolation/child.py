@@ -1,0 +1,46 @@
+"""One case in a process of its own: ``python -m timberframe_conformance.isolation.child OPTIONS`` and its caller."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+from timberframe_conformance.case import Case, Result
+from timberframe_conformance.options import Options
+
+MARK = "conformance-result "
+
+
+def run_in_child(case: Case, options: Options) -> Result:
+    """Runs a case in a new process; a crash or timeout is its verdict."""
+    command = [sys.executable, "-m", "timberframe_conformance.isolation.child", options.to_json(), case.id]
+    result = Result(case.id, case.suite, case.op, dict(case.types), "crash", level=case.level, expected=case.expected)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout + 20, check=False)
+    except subprocess.TimeoutExpired:
+        result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
+        return result
+    for line in done.stdout.splitlines():
+        if line.startswith(MARK):
+            return Result(**json.loads(line.removeprefix(MARK)))
+    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
+    result.message = f"the process of this case ended with status {done.returncode}: {last[0]}"
+    return result
+
+
+def main(options_text: str, case_id: str) -> None:
+    """Runs the case and prints its result as a line of JSON."""
+    from timberframe_conformance.collect import find_case
+    from timberframe_conformance.judge import judge_case
+    from timberframe_conformance.target import open_target
+
+    options = Options.from_json(options_text)
+    target = open_target(options)
+    result = judge_case(find_case(target, case_id, options), target)
+    print(MARK + json.dumps(dataclasses.asdict(result)), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,59 @@
+"""Runs one case and gives its verdict."""
+
+from __future__ import annotations
+
+import time
+import traceback
+
+from timberframe.errors import OpError, UnimplementedError
+from timberframe_conformance.case import Case, CaseFailure, Measured, Result, Unsupported
+from timberframe_conformance.repro import one_line
+from timberframe_conformance.target import Target
+
+NO_KERNEL = "no kernel"
+"""Words of the error with which placement says that a device cannot run a node."""
+
+
+def judge_case(case: Case, target: Target) -> Result:
+    """The verdict: pass, fail, unsupported, or waived where the profile knows the failure."""
+    result = Result(case.id, case.suite, case.op, dict(case.types), "pass", level=case.level, expected=case.expected)
+    start = time.perf_counter()
+    try:
+        _measure(result, case.run(target))
+    except Unsupported as e:
+        result.verdict, result.message = "unsupported", str(e)
+    except CaseFailure as e:
+        result.verdict, result.message = "fail", str(e)
+        _measure(result, e.measured)
+    except UnimplementedError as e:
+        result.verdict = "unsupported" if NO_KERNEL in str(e) else "fail"
+        result.message = f"{type(e).__name__}: {e}"
+    except OpError as e:
+        result.verdict, result.message = "fail", f"{type(e).__name__}: {e}"
+    except Exception as e:
+        place = traceback.extract_tb(e.__traceback__)[-1]
+        result.verdict = "fail"
+        result.message = f"{type(e).__name__}: {e} (raised in {place.name}, {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
+    result.seconds = time.perf_counter() - start
+    return finish(result, target)
+
+
+def finish(result: Result, target: Target) -> Result:
+    """Adds the command that shows a failure, and applies the profile's waivers."""
+    waiver = target.profile.waiver(result.id)
+    if result.verdict in ("fail", "crash", "timeout"):
+        result.repro = one_line(result.id, target.name)
+        if waiver is not None:
+            result.message = f"waived until {waiver.expires}: {waiver.reason} ({result.verdict}: {result.message})"
+            result.verdict = "waived"
+    elif waiver is not None and result.verdict == "pass":
+        result.note = f"passes, though a waiver says that it does not: {waiver.reason}"
+    return result
+
+
+def _measure(result: Result, measured: Measured | None) -> None:
+    if measured is None:
+        return
+    result.max_ulp = None if measured.max_ulp is None else float(measured.max_ulp)
+    result.limit = None if measured.limit is None else float(measured.limit)
+    result.worst, result.note = measured.worst, measured.note

@@ -1,0 +1,52 @@
+"""What one run of the suite was asked for, in a form that travels to worker processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from timberframe_conformance.case import LEVELS
+
+DEFAULT_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """device: a name such as ``acme`` or ``acme:1``. level: all cases up to this one; ``all`` is every level but soak.
+
+    ops, suites: limit the run; empty is everything. timeout: seconds for one case. mutant: name of the known bug to put
+    into the device's kernels. journal: directory of the journals.
+    """
+
+    device: str
+    level: str = "all"
+    ops: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    timeout: float = DEFAULT_TIMEOUT
+    profile: str = ""
+    mutant: str = ""
+    journal: str = ""
+    quick: bool = False
+
+    def wants_level(self, level: str) -> bool:
+        """Whether cases of a level are part of the run."""
+        if self.level == "soak":
+            return level == "soak"
+        if level == "soak":
+            return False
+        return self.level == "all" or (level in LEVELS and LEVELS.index(level) <= LEVELS.index(self.level))
+
+    @property
+    def profile_path(self) -> Path | None:
+        return Path(self.profile) if self.profile else None
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Options:
+        data = json.loads(text)
+        data["ops"], data["suites"] = tuple(data["ops"]), tuple(data["suites"])
+        return Options(**data)

@@ -1,0 +1,159 @@
+"""The pytest plugin: ``pytest --timberframe-device=acme`` collects the cases of a device as test items."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.case import Case, Result
+from timberframe_conformance.isolation.child import run_in_child
+from timberframe_conformance.isolation.journal import Journal
+from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+
+CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
+"""Stands for all cases on pytest's command line."""
+
+PROPERTY = "timberframe-conformance"
+"""Name of the user property of a report that holds the Result as a dict."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("timberframe", "Timberframe device conformance")
+    group.addoption("--timberframe-device", metavar="NAME", help="collect the conformance cases of this device")
+    group.addoption("--timberframe-level", default="all", help="core, inference, training, models, all or soak")
+    group.addoption("--timberframe-op", default="", metavar="A,B", help="only cases of these ops")
+    group.addoption("--timberframe-suite", default="", metavar="A,B", help="only these suites")
+    group.addoption("--timberframe-timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
+    group.addoption("--timberframe-profile", default="", metavar="FILE", help="the device's profile")
+    group.addoption("--timberframe-options", default="", help="all of these as JSON, from the conformance command")
+
+
+def options_of(config: pytest.Config) -> Options | None:
+    """What was asked for; None when no device is named, and the plugin does nothing."""
+    text = config.getoption("timberframe_options")
+    if text:
+        return Options.from_json(text)
+    device = config.getoption("timberframe_device")
+    if not device:
+        return None
+    return Options(
+        device,
+        config.getoption("timberframe_level"),
+        _names(config.getoption("timberframe_op")),
+        _names(config.getoption("timberframe_suite")),
+        config.getoption("timberframe_timeout"),
+        config.getoption("timberframe_profile"),
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if options_of(config) is not None and str(CASES_FILE) not in config.args:
+        config.args.append(str(CASES_FILE))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    options = options_of(parent.config)
+    if file_path == CASES_FILE and options is not None:
+        collector: pytest.Collector = CasesFile.from_parent(parent, path=file_path, options=options)
+        return collector
+    return None
+
+
+class CasesFile(pytest.File):
+    """All cases of the device under test."""
+
+    def __init__(self, *, options: Options, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.options = options
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from timberframe_conformance.collect import collect
+        from timberframe_conformance.target import NoSuchDevice, open_target
+
+        try:
+            target = open_target(self.options)
+        except NoSuchDevice as e:
+            raise pytest.UsageError(str(e)) from None
+        runner = Runner(target, self.options)
+        for case in collect(target, self.options):
+            yield CaseItem.from_parent(self, name=case.id, nodeid=case.id, case=case, runner=runner)
+
+
+class Runner:
+    """Runs cases in this process, keeping the journal when there is one."""
+
+    def __init__(self, target: Any, options: Options) -> None:
+        self.target = target
+        self.options = options
+        self._journal: Journal | None = None
+
+    def run(self, case: Case) -> Result:
+        from timberframe_conformance.judge import finish, judge_case
+
+        if not self.options.journal:
+            return judge_case(case, self.target)
+        if self._journal is None:
+            worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+            self._journal = Journal(Path(self.options.journal), worker, self.options.timeout)
+        if case.isolate or self._journal.is_quarantined(f"{case.op}/{case.dtype_label}"):
+            return finish(run_in_child(case, self.options), self.target)
+        self._journal.begin(case.id)
+        try:
+            return judge_case(case, self.target)
+        finally:
+            self._journal.end()
+
+
+class CaseItem(pytest.Item):
+    """One case. It has no fixtures, and one report instead of three: there may be tens of thousands."""
+
+    def __init__(self, *, case: Case, runner: Runner, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.case = case
+        self.runner = runner
+
+    def runtest(self) -> None:
+        """Not used: pytest_runtest_protocol below runs cases."""
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, self.case.id
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if not isinstance(item, CaseItem):
+        return None
+    result = item.runner.run(item.case)
+    item.ihook.pytest_runtest_logreport(report=report_of(result, item.location))
+    return True
+
+
+def report_of(result: Result, location: tuple[str, int | None, str]) -> pytest.TestReport:
+    """A pytest report that carries the result."""
+    outcome: Any = {"pass": "passed", "unsupported": "skipped", "waived": "skipped"}.get(result.verdict, "failed")
+    detail: Any = None
+    if outcome == "failed":
+        detail = f"{result.verdict}: {result.message}\n{result.repro}"
+    elif outcome == "skipped":
+        detail = (location[0], location[1] or 0, f"{result.verdict}: {result.message}")
+    return pytest.TestReport(
+        result.id, location, {}, outcome, detail, "call", duration=result.seconds,
+        user_properties=[(PROPERTY, dataclasses.asdict(result))],  # type: ignore[list-item]  # any value that travels as JSON
+    )  # fmt: skip
+
+
+def result_of(report: pytest.TestReport) -> Result | None:
+    """The result that a report carries; None for reports of other tests."""
+    for name, value in report.user_properties:
+        if name == PROPERTY:
+            return Result(**value)  # type: ignore[arg-type]  # what report_of put there
+    return None

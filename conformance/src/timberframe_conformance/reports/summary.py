@@ -1,0 +1,155 @@
+"""A finished run: its results, verdict counts and reached levels."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from timberframe_conformance import SUITE_VERSION
+from timberframe_conformance.case import LEVELS, VERDICTS, Result
+
+CASE_FIELDS = ("id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro")
+MORE_FIELDS = ("level", "expected", "worst", "note")
+
+FAILING = frozenset({"fail", "crash", "timeout"})
+
+
+@dataclass
+class Run:
+    """All results of a run. missing: for each level, what is not there at all (ops without a declaration)."""
+
+    device: dict[str, Any]
+    environment: dict[str, Any]
+    results: list[Result]
+    seconds: float
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    partial: bool = False
+    suite_version: str = SUITE_VERSION
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found = Counter(r.verdict for r in self.results)
+        return {v: found.get(v, 0) for v in VERDICTS}
+
+    @property
+    def failed(self) -> bool:
+        return any(r.verdict in FAILING for r in self.results)
+
+    def levels(self) -> dict[str, dict[str, Any]]:
+        """For each level: whether it is reached, and what keeps it from being so. Levels build on each other."""
+        table: dict[str, dict[str, Any]] = {}
+        below = True
+        for level in LEVELS:
+            own = [r for r in self.results if r.level == level]
+            bad = [r.id for r in own if r.verdict in FAILING or r.verdict == "waived"]
+            lacking = [r.id for r in own if r.verdict == "unsupported" and r.expected] + self.missing.get(level, [])
+            reached = below and bool(own) and not bad and not lacking
+            table[level] = {"reached": reached, "cases": len(own), "failing": len(bad), "missing": lacking[:50]}
+            table[level]["missing_count"] = len(lacking)
+            below = reached
+        return table
+
+    def to_json(self) -> str:
+        """The report as JSON, one case to a line."""
+        head = {
+            "device": self.device,
+            "environment": self.environment,
+            "suite_version": self.suite_version,
+            "summary": {**self.counts, "cases": len(self.results), "seconds": round(self.seconds, 2), "partial": self.partial},
+            "levels": self.levels(),
+        }
+        cases = ",\n".join("    " + json.dumps(_case(r), allow_nan=False) for r in self.results)
+        text = json.dumps(head, indent=2, allow_nan=False)
+        return f'{text[:-2]},\n  "cases": [\n{cases}\n  ]\n}}\n'
+
+
+def _finite(x: float | None) -> float | None:
+    return None if x is None or not np.isfinite(x) else float(f"{x:.6g}")
+
+
+def _case(r: Result) -> dict[str, Any]:
+    entry = {name: getattr(r, name) for name in CASE_FIELDS + MORE_FIELDS}
+    entry["max_ulp"], entry["limit"], entry["seconds"] = _finite(r.max_ulp), _finite(r.limit), round(r.seconds, 5)
+    return entry
+
+
+def load_run(path: Path) -> Run:
+    """A run from its JSON report. Raises ValueError for what is not one."""
+    data = json.loads(path.read_text())
+    lacking = [k for k in ("device", "environment", "summary", "levels", "cases") if k not in data]
+    if lacking:
+        raise ValueError(f"{path}: lacks {', '.join(lacking)}; a report of `conformance run --json` is required")
+    known = set(CASE_FIELDS + MORE_FIELDS)
+    results = [Result(**{k: v for k, v in c.items() if k in known}) for c in data["cases"]]
+    missing = {
+        level: [m for m in entry["missing"] if m.count("/") < 3] for level, entry in data["levels"].items()
+    }  # fmt: skip
+    summary = data["summary"]
+    return Run(
+        data["device"], data["environment"], results, summary["seconds"], missing, summary["partial"],
+        data.get("suite_version", ""),
+    )  # fmt: skip
+
+
+PACKAGES = ("timberframe", "timberframe-sdk", "timberframe-conformance", "numpy", "scipy", "mpmath", "pytest", "pytest-xdist")
+
+
+def environment() -> dict[str, Any]:
+    """Where the run took place: machine, versions, and the variables that change how numerical libraries behave."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "packages": versions,
+        "variables": numerical_variables(),
+    }
+
+
+def numerical_variables() -> Mapping[str, str]:
+    """Set variables that bend numerical libraries."""
+    prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "TIMBERFRAME_")
+    return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
+
+
+def processor() -> str:
+    """The processor's model name, where the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def describe_device(device: Any) -> dict[str, Any]:
+    """A device's identity for reports."""
+    a = device.attributes
+    return {
+        "type": device.type, "spec": device.spec, "vendor": a.vendor, "model": a.model, "driver": a.driver,
+        "memory": a.memory, "details": {k: str(v) for k, v in a.details.items()},
+    }  # fmt: skip
+
+
+def failing(results: Sequence[Result]) -> list[Result]:
+    """The failing results, by op and id."""
+    return sorted((r for r in results if r.verdict in FAILING), key=lambda r: (r.op, r.id))

@@ -1,0 +1,98 @@
+"""The run on the terminal: progress while it goes, a summary at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from timberframe_conformance.case import VERDICTS, Result
+from timberframe_conformance.reports.summary import FAILING, Run, failing
+
+STYLES = {"pass": "green", "fail": "red", "crash": "bold red", "timeout": "bold red", "unsupported": "dim", "waived": "yellow"}
+SHOWN = 30
+"""Failing cases that the summary lists."""
+
+
+@contextmanager
+def progress(console: Console, title: str) -> Iterator[Any]:
+    """A progress bar; yields a function for `runner.run`. Where there is no terminal it prints a line every tenth."""
+    counts: Counter[str] = Counter()
+    if not console.is_terminal:
+        yield _lines(console, title, counts)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[bad]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=None, bad="")
+
+        def update(done: int, total: int, last: Result | None) -> None:
+            if last is not None:
+                counts[last.verdict] += 1
+                if last.verdict in FAILING:
+                    bar.console.print(f"[red]{last.verdict}[/] {escape(last.id)}: {escape(last.message[:300])}")
+            bad = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v] and v != "pass")
+            bar.update(task, completed=done, total=total, bad=bad)
+
+        yield update
+
+
+def _lines(console: Console, title: str, counts: Counter[str]) -> Any:
+    shown = [-1]
+
+    def update(done: int, total: int, last: Result | None) -> None:
+        if last is not None:
+            counts[last.verdict] += 1
+        tenth = 10 * done // total if total else 0
+        if tenth != shown[0]:
+            shown[0] = tenth
+            bad = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v] and v != "pass")
+            console.print(f"{title}: {done} of {total} cases{', ' + bad if bad else ''}", highlight=False)
+
+    return update
+
+
+def summary(console: Console, run: Run) -> None:
+    """Failing cases with the command that shows each, verdicts by suite, levels, and one last line."""
+    for r in failing(run.results)[:SHOWN]:
+        console.print(f"[{STYLES[r.verdict]}]{r.verdict}[/] {escape(r.id)}\n    {escape(r.message)}\n    {escape(r.repro)}", highlight=False)
+    more = len(failing(run.results)) - SHOWN
+    if more > 0:
+        console.print(f"... and {more} more")
+    for r in run.results:
+        if r.note.startswith("passes, though"):
+            console.print(f"[yellow]unexpected pass[/] {escape(r.id)}: {escape(r.note)}", highlight=False)
+    console.print(_suites(run))
+    console.print(_levels(run))
+    counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)
+    style = "red" if run.failed else "green"
+    console.print(f"[{style}]{run.device['spec']}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none'}[/]", highlight=False)
+
+
+def _suites(run: Run) -> Table:
+    table = Table(title=None, box=None, pad_edge=False)
+    table.add_column("suite")
+    for verdict in VERDICTS:
+        table.add_column(verdict, justify="right", style=STYLES[verdict])
+    table.add_column("seconds", justify="right")
+    for suite in dict.fromkeys(r.suite for r in run.results):
+        own = [r for r in run.results if r.suite == suite]
+        counts = Counter(r.verdict for r in own)
+        table.add_row(suite, *(str(counts[v] or "") for v in VERDICTS), f"{sum(r.seconds for r in own):.1f}")
+    return table
+
+
+def _levels(run: Run) -> Table:
+    table = Table(title=None, box=None, pad_edge=False)
+    for name in ("level", "reached", "cases", "failing", "missing"):
+        table.add_column(name)
+    for name, level in run.levels().items():
+        reached = "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if run.partial else "[red]no[/]"
+        lacking = f"{level['missing_count']}: {', '.join(level['missing'][:3])}" if level["missing_count"] else ""
+        table.add_row(name, reached, str(level["cases"]), str(level["failing"]), escape(lacking))
+    return table

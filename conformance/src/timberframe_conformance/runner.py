@@ -1,0 +1,149 @@
+"""A whole run: pytest with xdist workers, and a reporter that gathers the results."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe.ops import registry
+from timberframe_conformance.case import Case, Result
+from timberframe_conformance.cases.types import required_ops
+from timberframe_conformance.collect import collect
+from timberframe_conformance.isolation.journal import CRASHES_BEFORE_QUARANTINE, cause_of_death, quarantine
+from timberframe_conformance.judge import finish
+from timberframe_conformance.options import Options
+from timberframe_conformance.plugin import CASES_FILE, PROPERTY, result_of
+from timberframe_conformance.reports.summary import Run, describe_device, environment
+from timberframe_conformance.target import Target
+
+Progress = Callable[[int, int, Result | None], None]
+"""Called with the number of cases done, the number of all, and the last result."""
+
+
+class Reporter:
+    """Pytest plugin of the controlling process: gathers results and turns dead workers into verdicts."""
+
+    def __init__(self, target: Target, options: Options, progress: Progress) -> None:
+        self.target = target
+        self.options = options
+        self.progress = progress
+        self.ids: Sequence[str] = ()
+        self.results: dict[str, Result] = {}
+        self.errors: list[str] = []
+        self._cases: dict[str, Case] | None = None
+        self._crashes: Counter[str] = Counter()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        terminal = config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None:
+            config.pluginmanager.unregister(terminal)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        if not self.ids:
+            self.ids = list(ids)
+            self.progress(0, len(self.ids), None)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if session.items:
+            self.ids = [item.nodeid for item in session.items]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
+        worker = report.node.gateway.id if getattr(report, "node", None) is not None else _worker_in(report)
+        verdict, message = cause_of_death(Path(self.options.journal), worker, crashitem)
+        result = self._result(crashitem)
+        result.verdict, result.message = verdict, message
+        result.seconds = self.options.timeout if verdict == "timeout" else 0.0
+        finish(result, self.target)
+        report.user_properties = [(PROPERTY, {k: getattr(result, k) for k in Result.__slots__})]
+        key = f"{result.op}/{','.join(result.dtypes.values()) or '-'}"
+        self._crashes[key] += 1
+        if self._crashes[key] == CRASHES_BEFORE_QUARANTINE:
+            quarantine(Path(self.options.journal), key)
+
+    def _result(self, case_id: str) -> Result:
+        if self._cases is None:
+            self._cases = {c.id: c for c in collect(self.target, self.options)}
+        case = self._cases[case_id]
+        return Result(case_id, case.suite, case.op, dict(case.types), "crash", level=case.level, expected=case.expected)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        result = result_of(report)
+        if result is not None:
+            self.results[result.id] = result
+            self.progress(len(self.results), len(self.ids), result)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.errors.append(str(report.longrepr))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.errors.append(str(excrepr))
+
+    def ordered(self) -> list[Result]:
+        """All results in the order of collection; a case whose worker never came to it is a crash."""
+        result = []
+        for case_id in self.ids:
+            found = self.results.get(case_id)
+            if found is None:
+                found = self._result(case_id)
+                found.message = "the case was never reached: " + (self.errors[0] if self.errors else "the run ended early")
+            result.append(found)
+        return result
+
+
+def _worker_in(report: Any) -> str:
+    """The worker's name from xdist's words: ``worker 'gw1' crashed while running ...``."""
+    text = str(report.longrepr)
+    return text.split("'")[1] if text.count("'") >= 2 else ""
+
+
+@contextmanager
+def _without_pytest_options() -> Iterator[None]:
+    """PYTEST_ADDOPTS is for the user's own tests."""
+    kept = os.environ.pop("PYTEST_ADDOPTS", None)
+    try:
+        yield
+    finally:
+        if kept is not None:
+            os.environ["PYTEST_ADDOPTS"] = kept
+
+
+def run(target: Target, options: Options, *, jobs: int, keyword: str = "", progress: Progress = lambda *_: None) -> Run:
+    """Runs the cases that the options ask for. jobs: worker processes; 0 runs in this process, without isolation."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="conformance-") as directory, _without_pytest_options():
+        options = replace(options, journal=directory if jobs else "")
+        reporter = Reporter(target, options, progress)
+        arguments = [
+            str(CASES_FILE), f"--timberframe-options={options.to_json()}", f"--rootdir={CASES_FILE.parent}",
+            f"-c{CASES_FILE.parent / 'pytest.ini'}", "-pno:cacheprovider", "-pno:randomly", "--benchmark-disable",
+            f"--basetemp={directory}/tmp",
+        ]  # fmt: skip
+        if keyword:
+            arguments += ["-k", keyword]
+        if jobs:
+            arguments += [f"-n{jobs}", "--dist=load", "--max-worker-restart=1000000"]
+        status = pytest.main(arguments, plugins=[reporter])
+    if status not in (0, 1, 5) and not reporter.errors:
+        reporter.errors.append(f"pytest ended with status {int(status)}")
+    if reporter.errors and not reporter.ids:
+        raise RuntimeError(reporter.errors[0])
+    partial = bool(options.ops or options.suites or keyword)
+    absent = [] if partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
+    return Run(
+        describe_device(target.device), environment(), reporter.ordered(), time.perf_counter() - start,
+        {"core": absent} if absent else {}, partial,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The suites: each yields cases for a device."""

@@ -1,0 +1,115 @@
+"""Forward: every op in every dtype against the truth."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.dtypes import resource
+from timberframe.errors import UnimplementedError
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance import drive
+from timberframe_conformance.case import Case, CaseFailure, Measured, Types, Unsupported
+from timberframe_conformance.cases.trials import Trial, samples_of, trials
+from timberframe_conformance.cases.types import combinations, is_expected
+from timberframe_conformance.repro import op_script
+from timberframe_conformance.tolerance.compare import check
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "forward"
+
+GRAPH_ONLY = frozenset({"_Arg", "_Retval", "_Send", "_Recv", "Placeholder", "VarHandleOp"})
+"""Ops that are not called on values: the runtime's own, and what only stands for an input or a state."""
+
+
+def is_callable(op: OpDef) -> bool:
+    """Whether the op can be called on values by itself; others are tried by the graphs suite."""
+    if op.name in GRAPH_ONLY or any(a.dtype is resource for a in op.outputs):
+        return False
+    return op.reference is not None and not any(a.kind == "func" for a in op.attrs.values())
+
+
+def supported(op: OpDef, target: Target) -> tuple[dict[str, list[Types]], list[Types]]:
+    """Dtype combinations that the device has a kernel for, by group; and those that it lacks and a level asks for."""
+    groups: dict[str, list[Types]] = {}
+    missing: list[Types] = []
+    for key, found in combinations(op).items():
+        for types in found:
+            if target.supports(op, types) is None:
+                groups.setdefault(key, []).append(types)
+            elif is_expected(op.name, dict(types)) is not False:
+                missing.append(types)
+    return groups, missing
+
+
+def collect(target: Target, ops: Sequence[OpDef], soak: bool = False) -> Iterator[Case]:
+    """A case for each trial of each op, and one for each dtype combination without a kernel that a level asks for."""
+    for op in ops:
+        if not is_callable(op):
+            continue
+        groups, missing = supported(op, target)
+        samples = samples_of(op, soak)
+        if not soak and not samples:
+            yield Case(SUITE, op.name, (), "no-samples", _no_samples, op.level)
+            continue
+        if not soak:
+            for types in missing:
+                if is_expected(op.name, dict(types)):
+                    yield Case(SUITE, op.name, types, "no-kernel", functools.partial(_no_kernel, op, types), op.level)
+        for trial in trials(op, groups, soak):
+            expected = is_expected(op.name, dict(trial.types)) is not False
+            level = "soak" if soak else op.level
+            yield trial_case(SUITE, trial, functools.partial(_run, trial), level, expected)
+
+
+def trial_case(suite: str, trial: Trial, run: Any, level: str, expected: bool = True) -> Case:
+    """A case that runs a trial; `run(case_id, target)`."""
+    case_id = Case(suite, trial.op.name, trial.types, trial.detail, run).id
+    return Case(
+        suite, trial.op.name, trial.types, trial.detail, functools.partial(run, case_id), level, expected,
+        script=functools.partial(_script, trial, case_id),
+    )  # fmt: skip
+
+
+def _no_samples(target: Target) -> Measured | None:
+    raise CaseFailure("the op declares no samples; an op needs samples to be judged")
+
+
+def _no_kernel(op: OpDef, types: Types, target: Target) -> Measured | None:
+    raise Unsupported(target.supports(op, types) or "no kernel")
+
+
+def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    arrays = trial.arrays(case_id)
+    attrs = trial.attrs(arrays)
+    got, dtypes = drive.call(target, trial.op, attrs, arrays, known=trial.known)
+    return judge(trial, attrs, arrays, got, dtypes, target)
+
+
+def judge(
+    trial: Trial, attrs: Mapping[str, Any], arrays: Sequence[Any], got: Sequence[Any], dtypes: Sequence[np.dtype], target: Target
+) -> Measured | None:
+    """Holds outputs against the truth, as far as the sample says that they are determined."""
+    if trial.sample.implementation_defined:
+        return Measured(note=f"implementation-defined: {trial.sample.implementation_defined}")
+    if not trial.op.outputs and trial.op.name == "DestroyResourceOp":
+        return None
+    return check(trial.op, attrs, drive.flatten(arrays), got, dtypes, flushes_subnormals=target.profile.flushes_subnormals)
+
+
+def attempt(target: Target, run: Any) -> Any:
+    """What `run` returns; UnimplementedError of the placer becomes Unsupported."""
+    try:
+        return run()
+    except UnimplementedError as e:
+        raise Unsupported(str(e)) from e
+
+
+def _script(trial: Trial, case_id: str, spec: str) -> str:
+    arrays = trial.arrays(case_id)
+    return op_script(case_id, trial.op, trial.attrs(arrays), arrays, spec, known=trial.known)
