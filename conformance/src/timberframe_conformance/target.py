@@ -15,6 +15,16 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
 
 
+EXECUTOR_OPS = frozenset({
+    "Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Shape", "ShapeN", "Rank", "Size", "VarHandleOp",
+    "ReadVariableOp", "AssignVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "Identity",
+})  # fmt: skip
+"""Ops that the core carries out on any device, so that a device needs no kernel for them."""
+
+UPDATES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+"""Ops that the core carries out with another op's kernel."""
+
+
 class NoSuchDevice(LookupError):
     """The device to test does not exist; the message says which do, and why this one does not."""
 
@@ -35,6 +45,10 @@ class Target:
 
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
+        if op.name in EXECUTOR_OPS:
+            return None
+        if op.name in UPDATES:
+            return self.supports(registry.get(UPDATES[op.name]), tuple(("T", dtype) for _, dtype in types))
         key = op.name, types
         if key not in self._supports:
             self._supports[key] = self.device.supports(probe(self.device, op, types))

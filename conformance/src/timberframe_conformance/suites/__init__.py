@@ -1,1 +1,55 @@
-"""The suites: each yields cases for a device."""
+"""The suites by name: each yields the cases that it has for a device and some ops."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance.case import Case
+from timberframe_conformance.suites import (
+    aliasing,
+    dags,
+    determinism,
+    device,
+    devices,
+    errors,
+    faults,
+    flow,
+    forward,
+    guards,
+    leaks,
+    models,
+    variants,
+)
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+Collector = Callable[["Target", Sequence[OpDef]], Iterable[Case]]
+
+
+def _graphs(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
+    return itertools.chain(flow.collect(target, ops), devices.collect(target, ops), dags.collect(target, ops))
+
+
+def _soak(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
+    return forward.collect(target, ops, soak=True)
+
+
+SUITES: Mapping[str, Collector] = {
+    "device": device.collect,
+    "forward": forward.collect,
+    "errors": errors.collect,
+    "guards": guards.collect,
+    "aliasing": aliasing.collect,
+    "determinism": determinism.collect,
+    "variants": variants.collect,
+    "faults": faults.collect,
+    "leaks": leaks.collect,
+    "graphs": _graphs,
+    "models": models.collect,
+    "soak": _soak,
+}
+"""In the order of a run: what is basic first."""

@@ -1,0 +1,65 @@
+"""Drives a device through its contract alone: a cluster of one node, without graph or session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.dtypes import as_dtype
+from timberframe.graph.inference import arg_dtypes, arg_ranges, value_positions
+from timberframe.ops.opdef import InferenceContext, OpDef
+from timberframe.plugin.contracts import Cluster, KernelNode, RunContext, Value
+from timberframe.shapes import StaticShape, is_static
+from timberframe_conformance.case import Unsupported
+
+if TYPE_CHECKING:
+    from timberframe.plugin.contracts import Device
+
+
+def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> list[tuple[StaticShape, bool]]:
+    """Shapes of the outputs for these inputs, and for each whether it is only a bound."""
+    planned = set(value_positions(op, attrs))
+    context = InferenceContext(
+        op, "case", attrs, [x.shape for x in arrays], [x if i in planned else None for i, x in enumerate(arrays)],
+        [as_dtype(x.dtype) for x in arrays],
+    )  # fmt: skip
+    shapes = list(op.shape(context))
+    if all(is_static(s) for s in shapes):
+        return [(tuple(int(d) for d in s or ()), False) for s in shapes]
+    if op.bound is None:
+        raise Unsupported(f"{op.name} has no static shape here")
+    bounds = op.bound(context)
+    return [(tuple(int(d) for d in b), not is_static(s)) for s, b in zip(shapes, bounds, strict=True)]
+
+
+def one_node(device: Device, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> tuple[Cluster, list[np.ndarray]]:
+    """A cluster of one node, and the arrays to run it on; inputs that only matter for planning are constants."""
+    planned = planned_positions(op, attrs)
+    inputs = [
+        Value(i, x.dtype, x.shape, "const" if i in planned else "input", x if i in planned else None) for i, x in enumerate(arrays)
+    ]
+    shapes = output_shapes(op, attrs, arrays)
+    outputs = [
+        Value(len(arrays) + i, t.numpy, shape, dynamic=dynamic)
+        for i, (t, (shape, dynamic)) in enumerate(zip(arg_dtypes(op.outputs, attrs), shapes, strict=True))
+    ]
+    node = KernelNode(op.name, "case", attrs, inputs, outputs, device)
+    fed = [v for v in inputs if v.kind == "input"]
+    return Cluster(device, [node], fed, outputs), [arrays[v.id] for v in fed]
+
+
+def planned_positions(op: OpDef, attrs: Mapping[str, Any]) -> set[int]:
+    """Flat positions of the inputs that only matter for planning."""
+    if not op.shape_inputs:
+        return set()
+    ranges = arg_ranges(op.inputs, attrs)
+    return {i for name in op.shape_inputs for i in ranges[name]}
+
+
+def run_cluster(device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str) -> list[np.ndarray]:
+    """Compiles and runs a cluster in a mode, and brings its outputs to the host."""
+    executable = device.compile(cluster)
+    results = executable.run([device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode))
+    return [device.copy_out(a) for a in results]

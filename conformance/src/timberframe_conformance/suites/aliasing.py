@@ -1,0 +1,150 @@
+"""Aliasing: one tensor feeding an op twice, tensors with several readers, and chains that may run in place."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe import Graph
+from timberframe import device as device_scope
+from timberframe.dtypes import as_dtype
+from timberframe.errors import OpError
+from timberframe.graph.apply import apply_op
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance import drive
+from timberframe_conformance.case import Case, CaseFailure, Measured
+from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.suites.choice import chosen, odd_sized
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "aliasing"
+CHAIN = 3
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """For each op, in at most three dtypes: one input for all, its input read again afterwards, and a chain of it."""
+    for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=3):
+        for what, run in (("same-input", _same_input), ("read-again", _read_again), ("chain", _chain)):
+            if applies(trial, what):
+                detail = f"{what}-{trial.detail}"
+                case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
+                yield Case(SUITE, trial.op.name, trial.types, detail, functools.partial(run, trial, case_id), trial.op.level)
+
+
+def applies(trial: Trial, what: str) -> bool:
+    """Whether the op can be called in this way at all."""
+    op = trial.op
+    data = [a for a in op.inputs if op.role(a) == "data"]
+    if what == "read-again":
+        return bool(data)
+    one_type = len({(a.type_attr, a.dtype, a.is_list) for a in data}) == 1
+    if what == "same-input":
+        shapes = {getattr(a, "shape", None) for a in trial.sample.inputs}
+        values = [getattr(a, "values", 0) for a in trial.sample.inputs]
+        return len(op.inputs) == 2 and len(data) == 2 and one_type and len(shapes) == 1 and all(v is None for v in values)
+    output = op.outputs[0] if len(op.outputs) == 1 else None
+    return output is not None and output.type_attr is not None and output.type_attr == op.inputs[0].type_attr and not output.is_list
+
+
+def _same_input(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """op(x, x) is what op(x, copy of x) is."""
+    x, _ = drive.flatten(trial.arrays(case_id))
+    attrs = trial.attrs([x, x])
+    apart, _ = drive.call(target, trial.op, attrs, [x, x.copy()])
+    graph = Graph()
+    with graph.as_default(), device_scope(target.spec):
+        fed = apply_op("Placeholder", (), {"dtype": as_dtype(x.dtype), "shape": x.shape})
+        result = apply_op(trial.op.name, [fed, fed], attrs)
+    with target.session(graph) as session:
+        got = session.run(result, {fed: x})
+    equal(got, apart[0] if not isinstance(got, list) else apart, "called with one tensor for both inputs")
+    return None
+
+
+def _read_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """A computed input of the op that others read too keeps its value."""
+    arrays = trial.arrays(case_id)
+    attrs = trial.attrs(arrays)
+    plain, _ = drive.call(target, trial.op, attrs, arrays)
+    built = drive.build(trial.op, attrs, arrays, target.spec)
+    copies = []
+    with built.graph.as_default(), device_scope(target.spec):
+        inputs: list[Any] = []
+        feeds = iter(built.feeds)
+        for arg, value in zip(trial.op.inputs, arrays, strict=True):
+            if arg.name in trial.op.shape_inputs:
+                inputs.append(value)
+                continue
+            made = [apply_op("Identity", [next(feeds)]) for _ in (value if arg.is_list else [value])]
+            copies += made
+            inputs.append(made if arg.is_list else made[0])
+        result = apply_op(trial.op.name, inputs, attrs)
+        after = [apply_op("Identity", [c]) for c in copies]
+    with target.session(built.graph) as session:
+        got, read, copied = session.run([result, after, copies], built.feeds)
+    equal(got, plain if isinstance(got, list) else plain[0], "on inputs that others read")
+    for feed, x, y in zip(built.feeds.values(), read, copied, strict=True):
+        equal(x, feed, "read after the op ran, its input")
+        equal(y, feed, "fetched, its input")
+    return None
+
+
+def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Applying the op to its own result, in one program, is what separate runs give."""
+    arrays = trial.arrays(case_id)
+    attrs = trial.attrs(arrays)
+    current = [a.copy() if isinstance(a, np.ndarray) else list(a) for a in arrays]
+    steps: list[Any] = []
+    try:
+        for _ in range(CHAIN):
+            result, _ = drive.call(target, trial.op, attrs, current)
+            if not isinstance(current[0], np.ndarray) or np.shape(result[0]) != current[0].shape:
+                return Measured(note="the result has another shape; no chain")
+            steps.append(result[0])
+            current[0] = result[0]
+    except OpError:
+        return Measured(note="the op does not take its own result; no chain")
+    built = drive.build(trial.op, attrs, arrays, target.spec)
+    with built.graph.as_default(), device_scope(target.spec):
+        node = built.fetches[0].op
+        last = built.fetches[0]
+        for _ in range(CHAIN - 1):
+            last = apply_op(trial.op.name, [last, *regroup(trial, node.inputs[1:], arrays[1:])], attrs)
+    with target.session(built.graph) as session:
+        got = session.run(last, built.feeds)
+    equal(got, steps[-1], f"applied {CHAIN} times in one program")
+    return None
+
+
+def regroup(trial: Trial, tensors: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    """Flat tensors in the structure of the op's inputs after the first."""
+    left = list(tensors)
+    result: list[Any] = []
+    for arg, value in zip(trial.op.inputs[1:], arrays, strict=True):
+        count = len(value) if arg.is_list else 1
+        result.append(left[:count] if arg.is_list else left[0])
+        del left[:count]
+    return result
+
+
+def equal(got: Any, wanted: Any, what: str) -> None:
+    """Raises CaseFailure unless both are equal bit for bit."""
+    many = zip(got, wanted, strict=True) if isinstance(got, list) else [(got, wanted)]
+    for a, b in many:
+        x, y = np.asarray(a), np.asarray(b)
+        same = np.array_equal(x, y) if x.dtype == object else x.shape == y.shape and x.tobytes() == np.ascontiguousarray(y).tobytes()
+        if not same:
+            raise CaseFailure(f"{what}, the op gives another result: {_first(x, y)}")
+
+
+def _first(x: np.ndarray, y: np.ndarray) -> str:
+    if x.shape != y.shape:
+        return f"shape {list(x.shape)} instead of {list(y.shape)}"
+    differs = np.flatnonzero((x != y).ravel())
+    at = int(differs[0]) if differs.size else 0
+    return f"element {at} is {x.flat[at]!r} instead of {y.flat[at]!r}"

@@ -1,0 +1,72 @@
+"""Which trials of the forward suite other suites run again, in their own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from timberframe.dtypes import resource
+from timberframe.ops.opdef import OpDef
+from timberframe.ops.samples import Arg
+from timberframe_conformance.case import Types
+from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.suites.forward import is_callable, supported
+from timberframe_conformance.target import EXECUTOR_OPS
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+
+def input_size(trial: Trial) -> int:
+    """Number of elements of all inputs."""
+    return sum(_size(a) for arg in trial.sample.inputs for a in (arg if isinstance(arg, Sequence) else [arg]))
+
+
+def _size(arg: Arg) -> int:
+    shape = np.shape(arg.values) if arg.values is not None else arg.shape
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def has_kernel(op: OpDef) -> bool:
+    """Whether a kernel of the device runs when the op does."""
+    return is_callable(op) and op.name not in EXECUTOR_OPS and not any(a.dtype is resource for a in op.inputs)
+
+
+def chosen(
+    target: Target, ops: Sequence[OpDef], pick: Callable[[list[Trial]], list[Trial]], dtypes: int | None = None
+) -> Iterator[Trial]:
+    """For each op and each group of dtypes (at most `dtypes` groups, spread over them) the trials that `pick` takes."""
+    for op in ops:
+        if not has_kernel(op):
+            continue
+        groups, _ = supported(op, target)
+        keys = preferred(list(groups), dtypes)
+        samples = samples_of(op)
+        for turn, key in enumerate(keys):
+            types: Types = groups[key][turn % len(groups[key])]
+            found = [Trial(op, types, s, k) for k, s in enumerate(samples) if fits(op, s, types)]
+            yield from pick([t for t in found if not t.sample.implementation_defined])
+
+
+def preferred(keys: list[str], count: int | None) -> list[str]:
+    """Some of the dtypes: float32 first, then from different kinds."""
+    if count is None or len(keys) <= count:
+        return keys
+    order = ("float32", "int32", "string", "float16", "float64", "bool", "complex64", "uint8", "int64")
+    ranked = [k for k in order if k in keys] + [k for k in keys if k not in order]
+    return ranked[:count]
+
+
+def largest(trials: list[Trial], limit: int = 100_000) -> list[Trial]:
+    """The trial with the most input elements, up to a limit."""
+    return sorted((t for t in trials if input_size(t) <= limit), key=input_size)[-1:]
+
+
+def odd_sized(trials: list[Trial]) -> list[Trial]:
+    """One small trial whose sizes are no multiple of a vector, and one of middling size."""
+    small = [t for t in trials if 2 < input_size(t) < 200]
+    middling = [t for t in trials if 200 <= input_size(t) < 20_000]
+    odd = [t for t in small if input_size(t) % 4] or small or trials[:1]
+    return odd[-1:] + middling[-1:]

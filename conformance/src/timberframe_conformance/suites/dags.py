@@ -1,0 +1,97 @@
+"""Random small graphs whose results are exactly known: whole numbers, and ops that keep them whole."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.ops import registry
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance.case import Case, Measured, generator
+from timberframe_conformance.twin import Twin, Value
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "graphs"
+COUNT = 24
+DTYPES = ("float32", "int32", "float64", "int64")
+LARGEST = 1e5  # results stay below 2^24, where float32 holds every whole number
+
+BINARY = ("AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference")
+UNARY = ("Neg", "Abs", "Square", "Sign", "Relu", "Identity", "ZerosLike", "OnesLike")
+SHAPED = ("transpose", "reshape", "sum", "max", "concat", "slice", "pad", "tile", "select")
+NEEDS = {
+    "transpose": ("Transpose",), "reshape": ("Reshape",), "sum": ("Sum",), "max": ("Max",), "concat": ("ConcatV2",),
+    "slice": ("Slice",), "pad": ("Pad",), "tile": ("Tile",), "select": ("SelectV2", "Less"),
+}  # fmt: skip
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """COUNT random graphs in each of several dtypes."""
+    for dtype in DTYPES:
+        for number in range(COUNT):
+            yield Case(SUITE, "Graph", (("T", dtype),), f"random#{number}", functools.partial(_run, dtype, number), "inference")
+
+
+def _run(dtype: str, number: int, target: Target) -> Measured | None:
+    rng = generator(f"{SUITE}/random/{dtype}#{number}")
+    twin = Twin(target)
+    known = [n for n in (*BINARY, *UNARY) if registry.find(n)]
+    shaped = [s for s in SHAPED if all(registry.find(n) for n in NEEDS[s])]
+    values = [twin.feed(rng.integers(-3, 4, (3, 4)).astype(dtype)) for _ in range(3)]
+    for _ in range(int(rng.integers(6, 25))):
+        made = _step(twin, values, rng, known, shaped)
+        if made is not None and np.size(made.wide) <= 400 and np.all(np.abs(made.wide) < LARGEST):
+            values.append(made)
+    outputs = [values[int(i)] for i in rng.choice(len(values), min(4, len(values)), replace=False)]
+    return twin.check([*outputs, values[-1]], runs=2)
+
+
+def _step(twin: Twin, values: list[Value], rng: np.random.Generator, known: list[str], shaped: list[str]) -> Value | None:
+    x = values[int(rng.integers(len(values)))]
+    if rng.random() < 0.4:
+        return _shape_step(twin, x, values, rng, shaped[int(rng.integers(len(shaped)))])
+    name = known[int(rng.integers(len(known)))]
+    if name in UNARY:
+        return _value(twin.op(name, [x]))
+    partners = [v for v in values if _broadcasts(x.wide.shape, v.wide.shape)]
+    return _value(twin.op(name, [x, partners[int(rng.integers(len(partners)))]]))
+
+
+def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(x == y or 1 in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False))
+
+
+def _shape_step(twin: Twin, x: Value, values: list[Value], rng: np.random.Generator, what: str) -> Value | None:
+    shape = x.wide.shape
+    if not shape or 0 in shape:
+        return None
+    axis = int(rng.integers(len(shape)))
+    if what == "transpose":
+        return _value(twin.op("Transpose", [x, twin.constant(rng.permutation(len(shape)))]))
+    if what == "reshape":
+        return _value(twin.op("Reshape", [x, twin.constant([-1, shape[axis]])]))
+    if what in ("sum", "max"):
+        keep = bool(rng.integers(2))
+        return _value(twin.op(what.capitalize(), [x, twin.constant([axis])], {"keep_dims": keep}))
+    if what == "concat":
+        same = [v for v in values if v.wide.shape == shape]
+        return _value(twin.op("ConcatV2", [[x, same[-1]], twin.constant(axis)]))
+    if what == "slice":
+        begin = [int(rng.integers(d)) for d in shape]
+        return _value(twin.op("Slice", [x, twin.constant(begin), twin.constant([-1] * len(shape))]))
+    if what == "pad":
+        return _value(twin.op("Pad", [x, twin.constant(rng.integers(0, 2, (len(shape), 2)))]))
+    if what == "tile":
+        return _value(twin.op("Tile", [x, twin.constant(rng.integers(1, 3, len(shape)))]))
+    same = [v for v in values if v.wide.shape == shape]
+    y = same[int(rng.integers(len(same)))]
+    return _value(twin.op("SelectV2", [_value(twin.op("Less", [x, y])), x, y]))
+
+
+def _value(made: Any) -> Value:
+    return made[0] if isinstance(made, list) else made  # type: ignore[no-any-return]  # Twin.op's results

@@ -1,0 +1,235 @@
+"""The device contract: allocator, copies, concurrency, synchronisation."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.dtypes import BY_NAME
+from timberframe.errors import ResourceExhaustedError
+from timberframe.ops.opdef import OpDef
+from timberframe.ops.samples import Arg
+from timberframe_conformance.case import Case, CaseFailure, Measured, Unsupported, generator
+from timberframe_conformance.cases.layouts import LAYOUTS, arrange
+from timberframe_conformance.cases.types import TESTABLE
+from timberframe_conformance.cases.values import make_array
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "device"
+SIZES = (1, 3, 64, 1000, 65_537, 1 << 20)
+SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 1, 3), (4, 0, 2), (70_001,))
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """Cases that ask the device itself, without an op."""
+    checks: dict[str, Callable[[Target], Measured | None]] = {
+        "attributes": _attributes,
+        "allocator-alignment": _alignment,
+        "allocator-statistics": _statistics,
+        "allocator-close-twice": _close_twice,
+        "allocator-exhaustion": _exhaustion,
+        "allocator-concurrency": _concurrent_allocation,
+        "copies-concurrency": _concurrent_copies,
+        "synchronize": _synchronize,
+        "copy-from-itself": _copy_from,
+    }
+    for name, check in checks.items():
+        yield Case(SUITE, "Device", (), name, check)
+    for dtype in TESTABLE:
+        if dtype == "string":
+            continue
+        for layout in LAYOUTS:
+            yield Case(SUITE, "Device", (("T", dtype),), f"copy-{layout}", functools.partial(_copies, dtype, layout))
+
+
+def _attributes(target: Target) -> Measured | None:
+    device = target.device
+    problems = []
+    if device.type != device.type.upper() or not device.type:
+        problems.append(f"type is {device.type!r}; it must be upper case")
+    if not device.spec.startswith(f"/device:{device.type}:"):
+        problems.append(f"spec is {device.spec!r}; it must begin with /device:{device.type}:")
+    if device.attributes.memory <= 0:
+        problems.append(f"memory is {device.attributes.memory}; the bytes that it may use are required")
+    alignment = device.allocator.alignment
+    if alignment <= 0 or alignment & (alignment - 1):
+        problems.append(f"alignment is {alignment}; a power of two is required")
+    if problems:
+        raise CaseFailure("; ".join(problems))
+    return None
+
+
+def _address(handle: Any) -> int | None:
+    """The address of an allocation, where its handle shows one."""
+    if isinstance(handle, int):
+        return handle
+    if isinstance(handle, np.ndarray):
+        return int(handle.__array_interface__["data"][0])
+    try:
+        return int(np.frombuffer(handle, np.uint8).__array_interface__["data"][0])
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _alignment(target: Target) -> Measured | None:
+    allocator = target.device.allocator
+    buffers = [allocator.allocate(n) for n in SIZES]
+    try:
+        for n, buffer in zip(SIZES, buffers, strict=True):
+            address = _address(buffer.handle)
+            if address is None:
+                raise Unsupported("the allocator's handles show no address")
+            if address % allocator.alignment:
+                raise CaseFailure(f"an allocation of {n} bytes lies at {address:#x}; a multiple of {allocator.alignment} is required")
+    finally:
+        for buffer in buffers:
+            buffer.close()
+    return None
+
+
+def _statistics(target: Target) -> Measured | None:
+    allocator = target.device.allocator
+    gc.collect()
+    before = allocator.statistics()
+    buffers = [allocator.allocate(n) for n in SIZES]
+    during = allocator.statistics()
+    for buffer in buffers:
+        buffer.close()
+    after = allocator.statistics()
+    if during.live - before.live != len(SIZES) or during.used - before.used < sum(SIZES):
+        raise CaseFailure(
+            f"{len(SIZES)} allocations of {sum(SIZES)} bytes raised live by {during.live - before.live} and used by "
+            f"{during.used - before.used}; they must be counted"
+        )
+    if (after.live, after.used) != (before.live, before.used):
+        raise CaseFailure(f"after release {after.live} live, {after.used} bytes; it was {before.live} and {before.used}")
+    if during.peak < during.used or after.total - before.total != len(SIZES):
+        raise CaseFailure(f"peak is {during.peak} with {during.used} used, total rose by {after.total - before.total}")
+    return None
+
+
+def _close_twice(target: Target) -> Measured | None:
+    gc.collect()
+    before = target.statistics()
+    buffer = target.device.allocator.allocate(100)
+    buffer.close()
+    buffer.close()
+    del buffer
+    after = target.statistics()
+    if after.used != before.used or after.live != before.live:
+        raise CaseFailure(f"closing a buffer twice leaves {after.used} bytes in use; it was {before.used}")
+    return None
+
+
+def _exhaustion(target: Target) -> Measured | None:
+    allocator: Any = target.device.allocator
+    limit = allocator.statistics().limit
+    asked = (limit if limit is not None else 1 << 62) + 1
+    before = allocator.statistics()
+    try:
+        buffer = allocator.allocate(asked)
+    except ResourceExhaustedError as e:
+        if str(asked) not in str(e):
+            raise CaseFailure(f"the error says {str(e)!r}; it must say that {asked} bytes were asked") from e
+    else:
+        buffer.close()
+        raise CaseFailure(f"an allocation of {asked} bytes succeeded; ResourceExhaustedError is required")
+    after = allocator.statistics()
+    if (after.used, after.live) != (before.used, before.live):
+        raise CaseFailure(f"a refused allocation left {after.used - before.used} bytes in use; it must leave none")
+    allocator.allocate(1000).close()
+    return None
+
+
+def _in_threads(work: Callable[[int], None], count: int = 4) -> None:
+    errors: list[BaseException] = []
+
+    def body(i: int) -> None:
+        try:
+            work(i)
+        except BaseException as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        raise errors[0]
+
+
+def _concurrent_allocation(target: Target) -> Measured | None:
+    allocator = target.device.allocator
+    gc.collect()
+    before = allocator.statistics()
+
+    def work(i: int) -> None:
+        for n in range(50):
+            buffer = allocator.allocate(64 * (i + 1) + n)
+            buffer.close()
+
+    _in_threads(work)
+    after = allocator.statistics()
+    if (after.used, after.live) != (before.used, before.live):
+        raise CaseFailure(f"after threads allocated and released, {after.used - before.used} bytes more are in use")
+    return None
+
+
+def _concurrent_copies(target: Target) -> Measured | None:
+    device = target.device
+
+    def work(i: int) -> None:
+        x = np.full(10_000, i, np.float32)
+        for _ in range(20):
+            if not np.array_equal(device.copy_out(device.copy_in(x)), x):
+                raise CaseFailure("copies in several threads mix their data")
+
+    _in_threads(work)
+    return None
+
+
+def _synchronize(target: Target) -> Measured | None:
+    a = target.device.copy_in(np.arange(10, dtype=np.float32))
+    target.device.synchronize()
+    if not np.array_equal(target.device.copy_out(a), np.arange(10, dtype=np.float32)):
+        raise CaseFailure("a copy differs after synchronize()")
+    return None
+
+
+def _copy_from(target: Target) -> Measured | None:
+    device = target.device
+    x = np.arange(12, dtype=np.int32).reshape(3, 4)
+    y = device.copy_out(device.copy_from(device, device.copy_in(x)))
+    if not np.array_equal(x, y):
+        raise CaseFailure("copy_from the device itself changes the values")
+    return None
+
+
+def _copies(dtype: str, layout: str, target: Target) -> Measured | None:
+    device = target.device
+    if device.attributes.dtypes and dtype not in device.attributes.dtypes:
+        raise Unsupported(f"the device does not hold {dtype}")
+    rng = generator(f"copy/{dtype}/{layout}")
+    for shape in SHAPES:
+        x = arrange(make_array(Arg(shape), dtype, rng, special=True), layout)
+        wanted = np.ascontiguousarray(x).tobytes()
+        array = device.copy_in(x)
+        if tuple(array.shape) != x.shape or np.dtype(array.dtype) != BY_NAME[dtype].numpy:
+            raise CaseFailure(f"copy_in of {dtype}{list(shape)} gives {array.dtype}{list(array.shape)}")
+        back = device.copy_out(array)
+        if back.shape != x.shape or back.dtype != x.dtype or np.ascontiguousarray(back).tobytes() != wanted:
+            raise CaseFailure(f"{dtype}{list(shape)} in layout {layout} comes back changed")
+        if back.size and x.flags.writeable:
+            kept = back.copy()
+            x.flat[0] = x.flat[-1]
+            if back.base is not x and kept.tobytes() != back.tobytes() and not device.host_memory:
+                raise CaseFailure("the device's copy changes with the host array")
+    return None

@@ -1,0 +1,57 @@
+"""Leaks: after a session closed, the device's allocator is where it was before."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance import drive
+from timberframe_conformance.case import Case, CaseFailure, Measured
+from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.suites.choice import chosen, odd_sized
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "leaks"
+RUNS = 4
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """One trial of each op, in at most two dtypes, run several times."""
+    for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2):
+        case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
+        yield Case(SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level)
+
+
+def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    arrays = trial.arrays(case_id)
+    attrs = trial.attrs(arrays)
+    built = drive.build(trial.op, attrs, arrays, target.spec)
+    gc.collect()
+    start = target.statistics()
+    with target.session(built.graph) as session:
+        drive.execute(built, session)
+        gc.collect()
+        first = target.statistics()
+        for _ in range(RUNS):
+            drive.execute(built, session)
+        gc.collect()
+        later = target.statistics()
+        if later.live > first.live:
+            raise CaseFailure(
+                f"{RUNS} more runs left {later.live - first.live} more live allocations ({later.used - first.used} bytes); "
+                "a run must give back what it took"
+            )
+    del session, built
+    gc.collect()
+    end = target.statistics()
+    if end.live > start.live or end.used > start.used:
+        raise CaseFailure(
+            f"after the session closed {end.live} allocations of {end.used} bytes are live; before it were {start.live} "
+            f"of {start.used}"
+        )
+    return None

@@ -1,0 +1,107 @@
+"""Builds a graph and evaluates it by the ops' references at the same time, in float64 and in the graph's own dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe import Graph
+from timberframe import device as device_scope
+from timberframe.dtypes import as_dtype
+from timberframe.graph.apply import apply_op
+from timberframe_conformance.case import CaseFailure, Measured
+from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_conformance.truth.reference import evaluate, widen
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor, with its value in float64 (`wide`) and in its own dtype (`narrow`)."""
+
+    tensor: Any
+    wide: np.ndarray
+    narrow: np.ndarray
+
+
+class Twin:
+    """A graph under construction whose values are known."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.graph = Graph()
+        self.feeds: dict[Any, np.ndarray] = {}
+
+    def feed(self, x: np.ndarray) -> Value:
+        """A placeholder that is fed x."""
+        with self.graph.as_default(), device_scope(self.target.spec):
+            tensor = apply_op("Placeholder", (), {"dtype": as_dtype(x.dtype), "shape": x.shape})
+        self.feeds[tensor] = x
+        return Value(tensor, widen(x), x)
+
+    def constant(self, x: Any, dtype: str = "int32") -> Value:
+        """A constant."""
+        array = np.asarray(x, as_dtype(dtype).numpy)
+        with self.graph.as_default(), device_scope(self.target.spec):
+            tensor = apply_op("Const", (), {"value": array, "dtype": as_dtype(dtype)})
+        return Value(tensor, widen(array), array)
+
+    def op(self, name: str, inputs: Sequence[Value | Sequence[Value]], attrs: Mapping[str, Any] | None = None, spec: str = "") -> Any:
+        """A node; returns its Value, or a list of them where it has several outputs. spec: another device."""
+        given = [[v.tensor for v in x] if isinstance(x, Sequence) else x.tensor for x in inputs]
+        flat = [v for x in inputs for v in (x if isinstance(x, Sequence) else [x])]
+        with self.graph.as_default(), device_scope(spec or self.target.spec):
+            made = apply_op(name, given, attrs or {})
+        tensors = made if isinstance(made, list) else [made]
+        node = tensors[0].op
+        wide = evaluate(node.op_def, node.attrs, [v.wide for v in flat])
+        narrow = evaluate(node.op_def, node.attrs, [v.narrow for v in flat])
+        values = [
+            Value(t, w, np.asarray(n).astype(t.dtype.numpy)) for t, w, n in zip(tensors, wide, narrow, strict=True)
+        ]
+        return values if isinstance(made, list) else values[0]
+
+    def check(self, outputs: Sequence[Value], runs: int = 1) -> Measured:
+        """Runs the graph on the device and holds the outputs against the truth.
+
+        Non-floating outputs must be equal. For floating ones the difference of the evaluations in float64 and in the
+        graph's dtypes shows how rounding propagates through this graph; a device may be off by eight times the largest
+        of it (other orders of summation and other functions round differently), and by 8 ULP of the largest value.
+        """
+        measured = Measured()
+        with self.target.session(self.graph) as session:
+            for _ in range(runs):
+                got = session.run([v.tensor for v in outputs], self.feeds)
+                for i, (g, v) in enumerate(zip(got, outputs, strict=True)):
+                    _compare(i, np.asarray(g), v, measured)
+        return measured
+
+
+def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
+    if got.dtype != value.narrow.dtype or got.shape != value.narrow.shape:
+        raise CaseFailure(f"output {i} is {got.dtype}{list(got.shape)}; it must be {value.narrow.dtype}{list(value.narrow.shape)}")
+    if got.dtype.name not in FORMATS:
+        if not np.array_equal(got, value.narrow):
+            at = int(np.flatnonzero((got != value.narrow).ravel())[0])
+            raise CaseFailure(f"output {i} element {at} is {got.flat[at]!r}; it must be {value.narrow.flat[at]!r}")
+        return
+    if not got.size:
+        return
+    form = FORMATS[got.dtype.name]
+    rounding = float(np.max(np.abs(value.narrow.astype(value.wide.dtype) - value.wide)))
+    unit = float(np.max(np.abs(value.wide))) * 2.0 ** (1 - form.precision)
+    allowed = 8 * max(rounding, unit, form.smallest)
+    error = np.abs(got.astype(value.wide.dtype) - value.wide)
+    worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
+    if not error.flat[worst] <= allowed:
+        raise CaseFailure(
+            f"output {i} element {worst} is {got.flat[worst]!r}, expected {value.wide.flat[worst]!r}: off by "
+            f"{error.flat[worst]:.3g}, allowed {allowed:.3g}"
+        )
+    if unit:
+        measured.max_ulp, measured.limit = float(error.flat[worst] / unit), allowed / unit
