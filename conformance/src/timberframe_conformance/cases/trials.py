@@ -68,8 +68,17 @@ class Trial:
                 full[arg_def.number_attr] = len(x)
             if arg_def.type_list_attr:
                 full[arg_def.type_list_attr] = tuple(as_dtype(a.dtype) for a in x)
-        full.update(self.sample.attrs)
+        full.update({name: _attr_value(self.op.attrs[name].kind, v) for name, v in self.sample.attrs.items()})
         return full
+
+
+def _attr_value(kind: str, value: Any) -> Any:
+    """A sample's attr in the form that attrs have: dtypes may be given by name, lists are tuples."""
+    if kind == "type":
+        return as_dtype(value)
+    if kind == "list(type)":
+        return tuple(as_dtype(v) for v in value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:

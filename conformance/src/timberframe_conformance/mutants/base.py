@@ -1,0 +1,152 @@
+"""What a mutant is: a kernel that takes the place of a device's own, right but for one bug."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops import registry
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe.plugin.nodes import passed_inputs
+from timberframe_conformance.tolerance.ulp import round_to
+from timberframe_conformance.truth.reference import true_outputs
+
+VALUE_SUITES = frozenset({"forward", "guards", "variants", "faults", "aliasing", "graphs", "models", "errors"})
+"""Suites whose cases look at values, and so may fail beside the one that must."""
+
+
+class Call:
+    """One launch of a mutant: inputs on the host, the true outputs, and where to write.
+
+    attrs: the node's. inputs: all of them, those for planning included. outputs: as the device gave them. device: the
+    device. state: a dict that lives as long as the compiled kernel.
+    """
+
+    def __init__(self, node: KernelNode, arrays: Sequence[Any], state: dict[str, Any]) -> None:
+        self.node = node
+        self.attrs = node.attrs
+        self.device: Any = node.device
+        self.state = state
+        positions = passed_inputs(node)
+        self.passed = list(arrays[: len(positions)])
+        self.outputs = list(arrays[len(positions) : len(positions) + len(node.outputs)])
+        given = dict(zip(positions, self.passed, strict=True))
+        self.inputs = [self._host(given[i]) if i in given else np.asarray(node.const(i)) for i in range(len(node.inputs))]
+
+    def _host(self, a: Any) -> np.ndarray:
+        return a.copy() if isinstance(a, np.ndarray) else np.asarray(self.device.copy_out(a))
+
+    @functools.cached_property
+    def true(self) -> list[np.ndarray]:
+        """The right outputs, in the outputs' dtypes."""
+        return self.reference(*self.inputs)
+
+    def reference(self, *inputs: np.ndarray, **attrs: Any) -> list[np.ndarray]:
+        """The op's outputs for other inputs or attrs."""
+        found = true_outputs(registry.get(self.node.op), {**self.attrs, **attrs}, inputs)
+        return [round_to(np.asarray(x), v.dtype) for x, v in zip(found, self.node.outputs, strict=True)]
+
+    def write(self, i: int, value: Any) -> None:
+        """Fills an output; the first elements of one whose size only the kernel knows."""
+        target = self.outputs[i]
+        array = np.asarray(value)
+        if isinstance(target, np.ndarray):
+            if self.node.outputs[i].dynamic:
+                target.reshape(-1)[: array.size] = array.reshape(-1)
+            else:
+                target[...] = array
+        else:
+            self.device.copy(self.device.copy_in(np.ascontiguousarray(array.astype(target.dtype)).reshape(target.shape)), target)
+
+
+Bug = Callable[[Call], Any]
+"""Computes with the bug: returns the outputs to write, or None when it wrote them itself."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A known bug.
+
+    op, types: what it is a kernel of; dtypes by type attr, all where empty. what: the bug, in words. suites: those of
+    which at least one case must notice. only: words of which each noticing case's id has one (all where empty).
+    verdict: what noticing looks like. isolate: it ends or stops the process, so it only runs in worker processes.
+    """
+
+    name: str
+    op: str
+    what: str
+    bug: Bug
+    suites: tuple[str, ...] = ("forward",)
+    types: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    only: tuple[str, ...] = ()
+    also: frozenset[str] = VALUE_SUITES
+    verdict: str = "fail"
+    isolate: bool = False
+    inplace: tuple[tuple[int, int], ...] = ()
+
+    def build(self, node: KernelNode) -> Callable[..., Any]:
+        """The builder of its kernel."""
+        state: dict[str, Any] = {}
+
+        def launch(*arrays: Any) -> Any:
+            call = Call(node, arrays, state)
+            made = self.bug(call)
+            if made is None:
+                return None
+            results = made if isinstance(made, list) else [made]
+            for i, value in enumerate(results):
+                call.write(i, value)
+            dynamic = [np.shape(r) for r, v in zip(results, node.outputs, strict=True) if v.dynamic]
+            return dynamic or None
+
+        return launch
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+def mutant(
+    name: str, op: str, what: str, types: Sequence[str] | dict[str, Sequence[str]] = (), **rest: Any
+) -> Callable[[Bug], Bug]:
+    """Declares a function as a mutant. types: dtypes of the op's first type attr, or by attr."""
+
+    def add(bug: Bug) -> Bug:
+        by_attr = types if isinstance(types, dict) else ({first_type_attr(op): types} if types else {})
+        chosen = tuple((a, tuple(t)) for a, t in by_attr.items())
+        MUTANTS[name] = Mutant(name, op, what, bug, types=chosen, **rest)
+        return bug
+
+    return add
+
+
+def first_type_attr(op: str) -> str:
+    """The name of the type attr that an op's first typed input has."""
+    from timberframe_conformance.cases.types import type_attrs
+
+    return type_attrs(registry.get(op))[0].name
+
+
+@dataclass(frozen=True)
+class MutantKernel(KernelDef):
+    """A mutant as a kernel that steps forward only while it is the active one."""
+
+    name: str = ""
+
+    def accepts(self, attrs: Any) -> str | None:
+        return super().accepts(attrs) if self.name == ACTIVE[0] else "the mutant is not active"
+
+
+ACTIVE = [""]
+"""Name of the active mutant."""
+
+
+def kernels(device_type: str) -> list[KernelDef]:
+    """All mutants as kernels of a device type, above its own."""
+    return [
+        MutantKernel(m.op, device_type, m.build, dict(m.types), m.inplace, priority=1_000_000 + i, name=m.name)
+        for i, m in enumerate(MUTANTS.values())
+    ]
