@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "waived")
 LEVELS = ("core", "inference", "training", "models")
+SUBJECTS = ("Device", "Graph", "Model")
+"""What stands in place of an op's name in cases that are about no single op."""
 
 Types = tuple[tuple[str, str], ...]
 """Type attrs with the names of their dtypes, in the op's order."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.case import LEVELS
+from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
@@ -106,9 +106,8 @@ def _options(given: argparse.Namespace) -> Options:
     suites = [s for s in options.suites if s not in collectors()]
     if suites:
         raise UsageError(f"suite {', '.join(suites)} is not known; suites are {', '.join(collectors())}")
-    known = {op.name for op in registry.all_ops()}
     for name in options.ops:
-        if name not in known and not any(name in group for group in ("device",)):
+        if name not in SUBJECTS:
             try:
                 registry.get(name)
             except LookupError as e:

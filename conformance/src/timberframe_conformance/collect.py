@@ -36,7 +36,7 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
                 continue
             if not options.wants_level(case.level):
                 continue
-            if case.id in seen:
+            if case.id in seen or (options.ids and case.id not in options.ids):
                 continue
             seen.add(case.id)
             yield case
@@ -49,7 +49,7 @@ def find_case(target: Target, case_id: str, options: Options) -> Case:
         raise NoSuchCase(f"case {case_id!r}: an id reads suite/op/dtypes/detail; `conformance list` prints them")
     suite, op, *_ = parts
     for level in ("all", "soak"):
-        for case in collect(target, dataclasses.replace(options, level=level, ops=(op,), suites=(suite,))):
+        for case in collect(target, dataclasses.replace(options, level=level, ops=(op,), suites=(suite,), ids=())):
             if case.id == case_id:
                 return case
     raise NoSuchCase(f"case {case_id!r}: there is none for this device; `conformance list --device={options.device} --op={op}`")

@@ -17,7 +17,7 @@ class Options:
     """device: a name such as ``acme`` or ``acme:1``. level: all cases up to this one; ``all`` is every level but soak.
 
     ops, suites: limit the run; empty is everything. timeout: seconds for one case. mutant: name of the known bug to put
-    into the device's kernels. journal: directory of the journals.
+    into the device's kernels. journal: directory of the journals. ids: only these cases, if there are any.
     """
 
     device: str
@@ -28,7 +28,7 @@ class Options:
     profile: str = ""
     mutant: str = ""
     journal: str = ""
-    quick: bool = False
+    ids: tuple[str, ...] = ()
 
     def wants_level(self, level: str) -> bool:
         """Whether cases of a level are part of the run."""
@@ -48,5 +48,6 @@ class Options:
     @staticmethod
     def from_json(text: str) -> Options:
         data = json.loads(text)
-        data["ops"], data["suites"] = tuple(data["ops"]), tuple(data["suites"])
+        for name in ("ops", "suites", "ids"):
+            data[name] = tuple(data[name])
         return Options(**data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,10 +96,17 @@ class Runner:
         self.target = target
         self.options = options
         self._journal: Journal | None = None
+        self._frozen = False
 
     def run(self, case: Case) -> Result:
+        """The verdict on a case."""
         from timberframe_conformance.judge import finish, judge_case
 
+        if not self._frozen:
+            # Tens of thousands of cases stay alive; without this each garbage collection would walk over all of them.
+            gc.collect()
+            gc.freeze()
+            self._frozen = True
         if not self.options.journal:
             return judge_case(case, self.target)
         if self._journal is None:

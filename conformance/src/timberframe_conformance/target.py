@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import timberframe as tf
-from timberframe.errors import OpError
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
+from timberframe.plugin import loader
 from timberframe.plugin.contracts import AllocatorStatistics, Device, KernelNode, Value
+from timberframe.runtime.devices import devices_for
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.types import as_attrs
 from timberframe_conformance.options import Options
@@ -32,8 +34,11 @@ class NoSuchDevice(LookupError):
 class Target:
     """A device under test. `name` is what the user typed, `spec` what graphs say, `device` the object behind it."""
 
-    def __init__(self, name: str, device: Device, profile: Profile | None = None) -> None:
+    def __init__(
+        self, name: str, device: Device, profile: Profile | None = None, config: Mapping[str, Any] | None = None
+    ) -> None:
         self.name = name
+        self.config = dict(config or {})
         self.device = device
         self.spec = device.spec
         self.profile = profile or Profile()
@@ -41,7 +46,7 @@ class Target:
 
     def session(self, graph: Any, **config: Any) -> Any:
         """A session on a graph; keyword arguments are SessionConfig's."""
-        return tf.Session(graph=graph, config=tf.SessionConfig(**config) if config else None)
+        return tf.Session(graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
@@ -53,6 +58,10 @@ class Target:
         if key not in self._supports:
             self._supports[key] = self.device.supports(probe(self.device, op, types))
         return self._supports[key]
+
+    def forget(self) -> None:
+        """Asks the device again what it supports, when its kernels have changed."""
+        self._supports.clear()
 
     def statistics(self) -> AllocatorStatistics:
         """What the device's allocator says."""
@@ -72,3 +81,35 @@ def _numpy(arg: Any, types: Types) -> Any:
         return arg.dtype.numpy
     found = as_attrs(types).get(arg.type_attr or "")
     return (found or tf.float32).numpy
+
+
+def open_target(options: Options) -> Target:
+    """The device that the options name, with its profile and, where one is asked for, a known bug in its kernels.
+
+    Raises NoSuchDevice, which says what there is and why the named one is not; and ProfileError.
+    """
+    profile = load_profile(options.profile_path)
+    kind, _, index = options.device.removeprefix("/device:").partition(":")
+    number = int(index) if index.isdigit() else 0
+    config: dict[str, Any] = {"device_count": {kind.upper(): number + 1}} if number else {}
+    devices = devices_for(tf.SessionConfig(**config))
+    found = next((d for d in devices if d.spec == f"/device:{kind.upper()}:{number}"), None)
+    if found is None:
+        raise NoSuchDevice(_absence(options.device, kind, devices))
+    target = Target(options.device, found, profile, config)
+    if options.mutant:
+        from timberframe_conformance.mutants.activate import activate
+
+        activate(target, options.mutant)
+    return target
+
+
+def _absence(name: str, kind: str, devices: list[Device]) -> str:
+    """Why there is no such device, and what there is."""
+    failures = loader.registry.failures()
+    known = ", ".join(d.spec for d in devices) or "none"
+    reasons = [f"plugin '{plugin}' failed: {type(e).__name__}: {e}" for plugin, e in failures.items()]
+    if kind.lower() not in loader.registry.plugins and kind.upper() not in {d.type for d in devices}:
+        installed = ", ".join(loader.registry.plugins) or "none"
+        reasons.insert(0, f"no installed plugin is called '{kind.lower()}' (installed: {installed})")
+    return f"device '{name}' does not exist; devices: {known}; {'; '.join(reasons) or 'no plugin offers it'}"

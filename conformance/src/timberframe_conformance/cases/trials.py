@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import as_dtype
+from timberframe.dtypes import as_dtype, resource
 from timberframe.ops.accuracy import Accumulation, Bound
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg, Sample
@@ -85,6 +85,8 @@ def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
     """The dtype of one input tensor."""
     if arg.dtype is not None:
         return arg.dtype
+    if arg_def.dtype is resource:  # the sample's value is that of the variable
+        return dict(types).get("dtype", "float32")
     if arg_def.dtype is not None:
         return arg_def.dtype.name
     return dict(types).get(arg_def.type_attr or "", "float32")

@@ -1,0 +1,1 @@
+"""Measures a device against peers, all in one run."""

@@ -1,0 +1,109 @@
+"""The command `conformance bench`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+BENDING = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "GOTO_", "KMP_", "ONEDNN_", "DNNL_")
+"""Beginnings of environment variables that change how fast numerical libraries are."""
+CLEARED = "CONFORMANCE_CLEARED"
+"""Tells the second start of the command which variables the first one removed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--device", required=True, metavar="NAME")
+    parser.add_argument("--vs", default="numpy", metavar="A,B", help="peers: numpy, torch, tensorflow")
+    parser.add_argument("--one-core", action="store_true", help="everything on one core")
+    parser.add_argument("-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--check", action="store_true", help="status 1 when a target is missed")
+    parser.set_defaults(command=bench)
+
+
+def bench(given: argparse.Namespace, console: Console) -> int:
+    """Measures; status 1 only with --check, when a target is missed."""
+    if CLEARED not in os.environ:
+        _start_again(given.one_core)
+    from timberframe_conformance.bench.sides import installed
+    from timberframe_conformance.bench.table import Figures, show
+    from timberframe_conformance.cli import _target
+    from timberframe_conformance.options import Options
+
+    target = _target(Options(given.device))
+    peers, absent = installed([p.strip() for p in given.vs.split(",") if p.strip()])
+    cleared = json.loads(os.environ[CLEARED])
+    figures = Figures(target.spec, cleared, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0)
+    for reason in absent:
+        console.print(f"left out: {reason}", highlight=False)
+    measure(figures, target, peers, given.keyword)
+    show(figures, console, ["device", *peers])
+    if given.json:
+        given.json.write_text(json.dumps(figures.to_dict(), indent=2) + "\n")
+    return 1 if given.check and figures.missed else 0
+
+
+def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
+    """Runs all measurements and fills the figures."""
+    from timberframe_conformance.bench import peaks
+    from timberframe_conformance.bench.sides import PLANNING_LIMIT, executor_measurements, kernel_measurements, planning_seconds
+
+    wanted = [m for m in [*executor_measurements(target), *kernel_measurements(target, peers)] if keyword in m.name]
+    figures.measurements = wanted
+    figures.times = run_benchmarks(wanted)
+    figures.copy_rate = peaks.copy_rate()
+    figures.multiply_add_rate = peaks.multiply_add_rate()
+    if keyword in "plan of 10,000 nodes":
+        figures.planning, figures.planning_limit = planning_seconds(target), PLANNING_LIMIT
+
+
+def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
+    """The fastest time of each (name, side) in seconds, by pytest-benchmark."""
+    import pytest
+
+    from timberframe_conformance.bench import measurements as module
+
+    if not measurements:
+        return {}
+    plan = module.Plan(measurements)
+
+    class Hand:
+        """Gives the plan to the measuring module."""
+
+        def pytest_configure(self, config: pytest.Config) -> None:
+            config.stash[module.KEY] = plan
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_sessionstart(self, session: pytest.Session) -> None:
+            terminal = session.config.pluginmanager.getplugin("terminalreporter")
+            if terminal is not None:
+                terminal.showfspath = False
+
+    file = Path(str(module.__file__))
+    status = pytest.main(
+        [str(file), f"--rootdir={file.parent}", "-c/dev/null", "-pno:cacheprovider", "-pno:xdist", "-qq", "--benchmark-quiet",
+         "--benchmark-only", "--benchmark-max-time=0.15", "--benchmark-min-time=0.0001", "--benchmark-min-rounds=5",
+         "--benchmark-disable-gc", "--import-mode=importlib", "--no-header", "--no-summary", "-opython_files=measurements.py"],
+        plugins=[Hand()],
+    )  # fmt: skip
+    if status != 0:
+        raise RuntimeError(f"the benchmarks ended with pytest status {int(status)}")
+    return plan.fastest
+
+
+def _start_again(one_core: bool) -> None:
+    """Replaces this process by one without the variables that bend libraries, on one core if asked for."""
+    removed = {k: v for k, v in os.environ.items() if k.startswith(BENDING)}
+    environment = {k: v for k, v in os.environ.items() if k not in removed}
+    environment[CLEARED] = json.dumps(removed)
+    if one_core and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, "-m", "timberframe_conformance.cli", *sys.argv[1:]], environment)

@@ -1,0 +1,39 @@
+"""The benchmarks as pytest items; `conformance bench` runs this file with pytest-benchmark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+PASSES = 3
+"""Each call is measured this often, all sides in turn, so that none has a quiet machine for itself."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    plan = metafunc.config.stash.get(KEY, None)
+    measurements = plan.measurements if plan is not None else []
+    entries = [(m, p) for p in range(PASSES) for m in sorted(measurements, key=lambda m: plan.order[m.name])]
+    metafunc.parametrize("entry", entries, ids=[f"{m.name}-{m.side}-{p}" for m, p in entries])
+
+
+class Plan:
+    """What is to be measured, and what was: the fastest time of each (name, side) in seconds."""
+
+    def __init__(self, measurements: list[Any]) -> None:
+        self.measurements = measurements
+        self.order = {m.name: i for i, m in enumerate(measurements)}
+        self.fastest: dict[tuple[str, str], float] = {}
+        self.middle: dict[tuple[str, str], list[float]] = {}
+
+
+KEY = pytest.StashKey[Plan]()
+
+
+def test_speed(entry: tuple[Any, int], benchmark: Any, request: pytest.FixtureRequest) -> None:
+    measurement, _ = entry
+    benchmark(measurement.call)
+    plan = request.config.stash[KEY]
+    key = measurement.name, measurement.side
+    plan.fastest[key] = min(plan.fastest.get(key, float("inf")), benchmark.stats.stats.min)
+    plan.middle.setdefault(key, []).append(benchmark.stats.stats.median)

@@ -1,0 +1,52 @@
+"""What the machine can do, measured in the same run: fused multiply-adds, matrix products, copies."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+COPY_BYTES = 1 << 27
+REPEATS = 5
+
+
+def best(call: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of some calls."""
+    fastest = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        fastest = min(fastest, time.perf_counter() - start)
+    return fastest
+
+
+def multiply_add_rate() -> float | None:
+    """float32 operations a second of one core in a loop of fused multiply-adds; None without a C compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "peak.so"
+        source = str(files("timberframe_conformance.bench") / "peak.c")
+        command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), source]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            return None
+        function = ctypes.CDLL(str(library)).multiply_add
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_int64]
+    count = 1_000_000
+    operations = float(function(count))
+    return operations / best(lambda: function(count))
+
+
+def copy_rate() -> float:
+    """Bytes read and written a second by a large copy."""
+    source = np.ones(COPY_BYTES // 4, np.float32)
+    target = np.empty_like(source)
+    return 2.0 * COPY_BYTES / best(lambda: np.copyto(target, source))

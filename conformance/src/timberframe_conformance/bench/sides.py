@@ -1,0 +1,148 @@
+"""Calls to be measured: the device through its sessions, and each peer."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import timberframe as tf
+from timberframe.dtypes import as_dtype
+from timberframe.graph.apply import apply_op
+from timberframe_conformance.bench.workloads import Call, Workload, peer_inputs, workloads
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+PEERS = ("numpy", "torch", "tensorflow")
+DEVICE = "device"
+PLAIN = {"fuse": False, "simplify": False, "cse": False, "fold": False}
+"""Executor benchmarks measure nodes, so nothing may remove them."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A call of one side. per: what one call's time is divided by (nodes of a chain); unit: of the result."""
+
+    name: str
+    side: str
+    call: Call
+    flops: float = 0.0
+    nbytes: float = 0.0
+    per: float = 1.0
+    target: tuple[str, float] | None = None
+    limit: float | None = None
+
+
+def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those peers that can be imported, and why the others are left out."""
+    present, absent = [], []
+    for peer in peers:
+        if peer not in PEERS:
+            absent.append(f"{peer}: no measurements are written for it (known: {', '.join(PEERS)})")
+        elif importlib.util.find_spec(peer) is None:
+            absent.append(f"{peer}: not installed")
+        else:
+            present.append(peer)
+    return present, absent
+
+
+def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:
+    """Each workload on the device and on each peer that has it."""
+    result = []
+    for w in workloads(apply_op):
+        call = device_call(target, w)
+        if call is not None:
+            result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, target=w.target))
+        for peer in peers:
+            if peer in w.peers:
+                result.append(Measurement(w.name, peer, _bound(w.peers[peer], peer_inputs(peer, w.inputs)), w.flops, w.nbytes))
+    return result
+
+
+def _bound(function: Callable[..., Any], arguments: Sequence[Any]) -> Call:
+    return lambda: function(*arguments)
+
+
+def device_call(target: Target, w: Workload) -> Call | None:
+    """A call of make_callable on the workload's inputs; None where the device lacks the kernel."""
+    graph = tf.Graph()
+    try:
+        with graph.as_default(), tf.device(target.spec):
+            feeds = [apply_op("Placeholder", (), {"dtype": as_dtype(x.dtype), "shape": x.shape}) for x in w.inputs]
+            result = w.build(*feeds)
+        session = target.session(graph)
+        call = _bound(session.make_callable(result, feeds), w.inputs)
+        call()
+    except (NotImplementedError, LookupError):
+        return None
+    return call
+
+
+def executor_measurements(target: Target) -> list[Measurement]:
+    """What the runtime itself costs; limits are those that it is meant to keep, in seconds."""
+    x = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
+    return [
+        Measurement("chain of 1,000 Tanh, a node", DEVICE, _chain(target, x, 1000), per=1000, limit=20e-9),
+        Measurement("one-op make_callable", DEVICE, _one_op_callable(target, x), limit=1.5e-6),
+        Measurement("one-op Session.run", DEVICE, _one_op_run(target, x), limit=4e-6),
+    ]
+
+
+def _chain(target: Target, x: np.ndarray, length: int) -> Call:
+    graph = tf.Graph()
+    with graph.as_default(), tf.device(target.spec):
+        feed = apply_op("Placeholder", (), {"dtype": tf.float32, "shape": x.shape})
+        y = feed
+        for _ in range(length):
+            y = apply_op("Tanh", [y])
+    call = target.session(graph, optimizations=PLAIN).make_callable(y, [feed])
+    return lambda: call(x)
+
+
+def _one_op(target: Target, x: np.ndarray) -> tuple[Any, Any, Any]:
+    graph = tf.Graph()
+    with graph.as_default(), tf.device(target.spec):
+        feed = apply_op("Placeholder", (), {"dtype": tf.float32, "shape": x.shape})
+        y = apply_op("Tanh", [feed])
+    return target.session(graph, optimizations=PLAIN), feed, y
+
+
+def _one_op_callable(target: Target, x: np.ndarray) -> Call:
+    session, feed, y = _one_op(target, x)
+    call = session.make_callable(y, [feed])
+    return lambda: call(x)
+
+
+def _one_op_run(target: Target, x: np.ndarray) -> Call:
+    session, feed, y = _one_op(target, x)
+    run = session.run
+    return lambda: run(y, {feed: x})
+
+
+PLANNED_NODES = 10_000
+PLANNING_LIMIT = 0.5
+
+
+def planning_seconds(target: Target) -> float:
+    """Seconds from a new graph of 10,000 nodes to its first result, best of three."""
+    import time
+
+    best = float("inf")
+    x = np.ones(4, np.float32)
+    for _ in range(3):
+        graph = tf.Graph()
+        with graph.as_default(), tf.device(target.spec):
+            feed = apply_op("Placeholder", (), {"dtype": tf.float32, "shape": x.shape})
+            y = feed
+            for _ in range(PLANNED_NODES):
+                y = apply_op("Tanh", [y])
+        session = target.session(graph, optimizations=PLAIN)
+        start = time.perf_counter()
+        session.run(y, {feed: x})
+        best = min(best, time.perf_counter() - start)
+        session.close()
+    return best

@@ -1,0 +1,137 @@
+"""The figures of a bench, as a table and as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from timberframe_conformance.reports.summary import environment
+
+
+@dataclass
+class Figures:
+    """What was measured. times: fastest seconds by (name, side). cleared: variables that were removed for the run."""
+
+    device: str
+    cleared: dict[str, str]
+    cores: int
+    measurements: list[Any] = field(default_factory=list)
+    times: dict[tuple[str, str], float] = field(default_factory=dict)
+    copy_rate: float = 0.0
+    multiply_add_rate: float | None = None
+    planning: float | None = None
+    planning_limit: float = 0.0
+    missed: list[str] = field(default_factory=list)
+
+    @property
+    def best_product_rate(self) -> float:
+        """The best rate of a matrix product by any side, in operations a second."""
+        rates = [m.flops / t for m in self.measurements if m.name.startswith("matmul") and (t := self.times.get((m.name, m.side)))]
+        return max(rates, default=0.0)
+
+    @property
+    def peak(self) -> float:
+        """Operations a second that the machine can do: the greater of the loop of multiply-adds and the best product."""
+        return max(self.multiply_add_rate or 0.0, self.best_product_rate)
+
+    def roof(self, measurement: Any) -> float | None:
+        """Least seconds that the work can take: by arithmetic or by memory, whichever is slower (the roofline)."""
+        if not measurement.nbytes or not self.copy_rate:
+            return None
+        arithmetic = measurement.flops / self.peak if self.peak else 0.0
+        return max(arithmetic, float(measurement.nbytes) / self.copy_rate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON holds them; times in seconds, rates a second."""
+        rows = [
+            {"name": m.name, "side": m.side, "seconds": self.times[m.name, m.side] / m.per, "flops": m.flops, "bytes": m.nbytes}
+            for m in self.measurements
+            if (m.name, m.side) in self.times
+        ]
+        return {
+            "device": self.device, "environment": {**environment(), "cleared": self.cleared, "cores": self.cores},
+            "peaks": {"multiply_add": self.multiply_add_rate, "matmul": self.best_product_rate, "copy": self.copy_rate},
+            "planning_seconds": self.planning, "measurements": rows, "missed": self.missed,
+        }  # fmt: skip
+
+
+def show(figures: Figures, console: Console, sides: list[str]) -> None:
+    """Prints executor and kernel figures, ratios, how near each is to the roofline, and missed targets."""
+    if figures.cleared:
+        console.print(f"removed for this run: {', '.join(f'{k}={v}' for k, v in figures.cleared.items())}", highlight=False)
+    console.print(_executor(figures))
+    console.print(_kernels(figures, sides))
+    fma = figures.multiply_add_rate
+    console.print(
+        f"peaks on {figures.cores} core(s): "
+        + (f"multiply-add (one core) {fma / 1e9:.0f} GFLOP/s, " if fma else "no C compiler to measure multiply-adds, ")
+        + f"best matrix product {figures.best_product_rate / 1e9:.0f} GFLOP/s, copy {figures.copy_rate / 1e9:.1f} GB/s",
+        highlight=False,
+    )
+    for line in figures.missed:
+        console.print(f"[red]target missed[/] {line}", highlight=False)
+
+
+def _executor(figures: Figures) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("executor", "time", "target"):
+        table.add_column(name)
+    rows = [(m.name, figures.times[m.name, m.side] / m.per, m.limit) for m in figures.measurements if m.limit is not None]
+    if figures.planning is not None:
+        rows.append(("plan of 10,000 nodes", figures.planning, figures.planning_limit))
+    for name, seconds, limit in rows:
+        good = seconds <= limit
+        table.add_row(name, f"[{'green' if good else 'red'}]{duration(seconds)}[/]", duration(limit))
+        if not good:
+            figures.missed.append(f"{name}: {duration(seconds)}, at most {duration(limit)}")
+    return table
+
+
+def _kernels(figures: Figures, sides: list[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("kernel")
+    for side in sides:
+        table.add_column(side, justify="right")
+    for peer in sides[1:]:
+        table.add_column(f"x {peer}", justify="right")
+    table.add_column("of roofline", justify="right")
+    for m in figures.measurements:
+        if m.side != "device" or m.limit is not None:
+            continue
+        own = figures.times[m.name, "device"]
+        row = [m.name, *(duration(t) if (t := figures.times.get((m.name, s))) else "" for s in sides)]
+        row += [f"{t / own:.2f}" if (t := figures.times.get((m.name, p))) else "" for p in sides[1:]]
+        roof = figures.roof(m)
+        table.add_row(*row, f"{100 * roof / own:.0f}%" if roof else "")
+        _judge(figures, m, own)
+    return table
+
+
+def _judge(figures: Figures, m: Any, own: float) -> None:
+    if m.target is None:
+        return
+    peer, least = m.target
+    if peer == "matmul":
+        product = next((x for x in figures.measurements if x.name == "matmul 1024" and x.side == "device"), None)
+        if product is None:
+            return
+        ratio = (m.flops / own) / (product.flops / figures.times[product.name, "device"])
+    elif (m.name, peer) in figures.times:
+        ratio = figures.times[m.name, peer] / own
+    else:
+        return
+    if ratio < least:
+        figures.missed.append(f"{m.name}: {ratio:.2f} of {peer}, at least {least}")
+    if m.name == "matmul 1024" and m.flops / own < 0.85 * figures.peak / 1 and figures.cores == 1:
+        figures.missed.append(f"{m.name}: {m.flops / own / figures.peak:.0%} of the peak, at least 85%")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that reads best."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds * 1e9:.3g} ns"

@@ -1,0 +1,136 @@
+"""What is measured: kernels with the work they do, for the device and for each peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One op on given inputs. flops and nbytes: the work, for the roofline. peers: the same by other libraries, by name.
+
+    build(tensors) makes the graph's result from placeholders of the inputs. target: (peer, least ratio) that the device
+    is meant to reach.
+    """
+
+    name: str
+    inputs: Sequence[np.ndarray]
+    build: Callable[..., Any]
+    flops: float
+    nbytes: float
+    peers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    target: tuple[str, float] | None = None
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+MILLION = 1 << 20
+
+
+def _unary(name: str, graph: Callable[..., Any], numpy: Callable[..., Any], other: str) -> Workload:
+    x = _rng().uniform(-3, 3, MILLION).astype(np.float32)
+    peers = {"numpy": numpy, "torch": lambda x: _torch(other)(x), "tensorflow": lambda x: _tensorflow(other)(x)}
+    return Workload(name, [x], graph, MILLION, 8.0 * MILLION, peers, ("numpy", 1.0))
+
+
+def _torch(path: str) -> Callable[..., Any]:
+    import torch
+
+    found: Any = torch
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]  # a function of torch
+
+
+def _tensorflow(path: str) -> Callable[..., Any]:
+    import tensorflow
+
+    found: Any = tensorflow.math if hasattr(tensorflow.math, path) else tensorflow
+    return getattr(found, path)  # type: ignore[no-any-return]  # a function of tensorflow
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(e / e.sum(-1, keepdims=True))
+
+
+def workloads(op: Callable[..., Any]) -> list[Workload]:
+    """All kernel workloads; `op(name, inputs, attrs)` adds a node to the current graph."""
+    rng = _rng()
+    x, y = (rng.uniform(-3, 3, MILLION).astype(np.float32) for _ in range(2))
+    square = x.reshape(1024, 1024)
+    axis = np.array([0], np.int32)
+    result = [
+        matmul(op, 1024, ("numpy", 0.95)), matmul(op, 256), matmul(op, 64),
+        Workload("add 1M", [x, y], lambda a, b: op("AddV2", [a, b]), MILLION, 12.0 * MILLION,
+                 {"numpy": np.add, "torch": lambda a, b: a + b, "tensorflow": lambda a, b: a + b}, ("numpy", 1.0)),
+        Workload("mul 1M", [x, y], lambda a, b: op("Mul", [a, b]), MILLION, 12.0 * MILLION,
+                 {"numpy": np.multiply, "torch": lambda a, b: a * b, "tensorflow": lambda a, b: a * b}, ("numpy", 1.0)),
+        _unary("exp 1M", lambda a: op("Exp", [a]), np.exp, "exp"),
+        _unary("tanh 1M", lambda a: op("Tanh", [a]), np.tanh, "tanh"),
+        Workload("sum 1M", [x], lambda a: op("Sum", [a, axis]), MILLION, 4.0 * MILLION,
+                 {"numpy": np.sum, "torch": lambda a: a.sum(), "tensorflow": lambda a: _tensorflow("reduce_sum")(a)}, ("numpy", 1.0)),
+        Workload("max 1M", [x], lambda a: op("Max", [a, axis]), MILLION, 4.0 * MILLION,
+                 {"numpy": np.max, "torch": lambda a: a.max(), "tensorflow": lambda a: _tensorflow("reduce_max")(a)}, ("numpy", 1.0)),
+        Workload("softmax 1024x1024", [square], lambda a: op("Softmax", [a]), 5.0 * MILLION, 8.0 * MILLION,
+                 {"numpy": _softmax, "torch": lambda a: a.softmax(-1), "tensorflow": lambda a: _tensorflow("softmax")(a)}, ("numpy", 1.0)),
+        Workload("transpose 1024x1024", [square], lambda a: op("Transpose", [a, np.array([1, 0], np.int32)]), 0, 8.0 * MILLION,
+                 {"numpy": lambda a: np.ascontiguousarray(a.T), "torch": lambda a: a.t().contiguous(),
+                  "tensorflow": lambda a: _tensorflow("transpose")(a)}, ("numpy", 1.0)),
+        Workload("concat 2x1M", [x, y], lambda a, b: op("ConcatV2", [[a, b], np.int32(0)]), 0, 16.0 * MILLION,
+                 {"numpy": lambda a, b: np.concatenate([a, b]), "torch": lambda a, b: _torch("cat")([a, b]),
+                  "tensorflow": lambda a, b: _tensorflow("concat")([a, b], 0)}, ("numpy", 1.0)),
+        convolution(op),
+    ]  # fmt: skip
+    return result
+
+
+def matmul(op: Callable[..., Any], n: int, target: tuple[str, float] | None = None) -> Workload:
+    """The product of two n x n matrices."""
+    a, b = (_rng().normal(size=(n, n)).astype(np.float32) for _ in range(2))
+    peers = {"numpy": np.matmul, "torch": lambda a, b: a @ b, "tensorflow": lambda a, b: a @ b}
+    return Workload(f"matmul {n}", [a, b], lambda a, b: op("MatMul", [a, b]), 2.0 * n**3, 12.0 * n * n, peers, target)
+
+
+def convolution(op: Callable[..., Any]) -> Workload:
+    """3x3, 64 channels to 64, 56x56: the middle of an image network."""
+    x = _rng().normal(size=(1, 56, 56, 64)).astype(np.float32)
+    w = _rng().normal(size=(3, 3, 64, 64)).astype(np.float32)
+
+    def torch_call(x: Any, w: Any) -> Any:
+        return _torch("nn.functional.conv2d")(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding=1)
+
+    def tensorflow_call(x: Any, w: Any) -> Any:
+        import tensorflow
+
+        return tensorflow.nn.conv2d(x, w, 1, "SAME")
+
+    flops = 2.0 * 56 * 56 * 64 * 64 * 9
+    attrs = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+    peers = {"torch": torch_call, "tensorflow": tensorflow_call}
+    return Workload(
+        "conv 3x3 64 56x56", [x, w], lambda x, w: op("Conv2D", [x, w], attrs), flops, 4.0 * (2 * x.size + w.size), peers,
+        ("matmul", 0.6),
+    )  # fmt: skip
+
+
+def peer_inputs(peer: str, inputs: Sequence[np.ndarray]) -> list[Any]:
+    """The inputs in a peer's own form. Raises ImportError where the peer is not installed."""
+    if peer == "torch":
+        import torch
+
+        torch.set_grad_enabled(False)
+        return [torch.from_numpy(x) for x in inputs]
+    if peer == "tensorflow":
+        import tensorflow
+
+        return [tensorflow.constant(x) for x in inputs]
+    return list(inputs)

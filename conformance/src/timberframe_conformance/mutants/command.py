@@ -1,0 +1,85 @@
+"""The command `conformance mutants`: proves that the suite notices known bugs."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--device", default="", metavar="NAME", help="the device whose kernels get the bugs")
+    parser.add_argument("--list", action="store_true", help="print the mutants")
+    parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
+    parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the day's")
+    parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
+    parser.set_defaults(command=mutants)
+
+
+def mutants(given: argparse.Namespace, console: Console) -> int:
+    """Runs the mutants; status 0 when each is noticed as it should be."""
+    from timberframe_conformance.cli import UsageError
+    from timberframe_conformance.mutants.catalogue import MUTANTS
+
+    if given.list:
+        for m in MUTANTS.values():
+            console.print(f"{m.name}: {m.op}: {m.what} ({', '.join(m.suites)})", highlight=False)
+        return 0
+    if not given.device:
+        raise UsageError("mutants needs --device=NAME")
+    names = _selected(given, list(MUTANTS))
+    start = time.perf_counter()
+    proofs = []
+    for name, proof in zip(names, _prove_all(given.device, names), strict=True):
+        proofs.append(proof)
+        if proof.skipped:
+            console.print(f"[dim]skipped[/] {name}: {escape(proof.skipped)}", highlight=False)
+        elif proof.ok:
+            console.print(f"[green]caught[/]  {name}: by {proof.noticed} of {proof.tried} cases, first {escape(proof.first)}", highlight=False)
+        else:
+            word = "wrongly" if proof.caught else "missed"
+            console.print(f"[red]{word}[/]  {name}: {escape('; '.join(proof.problems))}", highlight=False)
+    tried = [p for p in proofs if not p.skipped]
+    good = sum(p.ok for p in tried)
+    console.print(f"{good} of {len(tried)} mutants caught by the cases that should, in {time.perf_counter() - start:.1f} s", highlight=False)
+    return 0 if good == len(tried) else 1
+
+
+def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
+    from timberframe_conformance.cli import UsageError
+    from timberframe_conformance.mutants.prove import changed_mutants, eighth
+
+    chosen: list[str] = []
+    if given.name:
+        chosen = [n.strip() for n in given.name.split(",")]
+        unknown = [n for n in chosen if n not in names]
+        if unknown:
+            raise UsageError(f"mutant {', '.join(unknown)} is not known; --list prints all")
+    if given.eighth is not None:
+        k = given.eighth if given.eighth >= 0 else datetime.date.today().toordinal()
+        chosen += eighth(names, k)
+    if given.changed:
+        done = subprocess.run(["git", "diff", "--name-only", given.changed], capture_output=True, text=True, check=False)
+        chosen += changed_mutants(done.stdout.split())
+    if not given.name and given.eighth is None and not given.changed:
+        chosen = names
+    return [n for n in names if n in set(chosen)]
+
+
+def _prove_all(device: str, names: list[str]) -> Any:
+    """Proofs in order: those in this process one by one, those that need processes of their own beside them."""
+    from timberframe_conformance.mutants.catalogue import MUTANTS
+    from timberframe_conformance.mutants.prove import prove
+    from timberframe_conformance.options import Options
+    from timberframe_conformance.target import open_target
+
+    options = Options(device)
+    target = open_target(options)
+    for name in names:
+        yield prove(target, MUTANTS[name], options)

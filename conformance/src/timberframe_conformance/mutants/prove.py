@@ -1,0 +1,147 @@
+"""Proves the suite: each mutant must be noticed by the cases that should, and by no others."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from timberframe.ops import registry
+from timberframe_conformance.case import Case, Result
+from timberframe_conformance.collect import collect
+from timberframe_conformance.judge import judge_case
+from timberframe_conformance.mutants.activate import activate, active
+from timberframe_conformance.mutants.base import Mutant
+from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.options import Options
+from timberframe_conformance.reports.summary import FAILING
+from timberframe_conformance.runner import run
+from timberframe_conformance.target import Target
+
+SAMPLED = 120
+"""Cases of one suite that a mutant is tried with at most; those are chosen evenly."""
+CONTROLS = 6
+"""Cases in other dtypes, which must pass, that are run beside."""
+ISOLATED_TIMEOUT = 1.5
+ISOLATED_CASES = 4
+
+
+@dataclass
+class Proof:
+    """What became of a mutant. problems is empty when it was noticed as it should be."""
+
+    mutant: Mutant
+    noticed: int = 0
+    tried: int = 0
+    first: str = ""
+    problems: list[str] = field(default_factory=list)
+    skipped: str = ""
+
+    @property
+    def caught(self) -> bool:
+        return self.noticed > 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
+    """Runs the cases of the mutant's op with the mutant in place, and judges who noticed."""
+    proof = Proof(mutant)
+    if registry.find(mutant.op) is None:
+        proof.skipped = f"op {mutant.op} is not registered"
+        return proof
+    cases = _cases(target, mutant, options)
+    own = [c for c in cases if affects(mutant, c)]
+    if not own:
+        proof.skipped = f"the device has no kernel of {mutant.op} in these dtypes"
+        return proof
+    if mutant.isolate:
+        return _prove_isolated(target, mutant, options, own, proof)
+    chosen = _sample(own) + [c for c in cases if not affects(mutant, c)][:CONTROLS]
+    with active(target, mutant.name):
+        results = [judge_case(c, target) for c in chosen]
+    _judge(proof, results)
+    return proof
+
+
+def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
+    from dataclasses import replace
+
+    activate(target, "")
+    target.forget()
+    return list(collect(target, replace(options, ops=(mutant.op,), suites=())))
+
+
+def affects(mutant: Mutant, case: Case) -> bool:
+    """Whether the mutant's kernel runs in a case."""
+    types = dict(case.types)
+    return case.op == mutant.op and all(types.get(name) in allowed for name, allowed in mutant.types)
+
+
+def _sample(cases: Sequence[Case]) -> list[Case]:
+    """At most SAMPLED cases of each suite, evenly spread."""
+    result: list[Case] = []
+    for suite in dict.fromkeys(c.suite for c in cases):
+        own = [c for c in cases if c.suite == suite]
+        step = max(1, -(-len(own) // SAMPLED))
+        result += own[::step]
+    return result
+
+
+def _judge(proof: Proof, results: Sequence[Result]) -> None:
+    mutant = proof.mutant
+    noticing = [r for r in results if r.verdict in FAILING]
+    proof.tried, proof.noticed = len(results), len(noticing)
+    proof.first = noticing[0].id if noticing else ""
+    suites = Counter(r.suite for r in noticing)
+    for suite in mutant.suites:
+        if not suites[suite]:
+            proof.problems.append(f"no case of suite {suite} noticed")
+    types = dict(mutant.types)
+    for r in noticing:
+        if any(r.dtypes.get(name) not in allowed for name, allowed in types.items()):
+            proof.problems.append(f"{r.id} failed, though the mutant is no kernel of its dtypes")
+        elif r.suite not in mutant.suites and r.suite not in mutant.also:
+            proof.problems.append(f"{r.id} failed, and should not: {r.message[:200]}")
+        elif mutant.only and not any(word in r.id for word in mutant.only):
+            proof.problems.append(f"{r.id} failed, and should not")
+        elif r.verdict != mutant.verdict:
+            proof.problems.append(f"{r.id} is {r.verdict}; it should be {mutant.verdict}")
+    del proof.problems[5:]
+
+
+def _prove_isolated(target: Target, mutant: Mutant, options: Options, own: Sequence[Case], proof: Proof) -> Proof:
+    from dataclasses import replace
+
+    suites = tuple(s for s in mutant.suites)
+    wanted = [c for c in own if c.suite in suites and c.dtype_label in _labels(mutant, c)][:ISOLATED_CASES]
+    asked = replace(options, ops=(mutant.op,), suites=suites, timeout=ISOLATED_TIMEOUT, mutant=mutant.name, ids=tuple(c.id for c in wanted))
+    done = run(target, asked, jobs=1)
+    _judge(proof, done.results)
+    return proof
+
+
+def _labels(mutant: Mutant, case: Case) -> set[str]:
+    return {case.dtype_label} if affects(mutant, case) else set()
+
+
+def eighth(names: Sequence[str], k: int) -> list[str]:
+    """The kth of eight parts, the same on every machine."""
+    return [n for n in names if zlib.crc32(n.encode()) % 8 == k % 8]
+
+
+def changed_mutants(files: Sequence[str]) -> list[str]:
+    """Mutants whose declaration, or whose op's family, is among changed files."""
+    words = [f.rsplit("/", 1)[-1].rsplit(".", 1)[0] for f in files]
+    found = []
+    for name, m in MUTANTS.items():
+        op = registry.find(m.op)
+        homes = {m.bug.__module__.rsplit(".", 1)[-1]}
+        if op is not None:
+            homes.add(op.shape.__module__.rsplit(".", 1)[-1])
+        if homes & set(words):
+            found.append(name)
+    return found
