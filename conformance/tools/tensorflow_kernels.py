@@ -15,19 +15,160 @@ import sys
 from pathlib import Path
 from typing import Any
 
-OPS = """
-Abs Neg Sign Reciprocal Square Sqrt Rsqrt Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh
-Erf Erfc Lgamma Floor Ceil Round Rint IsNan IsInf IsFinite LogicalNot Invert Sigmoid Softplus Softsign Relu Relu6
-LeakyRelu Elu Selu Add AddV2 Sub Mul Div RealDiv FloorDiv FloorMod TruncateDiv TruncateMod Pow Maximum Minimum
-SquaredDifference Atan2 DivNoNan Xdivy Xlogy BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift LogicalAnd LogicalOr
-Equal NotEqual Less LessEqual Greater GreaterEqual Select SelectV2 AddN ClipByValue Cast Sum Mean Prod Max Min All Any
-ArgMax ArgMin Cumsum Cumprod MatMul BatchMatMulV2 Einsum Const Identity IdentityN Placeholder PlaceholderWithDefault Shape
-ShapeN Rank Size Reshape ExpandDims Squeeze Transpose ConcatV2 Split SplitV Pack Unpack Slice StridedSlice Pad PadV2
-MirrorPad Tile BroadcastTo Fill ZerosLike OnesLike Range LinSpace GatherV2 GatherNd ScatterNd OneHot ReverseV2 Where Unique
-TopKV2 InvertPermutation StopGradient PreventGradient CheckNumerics Assert BroadcastArgs NoOp BiasAdd Conv2D
-DepthwiseConv2dNative MaxPool AvgPool FusedBatchNormV3 Softmax LogSoftmax VarHandleOp ReadVariableOp AssignVariableOp
-AssignAddVariableOp AssignSubVariableOp VarIsInitializedOp
-""".split()
+OPS = [
+    "Abs",
+    "Neg",
+    "Sign",
+    "Reciprocal",
+    "Square",
+    "Sqrt",
+    "Rsqrt",
+    "Exp",
+    "Expm1",
+    "Log",
+    "Log1p",
+    "Sin",
+    "Cos",
+    "Tan",
+    "Asin",
+    "Acos",
+    "Atan",
+    "Sinh",
+    "Cosh",
+    "Tanh",
+    "Asinh",
+    "Acosh",
+    "Atanh",
+    "Erf",
+    "Erfc",
+    "Lgamma",
+    "Floor",
+    "Ceil",
+    "Round",
+    "Rint",
+    "IsNan",
+    "IsInf",
+    "IsFinite",
+    "LogicalNot",
+    "Invert",
+    "Sigmoid",
+    "Softplus",
+    "Softsign",
+    "Relu",
+    "Relu6",
+    "LeakyRelu",
+    "Elu",
+    "Selu",
+    "Add",
+    "AddV2",
+    "Sub",
+    "Mul",
+    "Div",
+    "RealDiv",
+    "FloorDiv",
+    "FloorMod",
+    "TruncateDiv",
+    "TruncateMod",
+    "Pow",
+    "Maximum",
+    "Minimum",
+    "SquaredDifference",
+    "Atan2",
+    "DivNoNan",
+    "Xdivy",
+    "Xlogy",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "LeftShift",
+    "RightShift",
+    "LogicalAnd",
+    "LogicalOr",
+    "Equal",
+    "NotEqual",
+    "Less",
+    "LessEqual",
+    "Greater",
+    "GreaterEqual",
+    "Select",
+    "SelectV2",
+    "AddN",
+    "ClipByValue",
+    "Cast",
+    "Sum",
+    "Mean",
+    "Prod",
+    "Max",
+    "Min",
+    "All",
+    "Any",
+    "ArgMax",
+    "ArgMin",
+    "Cumsum",
+    "Cumprod",
+    "MatMul",
+    "BatchMatMulV2",
+    "Einsum",
+    "Const",
+    "Identity",
+    "IdentityN",
+    "Placeholder",
+    "PlaceholderWithDefault",
+    "Shape",
+    "ShapeN",
+    "Rank",
+    "Size",
+    "Reshape",
+    "ExpandDims",
+    "Squeeze",
+    "Transpose",
+    "ConcatV2",
+    "Split",
+    "SplitV",
+    "Pack",
+    "Unpack",
+    "Slice",
+    "StridedSlice",
+    "Pad",
+    "PadV2",
+    "MirrorPad",
+    "Tile",
+    "BroadcastTo",
+    "Fill",
+    "ZerosLike",
+    "OnesLike",
+    "Range",
+    "LinSpace",
+    "GatherV2",
+    "GatherNd",
+    "ScatterNd",
+    "OneHot",
+    "ReverseV2",
+    "Where",
+    "Unique",
+    "TopKV2",
+    "InvertPermutation",
+    "StopGradient",
+    "PreventGradient",
+    "CheckNumerics",
+    "Assert",
+    "BroadcastArgs",
+    "NoOp",
+    "BiasAdd",
+    "Conv2D",
+    "DepthwiseConv2dNative",
+    "MaxPool",
+    "AvgPool",
+    "FusedBatchNormV3",
+    "Softmax",
+    "LogSoftmax",
+    "VarHandleOp",
+    "ReadVariableOp",
+    "AssignVariableOp",
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+    "VarIsInitializedOp",
+]
 
 DTYPES = {
     1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64", 9: "int64",
@@ -38,7 +179,6 @@ NUMERIC = sorted(set(DTYPES.values()) - {"string"})
 
 # TensorFlow registers these kernels without a constraint and rejects other dtypes when the kernel is built.
 UNCONSTRAINED = {"Cast": {"SrcT": NUMERIC, "DstT": NUMERIC}}
-
 
 
 def constraint_sets(registered: list[Any], attrs: list[str]) -> list[dict[str, list[str]]]:
@@ -85,7 +225,8 @@ def main(path: str, more: list[str]) -> None:
         elif cpu:
             table[op] = constraint_sets(cpu, attrs)
     lines = ",\n".join(f"  {json.dumps(op)}: {json.dumps(sets)}" for op, sets in sorted(table.items()))
-    text = f'{{\n"source": "TensorFlow {tf.__version__}, kernels registered for CPU",\n"required": {json.dumps(OPS)},\n"ops": {{\n{lines}\n}}\n}}\n'
+    source = json.dumps(f"TensorFlow {tf.__version__}, kernels registered for CPU")
+    text = f'{{\n"source": {source},\n"required": {json.dumps(OPS)},\n"ops": {{\n{lines}\n}}\n}}\n'
     Path(path).write_text(text)
     print(f"{path}: {len(table)} ops")
 

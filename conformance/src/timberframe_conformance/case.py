@@ -21,7 +21,7 @@ Types = tuple[tuple[str, str], ...]
 """Type attrs with the names of their dtypes, in the op's order."""
 
 
-class CaseFailure(AssertionError):
+class CaseFailedError(AssertionError):
     """The device did not do what the case asks; the message says what it did and what was required."""
 
     def __init__(self, message: str, measured: Measured | None = None) -> None:
@@ -29,7 +29,7 @@ class CaseFailure(AssertionError):
         self.measured = measured
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The device has no kernel for this: a fact, not a failure."""
 
 
@@ -45,7 +45,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case. `run(target)` raises CaseFailure or Unsupported, or returns what it measured.
+    """One case. `run(target)` raises CaseFailedError or UnsupportedError, or returns what it measured.
 
     types: dtypes of the op's type attrs. level: the conformance level that needs it. expected: whether a level is
     incomplete when the device has no kernel for it. isolate: worth a process of its own. script: stand-alone Python

@@ -6,12 +6,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.case import LEVELS, SUBJECTS
+from timberframe_conformance.keyword import KeywordError, compile_keyword
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
@@ -42,16 +44,15 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run the suite on a device")
     _selection(run)
-    run.add_argument("-k", dest="keyword", default="", metavar="EXPR", help="only cases whose id matches, as in pytest")
     run.add_argument("--jobs", type=int, default=_cores(), metavar="N", help="worker processes (default: one a core)")
     run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    run.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the device's kernels first")
     run.set_defaults(command=_run)
 
     cases = commands.add_parser("list", help="print the ids of the cases")
     _selection(cases)
-    cases.add_argument("-k", dest="keyword", default="", metavar="TEXT", help="only ids that contain the text")
     cases.set_defaults(command=_list)
 
     repro = commands.add_parser("repro", help="print a script that shows one case")
@@ -86,6 +87,9 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", default="all", choices=[*LEVELS, "all", "soak"])
     parser.add_argument("--op", default="", metavar="A,B", help="only cases of these ops")
     parser.add_argument("--suite", default="", metavar="A,B", help="only these suites")
+    parser.add_argument(
+        "-k", dest="keyword", default="", metavar="EXPR", help="only ids with these words (and, or, not)"
+    )
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
@@ -102,7 +106,14 @@ def _options(given: argparse.Namespace) -> Options:
     from timberframe.ops import registry
     from timberframe_conformance.collect import collectors
 
-    options = Options(given.device, given.level, _names(given.op), _names(given.suite), given.timeout, given.profile)
+    options = Options(
+        given.device, given.level, _names(given.op), _names(given.suite), given.timeout, given.profile,
+        keyword=given.keyword,
+    )  # fmt: skip
+    try:
+        compile_keyword(given.keyword or "x")
+    except KeywordError as e:
+        raise UsageError(str(e)) from e
     suites = [s for s in options.suites if s not in collectors()]
     if suites:
         raise UsageError(f"suite {', '.join(suites)} is not known; suites are {', '.join(collectors())}")
@@ -117,11 +128,11 @@ def _options(given: argparse.Namespace) -> Options:
 
 def _target(options: Options):  # type: ignore[no-untyped-def]  # imported late: listing help needs no device
     from timberframe_conformance.profile import ProfileError
-    from timberframe_conformance.target import NoSuchDevice, open_target
+    from timberframe_conformance.target import NoSuchDeviceError, open_target
 
     try:
         return open_target(options)
-    except (NoSuchDevice, ProfileError) as e:
+    except (NoSuchDeviceError, ProfileError) as e:
         raise UsageError(str(e)) from e
 
 
@@ -129,13 +140,13 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.reports.terminal import progress, summary
     from timberframe_conformance.runner import run
 
-    options = _options(given)
+    options = replace(_options(given), mutant=given.mutant)
     target = _target(options)
     for path in (given.json, given.html, given.junit):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"report {path}: its folder does not exist")
     with progress(console, target.spec) as update:
-        done = run(target, options, jobs=given.jobs, keyword=given.keyword, progress=update)
+        done = run(target, options, jobs=given.jobs, progress=update)
     if given.json:
         given.json.write_text(done.to_json())
     _write(done, given)
@@ -160,20 +171,19 @@ def _list(given: argparse.Namespace, console: Console) -> int:
 
     options = _options(given)
     for case in collect(_target(options), options):
-        if given.keyword in case.id:
-            print(case.id)
+        print(case.id)
     return OK
 
 
 def _repro(given: argparse.Namespace, console: Console) -> int:
-    from timberframe_conformance.collect import NoSuchCase, find_case
+    from timberframe_conformance.collect import NoSuchCaseError, find_case
     from timberframe_conformance.repro import case_script
 
     options = Options(given.device)
     target = _target(options)
     try:
         case = find_case(target, given.case, options)
-    except NoSuchCase as e:
+    except NoSuchCaseError as e:
         raise UsageError(str(e)) from e
     print(case.script(target.spec) if case.script else case_script(case.id, given.device), end="")
     return OK
@@ -195,7 +205,9 @@ def _compare(given: argparse.Namespace, console: Console) -> int:
     styles = {"REGRESSION": "red", "FIX": "green", "DIFFERENCE": "yellow"}
     for c in changes:
         detail = f" ({escape(c.detail)})" if c.detail else ""
-        console.print(f"[{styles[c.label]}]{c.label}[/] {escape(c.case)}: {c.before} -> {c.after}{detail}", highlight=False)
+        console.print(
+            f"[{styles[c.label]}]{c.label}[/] {escape(c.case)}: {c.before} -> {c.after}{detail}", highlight=False
+        )
     counts = {label: sum(c.label == label for c in changes) for label in styles}
     console.print(", ".join(f"{n} {label}" for label, n in counts.items()), highlight=False)
     return FAILED if counts["REGRESSION"] else OK

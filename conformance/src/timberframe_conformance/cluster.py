@@ -12,7 +12,7 @@ from timberframe.graph.inference import arg_dtypes, arg_ranges, value_positions
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.plugin.contracts import Cluster, KernelNode, RunContext, Value
 from timberframe.shapes import StaticShape, is_static
-from timberframe_conformance.case import Unsupported
+from timberframe_conformance.case import UnsupportedError
 
 if TYPE_CHECKING:
     from timberframe.plugin.contracts import Device
@@ -27,18 +27,21 @@ def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarr
     )  # fmt: skip
     shapes = list(op.shape(context))
     if all(is_static(s) for s in shapes):
-        return [(tuple(int(d) for d in s or ()), False) for s in shapes]
+        return [(tuple(d or 0 for d in s or ()), False) for s in shapes]
     if op.bound is None:
-        raise Unsupported(f"{op.name} has no static shape here")
+        raise UnsupportedError(f"{op.name} has no static shape here")
     bounds = op.bound(context)
-    return [(tuple(int(d) for d in b), not is_static(s)) for s, b in zip(shapes, bounds, strict=True)]
+    return [(tuple(b), not is_static(s)) for s, b in zip(shapes, bounds, strict=True)]
 
 
-def one_node(device: Device, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> tuple[Cluster, list[np.ndarray]]:
+def one_node(
+    device: Device, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]
+) -> tuple[Cluster, list[np.ndarray]]:
     """A cluster of one node, and the arrays to run it on; inputs that only matter for planning are constants."""
     planned = planned_positions(op, attrs)
     inputs = [
-        Value(i, x.dtype, x.shape, "const" if i in planned else "input", x if i in planned else None) for i, x in enumerate(arrays)
+        Value(i, x.dtype, x.shape, "const" if i in planned else "input", x if i in planned else None)
+        for i, x in enumerate(arrays)
     ]
     shapes = output_shapes(op, attrs, arrays)
     outputs = [
@@ -61,5 +64,7 @@ def planned_positions(op: OpDef, attrs: Mapping[str, Any]) -> set[int]:
 def run_cluster(device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str) -> list[np.ndarray]:
     """Compiles and runs a cluster in a mode, and brings its outputs to the host."""
     executable = device.compile(cluster)
-    results = executable.run([device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode))
+    results = executable.run(
+        [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode)
+    )
     return [device.copy_out(a) for a in results]

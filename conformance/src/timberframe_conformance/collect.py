@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case
+from timberframe_conformance.keyword import compile_keyword
 from timberframe_conformance.options import Options
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target
@@ -15,7 +16,7 @@ from timberframe_conformance.target import Target
 Collector = Callable[[Target, Sequence[OpDef]], Iterable[Case]]
 
 
-class NoSuchCase(LookupError):
+class NoSuchCaseError(LookupError):
     """No case has this id; the message gives near ones."""
 
 
@@ -28,6 +29,7 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
     """The cases that the options ask for; of two with the same id, which say the same, the first."""
     ops = [op for op in registry.all_ops() if not options.ops or op.name in options.ops]
     seen: set[str] = set()
+    matches = compile_keyword(options.keyword) if options.keyword else None
     for name, suite in collectors().items():
         if options.suites and name not in options.suites:
             continue
@@ -38,18 +40,24 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
                 continue
             if case.id in seen or (options.ids and case.id not in options.ids):
                 continue
+            if matches is not None and not matches(case.id):
+                continue
             seen.add(case.id)
             yield case
 
 
 def find_case(target: Target, case_id: str, options: Options) -> Case:
-    """The case with an id; raises NoSuchCase."""
+    """The case with an id; raises NoSuchCaseError."""
     parts = case_id.split("/", 3)
     if len(parts) != 4:
-        raise NoSuchCase(f"case {case_id!r}: an id reads suite/op/dtypes/detail; `conformance list` prints them")
+        raise NoSuchCaseError(f"case {case_id!r}: an id reads suite/op/dtypes/detail; `conformance list` prints them")
     suite, op, *_ = parts
     for level in ("all", "soak"):
-        for case in collect(target, dataclasses.replace(options, level=level, ops=(op,), suites=(suite,), ids=())):
+        for case in collect(
+            target, dataclasses.replace(options, level=level, ops=(op,), suites=(suite,), ids=(), keyword="")
+        ):
             if case.id == case_id:
                 return case
-    raise NoSuchCase(f"case {case_id!r}: there is none for this device; `conformance list --device={options.device} --op={op}`")
+    raise NoSuchCaseError(
+        f"case {case_id!r}: there is none for this device; `conformance list --device={options.device} --op={op}`"
+    )

@@ -14,7 +14,7 @@ from timberframe.dtypes import as_dtype, resource
 from timberframe.graph.apply import apply_op
 from timberframe.ops.opdef import OpDef
 from timberframe.shapes import compatible
-from timberframe_conformance.case import CaseFailure
+from timberframe_conformance.case import CaseFailedError
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -51,7 +51,7 @@ def build(
                 inputs.append(_variable(built, value))
                 continue
             constant = not fed or (known and arg.name in op.shape_inputs)
-            many = list(value) if arg.is_list else [value]
+            many: list[Any] = list(value) if arg.is_list else [value]
             made = [_input(built, x, constant, known) for x in many]
             inputs.append(made if arg.is_list else made[0])
         result = apply_op(op.name, inputs, attrs, name="case")
@@ -69,7 +69,9 @@ def _input(built: Built, x: np.ndarray, constant: bool, known: bool) -> Any:
     dtype = as_dtype(x.dtype)
     if constant:
         return apply_op("Const", (), {"value": np.ascontiguousarray(x).reshape(x.shape), "dtype": dtype})
-    tensor = apply_op("Placeholder", (), {"dtype": dtype, "shape": x.shape if known else None}, name=f"feed{len(built.feeds)}")
+    tensor = apply_op(
+        "Placeholder", (), {"dtype": dtype, "shape": x.shape if known else None}, name=f"feed{len(built.feeds)}"
+    )
     built.feeds[tensor] = x
     return tensor
 
@@ -94,12 +96,20 @@ def execute(built: Built, session: Any) -> list[Any]:
     got = list(session.run(built.fetches, built.feeds))
     for tensor, value in zip(built.fetches, got, strict=True):
         if not compatible(tensor.static_shape, np.shape(value)):
-            raise CaseFailure(f"{tensor.name} has shape {list(np.shape(value))}; the graph promised {tensor.static_shape}")
+            raise CaseFailedError(
+                f"{tensor.name} has shape {list(np.shape(value))}; the graph promised {tensor.static_shape}"
+            )
     return got
 
 
 def call(
-    target: Target, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Input], *, known: bool = True, fed: bool = True
+    target: Target,
+    op: OpDef,
+    attrs: Mapping[str, Any],
+    arrays: Sequence[Input],
+    *,
+    known: bool = True,
+    fed: bool = True,
 ) -> tuple[list[Any], list[np.dtype]]:
     """Outputs of one op on the device, and the dtypes that the graph promised."""
     built = build(op, attrs, arrays, target.spec, known=known, fed=fed)

@@ -6,7 +6,7 @@ import time
 import traceback
 
 from timberframe.errors import OpError, UnimplementedError
-from timberframe_conformance.case import Case, CaseFailure, Measured, Result, Unsupported
+from timberframe_conformance.case import Case, CaseFailedError, Measured, Result, UnsupportedError
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
 
@@ -20,9 +20,9 @@ def judge_case(case: Case, target: Target) -> Result:
     start = time.perf_counter()
     try:
         _measure(result, case.run(target))
-    except Unsupported as e:
+    except UnsupportedError as e:
         result.verdict, result.message = "unsupported", str(e)
-    except CaseFailure as e:
+    except CaseFailedError as e:
         result.verdict, result.message = "fail", str(e)
         _measure(result, e.measured)
     except UnimplementedError as e:
@@ -33,7 +33,9 @@ def judge_case(case: Case, target: Target) -> Result:
     except Exception as e:
         place = traceback.extract_tb(e.__traceback__)[-1]
         result.verdict = "fail"
-        result.message = f"{type(e).__name__}: {e} (raised in {place.name}, {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
+        result.message = (
+            f"{type(e).__name__}: {e} (raised in {place.name}, {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
+        )
     result.seconds = time.perf_counter() - start
     return finish(result, target)
 

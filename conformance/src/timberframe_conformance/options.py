@@ -17,7 +17,8 @@ class Options:
     """device: a name such as ``acme`` or ``acme:1``. level: all cases up to this one; ``all`` is every level but soak.
 
     ops, suites: limit the run; empty is everything. timeout: seconds for one case. mutant: name of the known bug to put
-    into the device's kernels. journal: directory of the journals. ids: only these cases, if there are any.
+    into the device's kernels. journal: directory of the journals. ids: only these cases, if there are any. keyword:
+    only cases that match, see `keyword.py`.
     """
 
     device: str
@@ -29,6 +30,7 @@ class Options:
     mutant: str = ""
     journal: str = ""
     ids: tuple[str, ...] = ()
+    keyword: str = ""
 
     def wants_level(self, level: str) -> bool:
         """Whether cases of a level are part of the run."""

@@ -29,7 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--timberframe-level", default="all", help="core, inference, training, models, all or soak")
     group.addoption("--timberframe-op", default="", metavar="A,B", help="only cases of these ops")
     group.addoption("--timberframe-suite", default="", metavar="A,B", help="only these suites")
-    group.addoption("--timberframe-timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
+    group.addoption(
+        "--timberframe-timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case"
+    )
     group.addoption("--timberframe-profile", default="", metavar="FILE", help="the device's profile")
     group.addoption("--timberframe-options", default="", help="all of these as JSON, from the conformance command")
 
@@ -78,11 +80,11 @@ class CasesFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from timberframe_conformance.collect import collect
-        from timberframe_conformance.target import NoSuchDevice, open_target
+        from timberframe_conformance.target import NoSuchDeviceError, open_target
 
         try:
             target = open_target(self.options)
-        except NoSuchDevice as e:
+        except NoSuchDeviceError as e:
             raise pytest.UsageError(str(e)) from None
         runner = Runner(target, self.options)
         for case in collect(target, self.options):
@@ -155,13 +157,14 @@ def report_of(result: Result, location: tuple[str, int | None, str]) -> pytest.T
         detail = (location[0], location[1] or 0, f"{result.verdict}: {result.message}")
     return pytest.TestReport(
         result.id, location, {}, outcome, detail, "call", duration=result.seconds,
-        user_properties=[(PROPERTY, dataclasses.asdict(result))],  # type: ignore[list-item]  # any value that travels as JSON
+        user_properties=[(PROPERTY, dataclasses.asdict(result))],
     )  # fmt: skip
 
 
 def result_of(report: pytest.TestReport) -> Result | None:
     """The result that a report carries; None for reports of other tests."""
-    for name, value in report.user_properties:
+    properties: list[tuple[str, Any]] = report.user_properties
+    for name, value in properties:
         if name == PROPERTY:
-            return Result(**value)  # type: ignore[arg-type]  # what report_of put there
+            return Result(**value)
     return None

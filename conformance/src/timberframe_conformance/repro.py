@@ -73,8 +73,12 @@ def op_script(
             lines.append(f"    {_element(value)}")
         else:
             lines += ["    [", *(f"        {_element(x)}" for x in value), "    ],"]
-    lines += ["]", "feeds, arguments, setup = {}, [], []", f"with tf.Graph().as_default() as graph, tf.device({spec!r}):"]
-    for i, (arg, value) in enumerate(zip(op.inputs, arrays, strict=True)):
+    lines += [
+        "]",
+        "feeds, arguments, setup = {}, [], []",
+        f"with tf.Graph().as_default() as graph, tf.device({spec!r}):",
+    ]
+    for i, arg in enumerate(op.inputs):
         lines += _argument(i, arg.dtype is resource, arg.is_list, known and arg.name in op.shape_inputs, known)
     lines += [
         f'    result = apply_op({op.name!r}, arguments, attrs, name="case")',
@@ -102,7 +106,7 @@ def _argument(i: int, is_variable: bool, is_list: bool, constant: bool, known: b
     if is_variable:
         return [
             f"    x = inputs[{i}]",
-            '    handle = apply_op("VarHandleOp", (), {"dtype": tf.as_dtype(x.dtype), "shape": x.shape, "shared_name": "variable"})',
+            '    handle = apply_op("VarHandleOp", (), {"dtype": tf.as_dtype(x.dtype), "shape": x.shape})',
             '    setup.append(apply_op("AssignVariableOp", [handle, tf.constant(x)]))',
             "    arguments.append(handle)",
         ]
@@ -136,5 +140,3 @@ def case_script(case_id: str, device: str) -> str:
 def one_line(case_id: str, device: str) -> str:
     """The command that shows the script of a case."""
     return f"conformance repro --device={device} '{case_id}'"
-
-

@@ -99,7 +99,9 @@ class Reporter:
             found = self.results.get(case_id)
             if found is None:
                 found = self._result(case_id)
-                found.message = "the case was never reached: " + (self.errors[0] if self.errors else "the run ended early")
+                found.message = "the case was never reached: " + (
+                    self.errors[0] if self.errors else "the run ended early"
+                )
             result.append(found)
         return result
 
@@ -121,7 +123,7 @@ def _without_pytest_options() -> Iterator[None]:
             os.environ["PYTEST_ADDOPTS"] = kept
 
 
-def run(target: Target, options: Options, *, jobs: int, keyword: str = "", progress: Progress = lambda *_: None) -> Run:
+def run(target: Target, options: Options, *, jobs: int, progress: Progress = lambda *_: None) -> Run:
     """Runs the cases that the options ask for. jobs: worker processes; 0 runs in this process, without isolation."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="conformance-") as directory, _without_pytest_options():
@@ -132,8 +134,6 @@ def run(target: Target, options: Options, *, jobs: int, keyword: str = "", progr
             f"-c{CASES_FILE.parent / 'pytest.ini'}", "-pno:cacheprovider", "-pno:randomly", "--benchmark-disable",
             f"--basetemp={directory}/tmp",
         ]  # fmt: skip
-        if keyword:
-            arguments += ["-k", keyword]
         if jobs:
             arguments += [f"-n{jobs}", "--dist=load", "--max-worker-restart=1000000"]
         status = pytest.main(arguments, plugins=[reporter])
@@ -141,7 +141,7 @@ def run(target: Target, options: Options, *, jobs: int, keyword: str = "", progr
         reporter.errors.append(f"pytest ended with status {int(status)}")
     if reporter.errors and not reporter.ids:
         raise RuntimeError(reporter.errors[0])
-    partial = bool(options.ops or options.suites or keyword)
+    partial = bool(options.ops or options.suites or options.keyword or options.level != "all")
     absent = [] if partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
     return Run(
         describe_device(target.device), environment(), reporter.ordered(), time.perf_counter() - start,

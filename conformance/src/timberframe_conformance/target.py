@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,6 @@ from timberframe_conformance.cases.types import as_attrs
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
 
-
 EXECUTOR_OPS = frozenset({
     "Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Shape", "ShapeN", "Rank", "Size", "VarHandleOp",
     "ReadVariableOp", "AssignVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "Identity",
@@ -27,7 +27,7 @@ UPDATES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
 """Ops that the core carries out with another op's kernel."""
 
 
-class NoSuchDevice(LookupError):
+class NoSuchDeviceError(LookupError):
     """The device to test does not exist; the message says which do, and why this one does not."""
 
 
@@ -67,6 +67,14 @@ class Target:
         """What the device's allocator says."""
         return self.device.allocator.statistics()
 
+    def settled(self, before: AllocatorStatistics) -> AllocatorStatistics:
+        """What the allocator says when garbage no longer counts; collecting it takes long, so only if it matters."""
+        now = self.statistics()
+        if now.live > before.live or now.used > before.used:
+            gc.collect()
+            now = self.statistics()
+        return now
+
 
 def probe(device: Device, op: OpDef, types: Types) -> KernelNode:
     """A node of the op in these dtypes, without shapes: what the placer asks about."""
@@ -86,7 +94,7 @@ def _numpy(arg: Any, types: Types) -> Any:
 def open_target(options: Options) -> Target:
     """The device that the options name, with its profile and, where one is asked for, a known bug in its kernels.
 
-    Raises NoSuchDevice, which says what there is and why the named one is not; and ProfileError.
+    Raises NoSuchDeviceError, which says what there is and why the named one is not; and ProfileError.
     """
     profile = load_profile(options.profile_path)
     kind, _, index = options.device.removeprefix("/device:").partition(":")
@@ -95,7 +103,7 @@ def open_target(options: Options) -> Target:
     devices = devices_for(tf.SessionConfig(**config))
     found = next((d for d in devices if d.spec == f"/device:{kind.upper()}:{number}"), None)
     if found is None:
-        raise NoSuchDevice(_absence(options.device, kind, devices))
+        raise NoSuchDeviceError(_absence(options.device, kind, devices))
     target = Target(options.device, found, profile, config)
     if options.mutant:
         from timberframe_conformance.mutants.activate import activate

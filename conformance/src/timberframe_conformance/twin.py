@@ -12,7 +12,7 @@ from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe.dtypes import as_dtype
 from timberframe.graph.apply import apply_op
-from timberframe_conformance.case import CaseFailure, Measured
+from timberframe_conformance.case import CaseFailedError, Measured
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate, widen
 
@@ -51,7 +51,13 @@ class Twin:
             tensor = apply_op("Const", (), {"value": array, "dtype": as_dtype(dtype)})
         return Value(tensor, widen(array), array)
 
-    def op(self, name: str, inputs: Sequence[Value | Sequence[Value]], attrs: Mapping[str, Any] | None = None, spec: str = "") -> Any:
+    def op(
+        self,
+        name: str,
+        inputs: Sequence[Value | Sequence[Value]],
+        attrs: Mapping[str, Any] | None = None,
+        spec: str = "",
+    ) -> Any:
         """A node; returns its Value, or a list of them where it has several outputs. spec: another device."""
         given = [[v.tensor for v in x] if isinstance(x, Sequence) else x.tensor for x in inputs]
         flat = [v for x in inputs for v in (x if isinstance(x, Sequence) else [x])]
@@ -84,11 +90,13 @@ class Twin:
 
 def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
     if got.dtype != value.narrow.dtype or got.shape != value.narrow.shape:
-        raise CaseFailure(f"output {i} is {got.dtype}{list(got.shape)}; it must be {value.narrow.dtype}{list(value.narrow.shape)}")
+        raise CaseFailedError(
+            f"output {i} is {got.dtype}{list(got.shape)}; it must be {value.narrow.dtype}{list(value.narrow.shape)}"
+        )
     if got.dtype.name not in FORMATS:
         if not np.array_equal(got, value.narrow):
             at = int(np.flatnonzero((got != value.narrow).ravel())[0])
-            raise CaseFailure(f"output {i} element {at} is {got.flat[at]!r}; it must be {value.narrow.flat[at]!r}")
+            raise CaseFailedError(f"output {i} element {at} is {got.flat[at]!r}; it must be {value.narrow.flat[at]!r}")
         return
     if not got.size:
         return
@@ -99,7 +107,7 @@ def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
     error = np.abs(got.astype(value.wide.dtype) - value.wide)
     worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
     if not error.flat[worst] <= allowed:
-        raise CaseFailure(
+        raise CaseFailedError(
             f"output {i} element {worst} is {got.flat[worst]!r}, expected {value.wide.flat[worst]!r}: off by "
             f"{error.flat[worst]:.3g}, allowed {allowed:.3g}"
         )

@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", required=True, metavar="NAME")
     parser.add_argument("--vs", default="numpy", metavar="A,B", help="peers: numpy, torch, tensorflow")
     parser.add_argument("--one-core", action="store_true", help="everything on one core")
-    parser.add_argument("-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text")
+    parser.add_argument(
+        "-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--check", action="store_true", help="status 1 when a target is missed")
     parser.set_defaults(command=bench)
@@ -53,7 +55,12 @@ def bench(given: argparse.Namespace, console: Console) -> int:
 def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
     """Runs all measurements and fills the figures."""
     from timberframe_conformance.bench import peaks
-    from timberframe_conformance.bench.sides import PLANNING_LIMIT, executor_measurements, kernel_measurements, planning_seconds
+    from timberframe_conformance.bench.sides import (
+        PLANNING_LIMIT,
+        executor_measurements,
+        kernel_measurements,
+        planning_seconds,
+    )
 
     wanted = [m for m in [*executor_measurements(target), *kernel_measurements(target, peers)] if keyword in m.name]
     figures.measurements = wanted
@@ -88,9 +95,11 @@ def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
 
     file = Path(str(module.__file__))
     status = pytest.main(
-        [str(file), f"--rootdir={file.parent}", "-c/dev/null", "-pno:cacheprovider", "-pno:xdist", "-qq", "--benchmark-quiet",
-         "--benchmark-only", "--benchmark-max-time=0.15", "--benchmark-min-time=0.0001", "--benchmark-min-rounds=5",
-         "--benchmark-disable-gc", "--import-mode=importlib", "--no-header", "--no-summary", "-opython_files=measurements.py"],
+        [str(file), f"--rootdir={file.parent}", "-c/dev/null", "-pno:cacheprovider", "-pno:xdist", "-qq",
+         "--benchmark-quiet", "--benchmark-only", "--benchmark-max-time=0.15", "--benchmark-min-time=0.0001",
+         "--benchmark-min-rounds=5",
+         "--benchmark-disable-gc", "--import-mode=importlib", "--no-header", "--no-summary",
+         "-opython_files=measurements.py"],
         plugins=[Hand()],
     )  # fmt: skip
     if status != 0:

@@ -12,8 +12,8 @@ PASSES = 3
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     plan = metafunc.config.stash.get(KEY, None)
-    measurements = plan.measurements if plan is not None else []
-    entries = [(m, p) for p in range(PASSES) for m in sorted(measurements, key=lambda m: plan.order[m.name])]
+    measurements, order = (plan.measurements, plan.order) if plan is not None else ([], {})
+    entries = [(m, p) for p in range(PASSES) for m in sorted(measurements, key=lambda m: order[m.name])]
     metafunc.parametrize("entry", entries, ids=[f"{m.name}-{m.side}-{p}" for m, p in entries])
 
 

@@ -57,9 +57,11 @@ def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measuremen
         call = device_call(target, w)
         if call is not None:
             result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, target=w.target))
-        for peer in peers:
-            if peer in w.peers:
-                result.append(Measurement(w.name, peer, _bound(w.peers[peer], peer_inputs(peer, w.inputs)), w.flops, w.nbytes))
+        result += [
+            Measurement(w.name, peer, _bound(w.peers[peer], peer_inputs(peer, w.inputs)), w.flops, w.nbytes)
+            for peer in peers
+            if peer in w.peers
+        ]
     return result
 
 

@@ -29,12 +29,16 @@ class Figures:
     @property
     def best_product_rate(self) -> float:
         """The best rate of a matrix product by any side, in operations a second."""
-        rates = [m.flops / t for m in self.measurements if m.name.startswith("matmul") and (t := self.times.get((m.name, m.side)))]
+        rates = [
+            m.flops / t
+            for m in self.measurements
+            if m.name.startswith("matmul") and (t := self.times.get((m.name, m.side)))
+        ]
         return max(rates, default=0.0)
 
     @property
     def peak(self) -> float:
-        """Operations a second that the machine can do: the greater of the loop of multiply-adds and the best product."""
+        """Operations a second that the machine can do: of the multiply-add loop or the best product, the greater."""
         return max(self.multiply_add_rate or 0.0, self.best_product_rate)
 
     def roof(self, measurement: Any) -> float | None:
@@ -47,7 +51,13 @@ class Figures:
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON holds them; times in seconds, rates a second."""
         rows = [
-            {"name": m.name, "side": m.side, "seconds": self.times[m.name, m.side] / m.per, "flops": m.flops, "bytes": m.nbytes}
+            {
+                "name": m.name,
+                "side": m.side,
+                "seconds": self.times[m.name, m.side] / m.per,
+                "flops": m.flops,
+                "bytes": m.nbytes,
+            }
             for m in self.measurements
             if (m.name, m.side) in self.times
         ]
@@ -61,7 +71,9 @@ class Figures:
 def show(figures: Figures, console: Console, sides: list[str]) -> None:
     """Prints executor and kernel figures, ratios, how near each is to the roofline, and missed targets."""
     if figures.cleared:
-        console.print(f"removed for this run: {', '.join(f'{k}={v}' for k, v in figures.cleared.items())}", highlight=False)
+        console.print(
+            f"removed for this run: {', '.join(f'{k}={v}' for k, v in figures.cleared.items())}", highlight=False
+        )
     console.print(_executor(figures))
     console.print(_kernels(figures, sides))
     fma = figures.multiply_add_rate
@@ -79,7 +91,9 @@ def _executor(figures: Figures) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("executor", "time", "target"):
         table.add_column(name)
-    rows = [(m.name, figures.times[m.name, m.side] / m.per, m.limit) for m in figures.measurements if m.limit is not None]
+    rows = [
+        (m.name, figures.times[m.name, m.side] / m.per, m.limit) for m in figures.measurements if m.limit is not None
+    ]
     if figures.planning is not None:
         rows.append(("plan of 10,000 nodes", figures.planning, figures.planning_limit))
     for name, seconds, limit in rows:

@@ -13,7 +13,7 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """One op on given inputs. flops and nbytes: the work, for the roofline. peers: the same by other libraries, by name.
+    """One op on given inputs. flops, nbytes: the work, for the roofline. peers: the same by other libraries, by name.
 
     build(tensors) makes the graph's result from placeholders of the inputs. target: (peer, least ratio) that the device
     is meant to reach.
@@ -42,7 +42,7 @@ def _unary(name: str, graph: Callable[..., Any], numpy: Callable[..., Any], othe
 
 
 def _torch(path: str) -> Callable[..., Any]:
-    import torch
+    import torch  # type: ignore[import-not-found]  # a peer that need not be there
 
     found: Any = torch
     for part in path.split("."):
@@ -51,10 +51,15 @@ def _torch(path: str) -> Callable[..., Any]:
 
 
 def _tensorflow(path: str) -> Callable[..., Any]:
-    import tensorflow
+    import tensorflow  # type: ignore[import-untyped]  # a peer that need not be there
 
     found: Any = tensorflow.math if hasattr(tensorflow.math, path) else tensorflow
     return getattr(found, path)  # type: ignore[no-any-return]  # a function of tensorflow
+
+
+def _later(path: str) -> Callable[..., Any]:
+    """A function of tensorflow, which is imported when it is first called."""
+    return lambda *arguments: _tensorflow(path)(*arguments)
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:
@@ -67,8 +72,8 @@ def workloads(op: Callable[..., Any]) -> list[Workload]:
     rng = _rng()
     x, y = (rng.uniform(-3, 3, MILLION).astype(np.float32) for _ in range(2))
     square = x.reshape(1024, 1024)
-    axis = np.array([0], np.int32)
-    result = [
+    axis, swap = np.array([0], np.int32), np.array([1, 0], np.int32)
+    return [
         matmul(op, 1024, ("numpy", 0.95)), matmul(op, 256), matmul(op, 64),
         Workload("add 1M", [x, y], lambda a, b: op("AddV2", [a, b]), MILLION, 12.0 * MILLION,
                  {"numpy": np.add, "torch": lambda a, b: a + b, "tensorflow": lambda a, b: a + b}, ("numpy", 1.0)),
@@ -77,26 +82,30 @@ def workloads(op: Callable[..., Any]) -> list[Workload]:
         _unary("exp 1M", lambda a: op("Exp", [a]), np.exp, "exp"),
         _unary("tanh 1M", lambda a: op("Tanh", [a]), np.tanh, "tanh"),
         Workload("sum 1M", [x], lambda a: op("Sum", [a, axis]), MILLION, 4.0 * MILLION,
-                 {"numpy": np.sum, "torch": lambda a: a.sum(), "tensorflow": lambda a: _tensorflow("reduce_sum")(a)}, ("numpy", 1.0)),
+                 {"numpy": np.sum, "torch": lambda a: a.sum(), "tensorflow": _later("reduce_sum")}, ("numpy", 1.0)),
         Workload("max 1M", [x], lambda a: op("Max", [a, axis]), MILLION, 4.0 * MILLION,
-                 {"numpy": np.max, "torch": lambda a: a.max(), "tensorflow": lambda a: _tensorflow("reduce_max")(a)}, ("numpy", 1.0)),
+                 {"numpy": np.max, "torch": lambda a: a.max(), "tensorflow": _later("reduce_max")}, ("numpy", 1.0)),
         Workload("softmax 1024x1024", [square], lambda a: op("Softmax", [a]), 5.0 * MILLION, 8.0 * MILLION,
-                 {"numpy": _softmax, "torch": lambda a: a.softmax(-1), "tensorflow": lambda a: _tensorflow("softmax")(a)}, ("numpy", 1.0)),
-        Workload("transpose 1024x1024", [square], lambda a: op("Transpose", [a, np.array([1, 0], np.int32)]), 0, 8.0 * MILLION,
+                 {"numpy": _softmax, "torch": lambda a: a.softmax(-1), "tensorflow": _later("softmax")},
+                 ("numpy", 1.0)),
+        Workload("transpose 1024x1024", [square], lambda a: op("Transpose", [a, swap]), 0, 8.0 * MILLION,
                  {"numpy": lambda a: np.ascontiguousarray(a.T), "torch": lambda a: a.t().contiguous(),
-                  "tensorflow": lambda a: _tensorflow("transpose")(a)}, ("numpy", 1.0)),
+                  "tensorflow": _later("transpose")}, ("numpy", 1.0)),
         Workload("concat 2x1M", [x, y], lambda a, b: op("ConcatV2", [[a, b], np.int32(0)]), 0, 16.0 * MILLION,
                  {"numpy": lambda a, b: np.concatenate([a, b]), "torch": lambda a, b: _torch("cat")([a, b]),
                   "tensorflow": lambda a, b: _tensorflow("concat")([a, b], 0)}, ("numpy", 1.0)),
         convolution(op),
     ]  # fmt: skip
-    return result
 
 
 def matmul(op: Callable[..., Any], n: int, target: tuple[str, float] | None = None) -> Workload:
     """The product of two n x n matrices."""
     a, b = (_rng().normal(size=(n, n)).astype(np.float32) for _ in range(2))
-    peers = {"numpy": np.matmul, "torch": lambda a, b: a @ b, "tensorflow": lambda a, b: a @ b}
+    peers: dict[str, Callable[..., Any]] = {
+        "numpy": np.matmul,
+        "torch": lambda a, b: a @ b,
+        "tensorflow": lambda a, b: a @ b,
+    }
     return Workload(f"matmul {n}", [a, b], lambda a, b: op("MatMul", [a, b]), 2.0 * n**3, 12.0 * n * n, peers, target)
 
 
@@ -115,10 +124,10 @@ def convolution(op: Callable[..., Any]) -> Workload:
 
     flops = 2.0 * 56 * 56 * 64 * 64 * 9
     attrs = {"strides": (1, 1, 1, 1), "padding": "SAME"}
-    peers = {"torch": torch_call, "tensorflow": tensorflow_call}
+    peers: dict[str, Callable[..., Any]] = {"torch": torch_call, "tensorflow": tensorflow_call}
     return Workload(
-        "conv 3x3 64 56x56", [x, w], lambda x, w: op("Conv2D", [x, w], attrs), flops, 4.0 * (2 * x.size + w.size), peers,
-        ("matmul", 0.6),
+        "conv 3x3 64 56x56", [x, w], lambda x, w: op("Conv2D", [x, w], attrs), flops, 4.0 * (2 * x.size + w.size),
+        peers, ("matmul", 0.6),
     )  # fmt: skip
 
 

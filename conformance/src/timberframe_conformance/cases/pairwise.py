@@ -28,4 +28,7 @@ def pair_up(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple
         return []
     count = max(len(first), len(second))
     rounds = min(len(first), len(second))
-    return [(first[i % len(first)], second[(i + (i // rounds if len(first) == len(second) else 0)) % len(second)]) for i in range(count)]
+    return [
+        (first[i % len(first)], second[(i + (i // rounds if len(first) == len(second) else 0)) % len(second)])
+        for i in range(count)
+    ]

@@ -54,7 +54,7 @@ def allowed_types(attr: AttrDef) -> list[str]:
 
 
 def combinations(op: OpDef) -> dict[str, list[Types]]:
-    """All dtype combinations that the op's declaration allows, grouped by the first type attr ("" where it has none)."""
+    """All dtype combinations that the op's declaration allows, by the first type attr ("" where it has none)."""
     attrs = type_attrs(op)
     groups: dict[str, list[Types]] = {}
     for chosen in itertools.product(*(allowed_types(a) for a in attrs)):

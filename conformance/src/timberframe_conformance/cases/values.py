@@ -15,8 +15,10 @@ ORDINARY = {"f": (-4.0, 4.0), "i": (-100.0, 100.0), "u": (0.0, 200.0)}
 """Range of random values where a sample states none, by kind: floating, signed and unsigned integers."""
 
 
-def make_array(arg: Arg, dtype: str, rng: np.random.Generator, *, special: bool = False, largest: bool = True) -> np.ndarray:
-    """One input. special: some elements become NaN, infinite, subnormal, -0 or limits; largest: also the largest finite."""
+def make_array(
+    arg: Arg, dtype: str, rng: np.random.Generator, *, special: bool = False, largest: bool = True
+) -> np.ndarray:
+    """One input. special: some elements become NaN, infinite, subnormal, -0, limits; largest: also the largest."""
     numpy = BY_NAME[dtype].numpy
     if arg.values is not None:
         return fixed_array(arg.values, numpy)
@@ -32,12 +34,12 @@ def make_array(arg: Arg, dtype: str, rng: np.random.Generator, *, special: bool 
 
 def fixed_array(values: Any, numpy: np.dtype) -> np.ndarray:
     """The values as an array; strings become bytes in an object array."""
-    if numpy == object:
+    if numpy.hasobject:
         text = np.asarray(values, dtype=object)
-        flat = [v.encode() if isinstance(v, str) else v for v in text.flat]
-        out = np.empty(text.shape, object)
-        out.flat = flat
-        return out
+        for i, v in enumerate(text.flat):
+            if isinstance(v, str):
+                text.flat[i] = v.encode()
+        return text
     array = np.asarray(values)
     with np.errstate(all="ignore"):
         return array.astype(numpy)
@@ -85,7 +87,8 @@ def _strings(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     out = np.empty(shape, object)
     size = int(np.prod(shape, dtype=np.int64))
     lengths = rng.integers(0, 13, size)
-    out.flat = [rng.integers(0, 256, n, dtype=np.uint8).tobytes() for n in lengths]
+    for i, n in enumerate(lengths):
+        out.flat[i] = rng.integers(0, 256, n, dtype=np.uint8).tobytes()
     return out
 
 
@@ -100,7 +103,9 @@ def special_values(dtype: str, *, largest: bool = True) -> list[Any]:
     if largest:
         real += [form.largest, -form.largest]
     if numpy.kind == "c":
-        return [complex(a, b) for a, b in zip(real, real[3:] + real[:3], strict=True)] + [complex(a, 0.0) for a in real[:3]]
+        return [complex(a, b) for a, b in zip(real, real[3:] + real[:3], strict=True)] + [
+            complex(a, 0.0) for a in real[:3]
+        ]
     return real
 
 

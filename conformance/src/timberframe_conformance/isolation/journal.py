@@ -68,7 +68,9 @@ def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str
     place = "; ".join(line.strip() for line in last.splitlines()[1:] if line.strip().startswith("File"))[:500]
     if last.startswith("Timeout ("):
         return "timeout", f"did not end within {last[9 : last.find(')')]}; the worker was ended at {place}"
-    reason = last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "the worker process ended without a word"
+    reason = (
+        last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "the worker process ended without a word"
+    )
     began = is_open(directory / f"{worker}.journal", case_id)
     return "crash", f"{reason}{'' if began else ' (between cases)'}{' at ' + place if place else ''}"
 

@@ -35,7 +35,9 @@ class Call:
         self.passed = list(arrays[: len(positions)])
         self.outputs = list(arrays[len(positions) : len(positions) + len(node.outputs)])
         given = dict(zip(positions, self.passed, strict=True))
-        self.inputs = [self._host(given[i]) if i in given else np.asarray(node.const(i)) for i in range(len(node.inputs))]
+        self.inputs = [
+            self._host(given[i]) if i in given else np.asarray(node.const(i)) for i in range(len(node.inputs))
+        ]
 
     def _host(self, a: Any) -> np.ndarray:
         return a.copy() if isinstance(a, np.ndarray) else np.asarray(self.device.copy_out(a))
@@ -60,7 +62,9 @@ class Call:
             else:
                 target[...] = array
         else:
-            self.device.copy(self.device.copy_in(np.ascontiguousarray(array.astype(target.dtype)).reshape(target.shape)), target)
+            self.device.copy(
+                self.device.copy_in(np.ascontiguousarray(array.astype(target.dtype)).reshape(target.shape)), target
+            )
 
 
 Bug = Callable[[Call], Any]

@@ -41,13 +41,19 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
         if proof.skipped:
             console.print(f"[dim]skipped[/] {name}: {escape(proof.skipped)}", highlight=False)
         elif proof.ok:
-            console.print(f"[green]caught[/]  {name}: by {proof.noticed} of {proof.tried} cases, first {escape(proof.first)}", highlight=False)
+            console.print(
+                f"[green]caught[/]  {name}: by {proof.noticed} of {proof.tried} cases, first {escape(proof.first)}",
+                highlight=False,
+            )
         else:
             word = "wrongly" if proof.caught else "missed"
             console.print(f"[red]{word}[/]  {name}: {escape('; '.join(proof.problems))}", highlight=False)
     tried = [p for p in proofs if not p.skipped]
     good = sum(p.ok for p in tried)
-    console.print(f"{good} of {len(tried)} mutants caught by the cases that should, in {time.perf_counter() - start:.1f} s", highlight=False)
+    console.print(
+        f"{good} of {len(tried)} mutants caught by the cases that should, in {time.perf_counter() - start:.1f} s",
+        highlight=False,
+    )
     return 0 if good == len(tried) else 1
 
 
@@ -65,7 +71,9 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
         k = given.eighth if given.eighth >= 0 else datetime.date.today().toordinal()
         chosen += eighth(names, k)
     if given.changed:
-        done = subprocess.run(["git", "diff", "--name-only", given.changed], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", "diff", "--name-only", given.changed], capture_output=True, text=True, check=False
+        )
         chosen += changed_mutants(done.stdout.split())
     if not given.name and given.eighth is None and not given.changed:
         chosen = names

@@ -48,14 +48,22 @@ def _(c: Call) -> Any:
     return y
 
 
-@mutant("gather-clamps", "GatherV2", "indices out of range are clamped and no error is given", {"Tparams": ("float32", "int32")}, suites=("errors",))
+@mutant(
+    "gather-clamps",
+    "GatherV2",
+    "indices out of range are clamped and no error is given",
+    {"Tparams": ("float32", "int32")},
+    suites=("errors",),
+)
 def _(c: Call) -> Any:
     params, indices, axis = c.inputs
     size = params.shape[int(axis)]
     return c.reference(params, np.clip(indices, 0, max(size - 1, 0)), axis)
 
 
-@mutant("gather-bytes", "GatherV2", "the stride of one row is taken for that of the next axis", {"Tparams": ("float64",)})
+@mutant(
+    "gather-bytes", "GatherV2", "the stride of one row is taken for that of the next axis", {"Tparams": ("float64",)}
+)
 def _(c: Call) -> Any:
     y = c.true[0].copy()
     return y[..., ::-1] if y.ndim and int(c.inputs[2]) == 0 and c.inputs[0].ndim > 1 else y
@@ -108,7 +116,9 @@ def _(c: Call) -> Any:
     return parts
 
 
-@mutant("scatter-last-wins", "ScatterNd", "repeated indices overwrite in place of adding up", {"T": ("float32", "int32")})
+@mutant(
+    "scatter-last-wins", "ScatterNd", "repeated indices overwrite in place of adding up", {"T": ("float32", "int32")}
+)
 def _(c: Call) -> Any:
     indices, updates, _ = c.inputs
     y = np.zeros_like(c.true[0])
@@ -140,7 +150,12 @@ def _(c: Call) -> Any:
     return c.true[0] + 1 if any(d != 1 for d in c.attrs["dilations"]) else c.true
 
 
-@mutant("depthwise-multiplier", "DepthwiseConv2dNative", "the channels of a multiplier come in the wrong order", ("float32",))
+@mutant(
+    "depthwise-multiplier",
+    "DepthwiseConv2dNative",
+    "the channels of a multiplier come in the wrong order",
+    ("float32",),
+)
 def _(c: Call) -> Any:
     y = c.true[0]
     multiplier = c.inputs[1].shape[3]

@@ -38,7 +38,13 @@ def _(c: Call) -> Any:
     return y.reshape(c.true[0].shape)
 
 
-@mutant("index-16-bits", "Neg", "element indices wrap at 65,536", ("float32", "int32"), only=("70001", "257x300", "65537", "65_537", "x"))
+@mutant(
+    "index-16-bits",
+    "Neg",
+    "element indices wrap at 65,536",
+    ("float32", "int32"),
+    only=("70001", "257x300", "65537", "65_537", "x"),
+)
 def _(c: Call) -> Any:
     y = _flat(c)
     y[65_536:] = y[: max(0, y.size - 65_536)]
@@ -115,7 +121,12 @@ def _(c: Call) -> Any:
     return (c.true[0] * np.float32(1 + 20 * 2.0**-23)).astype(np.float32)
 
 
-@mutant("half-truncated", "Cast", "float32 becomes bfloat16 by cutting off bits", {"SrcT": ("float32",), "DstT": ("bfloat16",)})
+@mutant(
+    "half-truncated",
+    "Cast",
+    "float32 becomes bfloat16 by cutting off bits",
+    {"SrcT": ("float32",), "DstT": ("bfloat16",)},
+)
 def _(c: Call) -> Any:
     bits = np.atleast_1d(c.inputs[0]).view(np.uint32) & np.uint32(0xFFFF0000)
     cut = bits.view(np.float32).reshape(c.inputs[0].shape)
@@ -142,7 +153,13 @@ def _(c: Call) -> Any:
         return np.where(y == 0, 0, np.trunc(x / np.where(y == 0, 1, y))).astype(x.dtype)
 
 
-@mutant("division-by-zero", "FloorDiv", "an integer division by zero gives zero and no error", ("int8", "int16"), suites=("errors",))
+@mutant(
+    "division-by-zero",
+    "FloorDiv",
+    "an integer division by zero gives zero and no error",
+    ("int8", "int16"),
+    suites=("errors",),
+)
 def _(c: Call) -> Any:
     x, y = c.inputs
     with np.errstate(all="ignore"):

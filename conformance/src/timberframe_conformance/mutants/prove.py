@@ -118,7 +118,14 @@ def _prove_isolated(target: Target, mutant: Mutant, options: Options, own: Seque
 
     suites = tuple(s for s in mutant.suites)
     wanted = [c for c in own if c.suite in suites and c.dtype_label in _labels(mutant, c)][:ISOLATED_CASES]
-    asked = replace(options, ops=(mutant.op,), suites=suites, timeout=ISOLATED_TIMEOUT, mutant=mutant.name, ids=tuple(c.id for c in wanted))
+    asked = replace(
+        options,
+        ops=(mutant.op,),
+        suites=suites,
+        timeout=ISOLATED_TIMEOUT,
+        mutant=mutant.name,
+        ids=tuple(c.id for c in wanted),
+    )
     done = run(target, asked, jobs=1)
     _judge(proof, done.results)
     return proof

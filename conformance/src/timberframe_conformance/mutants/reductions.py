@@ -106,9 +106,14 @@ def _(c: Call) -> Any:
     return c.reference(*c.inputs, transpose_b=False) if b.shape[0] == b.shape[1] else c.true
 
 
-@mutant("matmul-both", "MatMul", "with both transposed the product is taken in the other order", ("int32", "int64", "complex64"))
+@mutant(
+    "matmul-both",
+    "MatMul",
+    "with both transposed the product is taken in the other order",
+    ("int32", "int64", "complex64"),
+)
 def _(c: Call) -> Any:
-    a, b = c.inputs
+    a = c.inputs[0]
     if c.attrs["transpose_a"] and c.attrs["transpose_b"] and a.size:
         return c.true[0] + np.ones((), c.true[0].dtype)
     return c.true

@@ -15,7 +15,7 @@ _SEVERITY = ("crash", "timeout", "fail", "waived", "unsupported", "pass")
 
 
 def html(run: Run) -> str:
-    """The page: levels, counts, the matrix of ops and dtypes, worst errors, failing cases with the command that shows each."""
+    """The page: levels, counts, the matrix of ops and dtypes, worst errors, failing cases and how to see each."""
     source = (files("timberframe_conformance.reports") / "page.html").read_text()
     page = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     columns, matrix = _matrix(run)

@@ -26,7 +26,9 @@ def junit(run: Run) -> str:
             case = ET.SubElement(element, "testcase", classname=f"{r.suite}.{r.op}", name=r.id, time=f"{r.seconds:.5f}")
             if r.verdict in FAILING:
                 tag = "failure" if r.verdict == "fail" else "error"
-                ET.SubElement(case, tag, message=_clean(r.message), type=r.verdict).text = _clean(f"{r.message}\n{r.repro}")
+                ET.SubElement(case, tag, message=_clean(r.message), type=r.verdict).text = _clean(
+                    f"{r.message}\n{r.repro}"
+                )
             elif r.verdict != "pass":
                 ET.SubElement(case, "skipped", message=_clean(f"{r.verdict}: {r.message}"))
     ET.indent(root)

@@ -65,7 +65,12 @@ class Run:
             "device": self.device,
             "environment": self.environment,
             "suite_version": self.suite_version,
-            "summary": {**self.counts, "cases": len(self.results), "seconds": round(self.seconds, 2), "partial": self.partial},
+            "summary": {
+                **self.counts,
+                "cases": len(self.results),
+                "seconds": round(self.seconds, 2),
+                "partial": self.partial,
+            },
             "levels": self.levels(),
         }
         cases = ",\n".join("    " + json.dumps(_case(r), allow_nan=False) for r in self.results)
@@ -101,7 +106,16 @@ def load_run(path: Path) -> Run:
     )  # fmt: skip
 
 
-PACKAGES = ("timberframe", "timberframe-sdk", "timberframe-conformance", "numpy", "scipy", "mpmath", "pytest", "pytest-xdist")
+PACKAGES = (
+    "timberframe",
+    "timberframe-sdk",
+    "timberframe-conformance",
+    "numpy",
+    "scipy",
+    "mpmath",
+    "pytest",
+    "pytest-xdist",
+)
 
 
 def environment() -> dict[str, Any]:

@@ -15,7 +15,14 @@ from rich.table import Table
 from timberframe_conformance.case import VERDICTS, Result
 from timberframe_conformance.reports.summary import FAILING, Run, failing
 
-STYLES = {"pass": "green", "fail": "red", "crash": "bold red", "timeout": "bold red", "unsupported": "dim", "waived": "yellow"}
+STYLES = {
+    "pass": "green",
+    "fail": "red",
+    "crash": "bold red",
+    "timeout": "bold red",
+    "unsupported": "dim",
+    "waived": "yellow",
+}
 SHOWN = 30
 """Failing cases that the summary lists."""
 
@@ -27,7 +34,13 @@ def progress(console: Console, title: str) -> Iterator[Any]:
     if not console.is_terminal:
         yield _lines(console, title, counts)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[bad]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[bad]}"),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, bad="")
 
@@ -60,7 +73,10 @@ def _lines(console: Console, title: str, counts: Counter[str]) -> Any:
 def summary(console: Console, run: Run) -> None:
     """Failing cases with the command that shows each, verdicts by suite, levels, and one last line."""
     for r in failing(run.results)[:SHOWN]:
-        console.print(f"[{STYLES[r.verdict]}]{r.verdict}[/] {escape(r.id)}\n    {escape(r.message)}\n    {escape(r.repro)}", highlight=False)
+        console.print(
+            f"[{STYLES[r.verdict]}]{r.verdict}[/] {escape(r.id)}\n    {escape(r.message)}\n    {escape(r.repro)}",
+            highlight=False,
+        )
     more = len(failing(run.results)) - SHOWN
     if more > 0:
         console.print(f"... and {more} more")
@@ -71,7 +87,10 @@ def summary(console: Console, run: Run) -> None:
     console.print(_levels(run))
     counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)
     style = "red" if run.failed else "green"
-    console.print(f"[{style}]{run.device['spec']}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none'}[/]", highlight=False)
+    console.print(
+        f"[{style}]{run.device['spec']}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none'}[/]",
+        highlight=False,
+    )
 
 
 def _suites(run: Run) -> Table:
@@ -92,7 +111,9 @@ def _levels(run: Run) -> Table:
     for name in ("level", "reached", "cases", "failing", "missing"):
         table.add_column(name, overflow="fold" if name == "missing" else "ellipsis")
     for name, level in run.levels().items():
-        reached = "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if run.partial else "[red]no[/]"
+        reached = (
+            "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if run.partial else "[red]no[/]"
+        )
         lacking = f"{level['missing_count']}, such as {level['missing'][0]}" if level["missing_count"] else ""
         table.add_row(name, reached, str(level["cases"]), str(level["failing"]), escape(lacking))
     return table

@@ -15,7 +15,7 @@ from timberframe.errors import OpError
 from timberframe.graph.apply import apply_op
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailure, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 
@@ -33,7 +33,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             if applies(trial, what):
                 detail = f"{what}-{trial.detail}"
                 case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
-                yield Case(SUITE, trial.op.name, trial.types, detail, functools.partial(run, trial, case_id), trial.op.level)
+                yield Case(
+                    SUITE, trial.op.name, trial.types, detail, functools.partial(run, trial, case_id), trial.op.level
+                )
 
 
 def applies(trial: Trial, what: str) -> bool:
@@ -46,9 +48,16 @@ def applies(trial: Trial, what: str) -> bool:
     if what == "same-input":
         shapes = {getattr(a, "shape", None) for a in trial.sample.inputs}
         values = [getattr(a, "values", 0) for a in trial.sample.inputs]
-        return len(op.inputs) == 2 and len(data) == 2 and one_type and len(shapes) == 1 and all(v is None for v in values)
+        return (
+            len(op.inputs) == 2 and len(data) == 2 and one_type and len(shapes) == 1 and all(v is None for v in values)
+        )
     output = op.outputs[0] if len(op.outputs) == 1 else None
-    return output is not None and output.type_attr is not None and output.type_attr == op.inputs[0].type_attr and not output.is_list
+    return (
+        output is not None
+        and output.type_attr is not None
+        and output.type_attr == op.inputs[0].type_attr
+        and not output.is_list
+    )
 
 
 def _same_input(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -133,13 +142,17 @@ def regroup(trial: Trial, tensors: Sequence[Any], arrays: Sequence[Any]) -> list
 
 
 def equal(got: Any, wanted: Any, what: str) -> None:
-    """Raises CaseFailure unless both are equal bit for bit."""
+    """Raises CaseFailedError unless both are equal bit for bit."""
     many = zip(got, wanted, strict=True) if isinstance(got, list) else [(got, wanted)]
     for a, b in many:
         x, y = np.asarray(a), np.asarray(b)
-        same = np.array_equal(x, y) if x.dtype == object else x.shape == y.shape and x.tobytes() == np.ascontiguousarray(y).tobytes()
+        same = (
+            np.array_equal(x, y)
+            if x.dtype == object
+            else x.shape == y.shape and x.tobytes() == np.ascontiguousarray(y).tobytes()
+        )
         if not same:
-            raise CaseFailure(f"{what}, the op gives another result: {_first(x, y)}")
+            raise CaseFailedError(f"{what}, the op gives another result: {_first(x, y)}")
 
 
 def _first(x: np.ndarray, y: np.ndarray) -> str:

@@ -34,7 +34,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """COUNT random graphs in each of several dtypes."""
     for dtype in DTYPES:
         for number in range(COUNT):
-            yield Case(SUITE, "Graph", (("T", dtype),), f"random#{number}", functools.partial(_run, dtype, number), "inference")
+            yield Case(
+                SUITE, "Graph", (("T", dtype),), f"random#{number}", functools.partial(_run, dtype, number), "inference"
+            )
 
 
 def _run(dtype: str, number: int, target: Target) -> Measured | None:
@@ -51,7 +53,9 @@ def _run(dtype: str, number: int, target: Target) -> Measured | None:
     return twin.check([*outputs, values[-1]], runs=2)
 
 
-def _step(twin: Twin, values: list[Value], rng: np.random.Generator, known: list[str], shaped: list[str]) -> Value | None:
+def _step(
+    twin: Twin, values: list[Value], rng: np.random.Generator, known: list[str], shaped: list[str]
+) -> Value | None:
     x = values[int(rng.integers(len(values)))]
     if rng.random() < 0.4:
         return _shape_step(twin, x, values, rng, shaped[int(rng.integers(len(shaped)))])

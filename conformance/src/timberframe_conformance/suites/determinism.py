@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailure, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, largest
 
@@ -26,7 +26,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """The largest trial of each op, in at most four dtypes."""
     for trial in chosen(target, ops, largest, dtypes=4):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level)
+        yield Case(
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level
+        )
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -53,4 +55,6 @@ def _same(first: Sequence[Any], got: Sequence[Any], what: str) -> None:
         else:
             equal = x.shape == y.shape and x.tobytes() == y.tobytes()
         if not equal:
-            raise CaseFailure(f"output {i} of {what} differs from that of the first run with {THREADS[0]} thread; every bit must be equal")
+            raise CaseFailedError(
+                f"output {i} of {what} differs from that of the first run, with one thread; every bit must be equal"
+            )

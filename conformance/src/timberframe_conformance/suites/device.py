@@ -14,7 +14,7 @@ from timberframe.dtypes import BY_NAME
 from timberframe.errors import ResourceExhaustedError
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg
-from timberframe_conformance.case import Case, CaseFailure, Measured, Unsupported, generator
+from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError, generator
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
@@ -62,7 +62,7 @@ def _attributes(target: Target) -> Measured | None:
     if alignment <= 0 or alignment & (alignment - 1):
         problems.append(f"alignment is {alignment}; a power of two is required")
     if problems:
-        raise CaseFailure("; ".join(problems))
+        raise CaseFailedError("; ".join(problems))
     return None
 
 
@@ -85,9 +85,11 @@ def _alignment(target: Target) -> Measured | None:
         for n, buffer in zip(SIZES, buffers, strict=True):
             address = _address(buffer.handle)
             if address is None:
-                raise Unsupported("the allocator's handles show no address")
+                raise UnsupportedError("the allocator's handles show no address")
             if address % allocator.alignment:
-                raise CaseFailure(f"an allocation of {n} bytes lies at {address:#x}; a multiple of {allocator.alignment} is required")
+                raise CaseFailedError(
+                    f"an allocation of {n} bytes lies at {address:#x}; a multiple of {allocator.alignment} is required"
+                )
     finally:
         for buffer in buffers:
             buffer.close()
@@ -104,14 +106,18 @@ def _statistics(target: Target) -> Measured | None:
         buffer.close()
     after = allocator.statistics()
     if during.live - before.live != len(SIZES) or during.used - before.used < sum(SIZES):
-        raise CaseFailure(
+        raise CaseFailedError(
             f"{len(SIZES)} allocations of {sum(SIZES)} bytes raised live by {during.live - before.live} and used by "
             f"{during.used - before.used}; they must be counted"
         )
     if (after.live, after.used) != (before.live, before.used):
-        raise CaseFailure(f"after release {after.live} live, {after.used} bytes; it was {before.live} and {before.used}")
+        raise CaseFailedError(
+            f"after release {after.live} live, {after.used} bytes; it was {before.live} and {before.used}"
+        )
     if during.peak < during.used or after.total - before.total != len(SIZES):
-        raise CaseFailure(f"peak is {during.peak} with {during.used} used, total rose by {after.total - before.total}")
+        raise CaseFailedError(
+            f"peak is {during.peak} with {during.used} used, total rose by {after.total - before.total}"
+        )
     return None
 
 
@@ -124,7 +130,7 @@ def _close_twice(target: Target) -> Measured | None:
     del buffer
     after = target.statistics()
     if after.used != before.used or after.live != before.live:
-        raise CaseFailure(f"closing a buffer twice leaves {after.used} bytes in use; it was {before.used}")
+        raise CaseFailedError(f"closing a buffer twice leaves {after.used} bytes in use; it was {before.used}")
     return None
 
 
@@ -137,13 +143,13 @@ def _exhaustion(target: Target) -> Measured | None:
         buffer = allocator.allocate(asked)
     except ResourceExhaustedError as e:
         if str(asked) not in str(e):
-            raise CaseFailure(f"the error says {str(e)!r}; it must say that {asked} bytes were asked") from e
+            raise CaseFailedError(f"the error says {str(e)!r}; it must say that {asked} bytes were asked") from e
     else:
         buffer.close()
-        raise CaseFailure(f"an allocation of {asked} bytes succeeded; ResourceExhaustedError is required")
+        raise CaseFailedError(f"an allocation of {asked} bytes succeeded; ResourceExhaustedError is required")
     after = allocator.statistics()
     if (after.used, after.live) != (before.used, before.live):
-        raise CaseFailure(f"a refused allocation left {after.used - before.used} bytes in use; it must leave none")
+        raise CaseFailedError(f"a refused allocation left {after.used - before.used} bytes in use; it must leave none")
     allocator.allocate(1000).close()
     return None
 
@@ -179,7 +185,7 @@ def _concurrent_allocation(target: Target) -> Measured | None:
     _in_threads(work)
     after = allocator.statistics()
     if (after.used, after.live) != (before.used, before.live):
-        raise CaseFailure(f"after threads allocated and released, {after.used - before.used} bytes more are in use")
+        raise CaseFailedError(f"after threads allocated and released, {after.used - before.used} bytes more are in use")
     return None
 
 
@@ -190,7 +196,7 @@ def _concurrent_copies(target: Target) -> Measured | None:
         x = np.full(10_000, i, np.float32)
         for _ in range(20):
             if not np.array_equal(device.copy_out(device.copy_in(x)), x):
-                raise CaseFailure("copies in several threads mix their data")
+                raise CaseFailedError("copies in several threads mix their data")
 
     _in_threads(work)
     return None
@@ -200,7 +206,7 @@ def _synchronize(target: Target) -> Measured | None:
     a = target.device.copy_in(np.arange(10, dtype=np.float32))
     target.device.synchronize()
     if not np.array_equal(target.device.copy_out(a), np.arange(10, dtype=np.float32)):
-        raise CaseFailure("a copy differs after synchronize()")
+        raise CaseFailedError("a copy differs after synchronize()")
     return None
 
 
@@ -209,27 +215,27 @@ def _copy_from(target: Target) -> Measured | None:
     x = np.arange(12, dtype=np.int32).reshape(3, 4)
     y = device.copy_out(device.copy_from(device, device.copy_in(x)))
     if not np.array_equal(x, y):
-        raise CaseFailure("copy_from the device itself changes the values")
+        raise CaseFailedError("copy_from the device itself changes the values")
     return None
 
 
 def _copies(dtype: str, layout: str, target: Target) -> Measured | None:
     device = target.device
     if device.attributes.dtypes and dtype not in device.attributes.dtypes:
-        raise Unsupported(f"the device does not hold {dtype}")
+        raise UnsupportedError(f"the device does not hold {dtype}")
     rng = generator(f"copy/{dtype}/{layout}")
     for shape in SHAPES:
         x = arrange(make_array(Arg(shape), dtype, rng, special=True), layout)
         wanted = np.ascontiguousarray(x).tobytes()
         array = device.copy_in(x)
         if tuple(array.shape) != x.shape or np.dtype(array.dtype) != BY_NAME[dtype].numpy:
-            raise CaseFailure(f"copy_in of {dtype}{list(shape)} gives {array.dtype}{list(array.shape)}")
+            raise CaseFailedError(f"copy_in of {dtype}{list(shape)} gives {array.dtype}{list(array.shape)}")
         back = device.copy_out(array)
         if back.shape != x.shape or back.dtype != x.dtype or np.ascontiguousarray(back).tobytes() != wanted:
-            raise CaseFailure(f"{dtype}{list(shape)} in layout {layout} comes back changed")
+            raise CaseFailedError(f"{dtype}{list(shape)} in layout {layout} comes back changed")
         if back.size and x.flags.writeable:
             kept = back.copy()
             x.flat[0] = x.flat[-1]
             if back.base is not x and kept.tobytes() != back.tobytes() and not device.host_memory:
-                raise CaseFailure("the device's copy changes with the host array")
+                raise CaseFailedError("the device's copy changes with the host array")
     return None

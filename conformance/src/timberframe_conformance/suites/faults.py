@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timberframe.errors import ResourceExhaustedError
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailure, Measured, Unsupported
+from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.suites.forward import judge
@@ -28,26 +27,26 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in at most two dtypes."""
     for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=2):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level)
+        yield Case(
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level
+        )
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     allocator: Any = target.device.allocator
     if not hasattr(allocator, "fail_at"):
-        raise Unsupported("the device's allocator cannot inject faults (it has no `fail_at`)")
+        raise UnsupportedError("the device's allocator cannot inject faults (it has no `fail_at`)")
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     for n in range(MOST_ALLOCATIONS):
         built = drive.build(trial.op, attrs, arrays, target.spec)
         with target.session(built.graph) as session:
-            gc.collect()
             before = target.statistics()
             if not _fails(allocator, n, built, session):
                 return None
-            gc.collect()
-            after = target.statistics()
+            after = target.settled(before)
             if after.used > before.used or after.live > before.live:
-                raise CaseFailure(
+                raise CaseFailedError(
                     f"after allocation {n} failed, {after.used} bytes in {after.live} buffers are in use; it was "
                     f"{before.used} in {before.live} before the run, and must be so again"
                 )
@@ -63,13 +62,17 @@ def _fails(allocator: Any, n: int, built: drive.Built, session: Any) -> bool:
         drive.execute(built, session)
     except ResourceExhaustedError as e:
         if "bytes" not in str(e):
-            raise CaseFailure(f"allocation {n} failed with {str(e)!r}; the message must say how many bytes were asked") from e
+            raise CaseFailedError(
+                f"allocation {n} failed with {str(e)!r}; the message must say how many bytes were asked"
+            ) from e
         return True
     except Exception as e:
-        raise CaseFailure(f"allocation {n} failed as {type(e).__name__}: {e}; ResourceExhaustedError is required") from e
+        raise CaseFailedError(
+            f"allocation {n} failed as {type(e).__name__}: {e}; ResourceExhaustedError is required"
+        ) from e
     finally:
         pending = allocator.fail_at is not None
         allocator.fail_at = None
     if not pending:
-        raise CaseFailure(f"allocation {n} failed and the run went on as if it had not")
+        raise CaseFailedError(f"allocation {n} failed and the run went on as if it had not")
     return False

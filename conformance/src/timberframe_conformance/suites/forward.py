@@ -12,7 +12,7 @@ from timberframe.dtypes import resource
 from timberframe.errors import UnimplementedError
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailure, Measured, Types, Unsupported
+from timberframe_conformance.case import Case, CaseFailedError, Measured, Types, UnsupportedError
 from timberframe_conformance.cases.trials import Trial, samples_of, trials
 from timberframe_conformance.cases.types import combinations, is_expected
 from timberframe_conformance.repro import op_script
@@ -77,11 +77,11 @@ def trial_case(suite: str, trial: Trial, run: Any, level: str, expected: bool = 
 
 
 def _no_samples(target: Target) -> Measured | None:
-    raise CaseFailure("the op declares no samples; an op needs samples to be judged")
+    raise CaseFailedError("the op declares no samples; an op needs samples to be judged")
 
 
 def _no_kernel(op: OpDef, types: Types, target: Target) -> Measured | None:
-    raise Unsupported(target.supports(op, types) or "no kernel")
+    raise UnsupportedError(target.supports(op, types) or "no kernel")
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -92,22 +92,29 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def judge(
-    trial: Trial, attrs: Mapping[str, Any], arrays: Sequence[Any], got: Sequence[Any], dtypes: Sequence[np.dtype], target: Target
+    trial: Trial,
+    attrs: Mapping[str, Any],
+    arrays: Sequence[Any],
+    got: Sequence[Any],
+    dtypes: Sequence[np.dtype],
+    target: Target,
 ) -> Measured | None:
     """Holds outputs against the truth, as far as the sample says that they are determined."""
     if trial.sample.implementation_defined:
         return Measured(note=f"implementation-defined: {trial.sample.implementation_defined}")
     if not trial.op.outputs and trial.op.name == "DestroyResourceOp":
         return None
-    return check(trial.op, attrs, drive.flatten(arrays), got, dtypes, flushes_subnormals=target.profile.flushes_subnormals)
+    return check(
+        trial.op, attrs, drive.flatten(arrays), got, dtypes, flushes_subnormals=target.profile.flushes_subnormals
+    )
 
 
 def attempt(target: Target, run: Any) -> Any:
-    """What `run` returns; UnimplementedError of the placer becomes Unsupported."""
+    """What `run` returns; UnimplementedError of the placer becomes UnsupportedError."""
     try:
         return run()
     except UnimplementedError as e:
-        raise Unsupported(str(e)) from e
+        raise UnsupportedError(str(e)) from e
 
 
 def _script(trial: Trial, case_id: str, spec: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timberframe.ops.opdef import OpDef
-from timberframe_conformance.case import Case, CaseFailure, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.cluster import one_node, run_cluster
 from timberframe_conformance.drive import flatten
@@ -26,7 +26,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Two sizes of each op and dtype, through the device's contract, in the guarded mode."""
     for trial in chosen(target, ops, odd_sized):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level)
+        yield Case(
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level
+        )
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -39,5 +41,5 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     for i, (x, old) in enumerate(zip(flat, before, strict=True)):
         same = x.tobytes() == old.tobytes() if x.dtype != object else np.array_equal(x, old)
         if not same:
-            raise CaseFailure(f"input {i} was written to; inputs are borrowed and never changed")
+            raise CaseFailedError(f"input {i} was written to; inputs are borrowed and never changed")
     return judge(trial, attrs, arrays, got, [v.dtype for v in cluster.outputs], target)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailure, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 
@@ -24,34 +23,32 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in at most two dtypes, run several times."""
     for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level)
+        yield Case(
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level
+        )
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     built = drive.build(trial.op, attrs, arrays, target.spec)
-    gc.collect()
     start = target.statistics()
     with target.session(built.graph) as session:
         drive.execute(built, session)
-        gc.collect()
         first = target.statistics()
         for _ in range(RUNS):
             drive.execute(built, session)
-        gc.collect()
-        later = target.statistics()
+        later = target.settled(first)
         if later.live > first.live:
-            raise CaseFailure(
-                f"{RUNS} more runs left {later.live - first.live} more live allocations ({later.used - first.used} bytes); "
+            raise CaseFailedError(
+                f"{RUNS} more runs left {later.live - first.live} live allocations ({later.used - first.used} bytes); "
                 "a run must give back what it took"
             )
     del session, built
-    gc.collect()
-    end = target.statistics()
+    end = target.settled(start)
     if end.live > start.live or end.used > start.used:
-        raise CaseFailure(
-            f"after the session closed {end.live} allocations of {end.used} bytes are live; before it were {start.live} "
+        raise CaseFailedError(
+            f"after the session closed {end.live} allocations of {end.used} bytes are live; it was {start.live} "
             f"of {start.used}"
         )
     return None

@@ -38,7 +38,7 @@ class Net:
         self.dtype = dtype
 
     def weights(self, *shape: int) -> Value:
-        scale = 1 / np.sqrt(max(1, np.prod(shape[:-1])))
+        scale = float(max(1, int(np.prod(shape[:-1])))) ** -0.5
         return self.twin.constant(self.rng.normal(0, scale, shape), self.dtype)
 
     def op(self, name: str, *inputs: Any, **attrs: Any) -> Value:
@@ -108,7 +108,9 @@ def _attention(net: Net, batch: int) -> Value:
         return net.op("Transpose", split, net.shape(0, 2, 1, 3))
 
     q, k, v = (head(net.dense(flat, width)) for _ in range(3))
-    scores = net.op("Mul", net.op("BatchMatMulV2", q, k, adj_y=True), net.twin.constant(1 / np.sqrt(width // heads), net.dtype))
+    scores = net.op(
+        "Mul", net.op("BatchMatMulV2", q, k, adj_y=True), net.twin.constant(1 / np.sqrt(width // heads), net.dtype)
+    )
     mixed = net.op("BatchMatMulV2", net.op("Softmax", scores), v)
     joined = net.op("Reshape", net.op("Transpose", mixed, net.shape(0, 2, 1, 3)), net.shape(batch * length, width))
     x = net.op("AddV2", x, net.op("Reshape", net.dense(joined, width), net.shape(batch, length, width)))
@@ -131,7 +133,8 @@ def _recurrent(net: Net, batch: int) -> Value:
     one = net.twin.constant(1, net.dtype)
     for now in net.twin.op("Unpack", [x], {"num": steps, "axis": 1}):
         joined = net.op("ConcatV2", [now, state], net.twin.constant(1))
-        update, reset = net.twin.op("Split", [net.twin.constant(1), net.op("Sigmoid", net.op("MatMul", joined, gates_w))], {"num_split": 2})
+        gates = net.op("Sigmoid", net.op("MatMul", joined, gates_w))
+        update, reset = net.twin.op("Split", [net.twin.constant(1), gates], {"num_split": 2})
         again = net.op("ConcatV2", [now, net.op("Mul", reset, state)], net.twin.constant(1))
         candidate = net.op("Tanh", net.op("MatMul", again, candidate_w))
         kept = net.op("Mul", update, state)
@@ -147,7 +150,8 @@ def _embedding(net: Net, batch: int) -> Value:
 
 
 MODELS: dict[str, Callable[[Net, int], Value]] = {
-    "mlp": _mlp, "lenet": _lenet, "mobile": _mobile, "attention": _attention, "recurrent": _recurrent, "embedding": _embedding,
+    "mlp": _mlp, "lenet": _lenet, "mobile": _mobile, "attention": _attention,
+    "recurrent": _recurrent, "embedding": _embedding,
 }  # fmt: skip
 
 

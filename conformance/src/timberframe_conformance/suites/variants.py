@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "variants"
-ARITHMETIC = frozenset({"Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "Maximum", "Minimum", "Less", "Equal", "Cast", "AddN"})
+ARITHMETIC = frozenset(
+    {"Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "Maximum", "Minimum", "Less", "Equal", "Cast", "AddN"}
+)
 """Ops whose result is exact and whose kernels are compiled once for each variant all the same."""
 
 
@@ -35,7 +37,14 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 again = Trial(trial.op, trial.types, trial.sample, trial.number, special=special)
                 detail = f"{variant}-{again.detail}"
                 case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
-                yield Case(SUITE, trial.op.name, trial.types, detail, functools.partial(_run, again, variant, case_id), trial.op.level)
+                yield Case(
+                    SUITE,
+                    trial.op.name,
+                    trial.types,
+                    detail,
+                    functools.partial(_run, again, variant, case_id),
+                    trial.op.level,
+                )
 
 
 def _pick(trials: list[Trial]) -> list[Trial]:

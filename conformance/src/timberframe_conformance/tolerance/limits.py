@@ -81,7 +81,11 @@ def _finish(error: np.ndarray, expected: np.ndarray, dtype: np.dtype) -> np.ndar
 
 
 def _accumulation(
-    op: OpDef, accuracy: Accumulation, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray], dtypes: Sequence[np.dtype]
+    op: OpDef,
+    accuracy: Accumulation,
+    attrs: Mapping[str, Any],
+    inputs: Sequence[np.ndarray],
+    dtypes: Sequence[np.dtype],
 ) -> list[np.ndarray]:
     wide = [widen(x) for x in inputs]
     terms = max(int(accuracy.terms(attrs, *inputs)), 1)

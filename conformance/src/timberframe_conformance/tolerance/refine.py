@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
 import numpy as np
 from mpmath import mp
 
@@ -23,7 +23,7 @@ SUSPECT = 200
 
 
 def refine(op: OpDef, inputs: Sequence[np.ndarray], got: Any, dtype: np.dtype, errors: Errors) -> None:
-    """Replaces errors by exact ones at some evenly spread points and at all points that the reference calls doubtful."""
+    """Replaces errors by exact ones at some evenly spread points and at all that the reference calls doubtful."""
     size = errors.error.size
     if size == 0 or not has_function(op.name) or any(x.dtype != dtype for x in inputs):
         return

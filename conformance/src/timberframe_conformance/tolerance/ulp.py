@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
 
@@ -34,7 +33,7 @@ class Format:
 
 FORMATS = {
     "float16": Format("float16", 11, -14, 65504.0),
-    "bfloat16": Format("bfloat16", 8, -126, float(ml_dtypes.finfo("bfloat16").max)),
+    "bfloat16": Format("bfloat16", 8, -126, (2 - 2.0**-7) * 2.0**127),
     "float32": Format("float32", 24, -126, float(np.finfo(np.float32).max)),
     "float64": Format("float64", 53, -1022, float(np.finfo(np.float64).max)),
 }
@@ -49,14 +48,14 @@ def ulp(x: np.ndarray, form: Format) -> np.ndarray:
     """
     magnitude = np.minimum(np.abs(np.where(np.isfinite(x), x, form.largest)), form.largest)
     _, exponent = np.frexp(magnitude)
-    exponent = np.maximum(exponent - 1, form.least_exponent)
+    exponent = np.where(magnitude == 0, form.least_exponent, np.maximum(exponent - 1, form.least_exponent))
     step: np.ndarray = np.ldexp(1.0, exponent - (form.precision - 1))
     return step
 
 
 def round_to(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """x rounded once to a dtype, to nearest and ties to even; integers and others are taken as they are."""
-    if x.dtype == dtype or dtype == object:
+    if x.dtype == dtype or dtype.hasobject:
         return x
     with np.errstate(all="ignore"):
         return x.astype(dtype)

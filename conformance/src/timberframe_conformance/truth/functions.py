@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
 from mpmath import mp
 
 Function = Callable[..., Any]
@@ -91,6 +91,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "Selu": _selu,
     "Abs": abs,
     "ComplexAbs": abs,
+    "Angle": mp.arg,
+    "Sign": lambda x: x / abs(x),
     "Add": lambda x, y: x + y,
     "AddV2": lambda x, y: x + y,
     "Sub": lambda x, y: x - y,

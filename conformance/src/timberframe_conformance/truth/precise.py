@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
 import numpy as np
 from mpmath import mp
 

@@ -1,0 +1,136 @@
+"""The command `conformance`, on a device that is right by construction."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_run_of_a_right_device_passes(command: Any, tmp_path: Path) -> None:
+    report = tmp_path / "run.json"
+    status, output, _ = command("run", "--device=reference", "--op=Tanh,Sum", "--jobs=0", f"--json={report}")
+    assert status == 0, output
+    data = json.loads(report.read_text())
+    assert set(data) >= {"device", "environment", "suite_version", "summary", "levels", "cases"}
+    wanted = {"id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro"}
+    assert set(data["cases"][0]) >= wanted
+    assert data["summary"]["pass"] + data["summary"]["unsupported"] == data["summary"]["cases"]
+
+
+def test_absent_device_is_a_wrong_call(command: Any) -> None:
+    status, _, errors = command("run", "--device=acme")
+    assert status == 2
+    assert "device 'acme' does not exist" in errors
+    assert "/device:REFERENCE:0" in errors
+
+
+def test_unknown_op_is_a_wrong_call(command: Any) -> None:
+    status, _, errors = command("run", "--device=reference", "--op=Tahn")
+    assert status == 2
+    assert "Tanh" in errors
+
+
+def test_unknown_option_is_a_wrong_call(command: Any) -> None:
+    assert command("run", "--device=reference", "--frobnicate")[0] == 2
+
+
+def test_list_prints_ids(command: Any) -> None:
+    status, output, _ = command("list", "--device=reference", "--op=Tanh", "--suite=forward")
+    assert status == 0
+    assert all(line.startswith("forward/Tanh/") for line in output.splitlines())
+
+
+def test_keyword_selects_cases(command: Any, tmp_path: Path) -> None:
+    report = tmp_path / "run.json"
+    command("run", "--device=reference", "--op=Tanh", "-k", "forward and float16", "--jobs=0", f"--json={report}")
+    ids = [c["id"] for c in json.loads(report.read_text())["cases"]]
+    assert ids
+    assert all(i.startswith("forward/Tanh/") and "float16" in i for i in ids)
+
+
+def test_repro_script_runs_alone(command: Any, tmp_path: Path) -> None:
+    _, output, _ = command("list", "--device=reference", "--op=Sum", "--suite=forward")
+    for case in output.splitlines()[:: len(output.splitlines()) // 3]:
+        status, script, _ = command("repro", "--device=reference", case)
+        assert status == 0
+        path = tmp_path / "repro.py"
+        path.write_text(script)
+        done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "expected" in done.stdout
+
+
+def test_repro_of_an_unknown_case_is_a_wrong_call(command: Any) -> None:
+    status, _, errors = command("repro", "--device=reference", "forward/Tanh/float32/nothing#99")
+    assert status == 2
+    assert "conformance list" in errors
+
+
+@pytest.fixture
+def reports(command: Any, tmp_path: Path) -> tuple[Path, Path]:
+    """Two reports: of a right device, and the same with one case turned into a failure."""
+    before, after = tmp_path / "a.json", tmp_path / "b.json"
+    command("run", "--device=reference", "--op=Tanh", "--suite=forward", "--jobs=0", f"--json={before}")
+    data = json.loads(before.read_text())
+    case = next(c for c in data["cases"] if c["verdict"] == "pass")
+    case.update(verdict="fail", message="made up <for> this test", repro="conformance repro ...")
+    after.write_text(json.dumps(data))
+    return before, after
+
+
+def test_compare_labels_regression_and_fix(command: Any, reports: tuple[Path, Path]) -> None:
+    before, after = reports
+    status, output, _ = command("compare", str(before), str(after))
+    assert status == 1
+    assert output.startswith("REGRESSION forward/Tanh")
+    status, output, _ = command("compare", str(after), str(before))
+    assert status == 0
+    assert output.startswith("FIX forward/Tanh")
+
+
+def test_report_makes_page_and_junit(command: Any, reports: tuple[Path, Path], tmp_path: Path) -> None:
+    page, junit = tmp_path / "run.html", tmp_path / "run.xml"
+    status, _, _ = command("report", str(reports[1]), f"--html={page}", f"--junit={junit}")
+    assert status == 0
+    text = page.read_text()
+    assert "made up &lt;for&gt; this test" in text
+    assert "http" not in text.replace("http-equiv", "")
+    root = ET.parse(junit).getroot()
+    assert len(root.findall(".//failure")) == 1
+
+
+def test_report_of_something_else_is_a_wrong_call(command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    assert command("report", str(path))[0] == 2
+
+
+def test_waived_failure_does_not_fail_the_run(command: Any, tmp_path: Path) -> None:
+    profile, report = tmp_path / "profile.toml", tmp_path / "run.json"
+    profile.write_text('[[waiver]]\ncases = "forward/Tanh/float32/*"\nreason = "known"\nexpires = 2999-01-01\n')
+    arguments = ["--op=Tanh", "--suite=forward", "--jobs=0", f"--profile={profile}", f"--json={report}"]
+    status, output, _ = command("run", "--device=reference", *arguments)
+    assert status == 0
+    assert "unexpected pass" in output
+
+
+def test_expired_waiver_counts_for_nothing(tmp_path: Path) -> None:
+    from timberframe_conformance.profile import load_profile
+
+    path = tmp_path / "profile.toml"
+    path.write_text('[[waiver]]\ncases = "*"\nreason = "old"\nexpires = 2001-01-01\n')
+    assert load_profile(path).waiver("forward/Tanh/float32/x#0") is None
+
+
+def test_waiver_without_reason_is_a_wrong_call(command: Any, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.toml"
+    profile.write_text('[[waiver]]\ncases = "*"\nexpires = 2999-01-01\n')
+    status, _, errors = command("run", "--device=reference", "--op=Tanh", f"--profile={profile}")
+    assert status == 2
+    assert "lacks reason" in errors

@@ -1,0 +1,73 @@
+"""Crashes and hangs in worker processes become verdicts; the other cases go on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.isolation.journal import cause_of_death
+
+
+def verdicts(tmp_path: Path, mutant: str, op: str, keyword: str, timeout: float = 20) -> list[dict[str, Any]]:
+    """The cases of a run in worker processes, with a known bug in the device."""
+    report = tmp_path / "run.json"
+    command = [sys.executable, "-m", "timberframe_conformance.cli", "run", "--device=reference", f"--op={op}"]
+    command += [
+        "--suite=forward",
+        "--jobs=1",
+        f"--mutant={mutant}",
+        "-k",
+        keyword,
+        f"--timeout={timeout}",
+        f"--json={report}",
+    ]
+    subprocess.run(command, capture_output=True, check=False)
+    cases: list[dict[str, Any]] = json.loads(report.read_text())["cases"]
+    return cases
+
+
+def test_crash_is_a_verdict_and_the_rest_runs_in_children(plugin_path: Path, tmp_path: Path) -> None:
+    """More than three crashes of one op and dtype: the later ones happen in processes of their own."""
+    done = verdicts(tmp_path, "crash", "Atanh", "(float32 and (x or 7)) or (float64 and /17)")
+    counts = Counter((r["dtypes"]["T"], r["verdict"]) for r in done)
+    assert counts["float32", "crash"] >= 4
+    assert counts["float64", "pass"] >= 1
+    assert not counts["float32", "pass"]
+    assert any("process of this case ended" in r["message"] for r in done)
+
+
+@pytest.mark.parametrize("name", [("hang", "Acos"), ("hang-with-gil", "Atan")])
+def test_hang_is_a_timeout(plugin_path: Path, tmp_path: Path, name: tuple[str, str]) -> None:
+    mutant, op = name
+    done = verdicts(tmp_path, mutant, op, "float32 and /17", timeout=1)
+    assert {r["verdict"] for r in done} == {"timeout"}
+    assert "did not end within" in done[0]["message"]
+
+
+def test_worker_that_leaves_is_a_crash(plugin_path: Path, tmp_path: Path) -> None:
+    done = verdicts(tmp_path, "exit", "Asin", "float32 and /17")
+    assert {r["verdict"] for r in done} == {"crash"}
+
+
+def test_every_case_has_a_verdict(plugin_path: Path, tmp_path: Path) -> None:
+    done = verdicts(tmp_path, "", "Neg", "float32")
+    assert done
+    assert {r["verdict"] for r in done} == {"pass"}
+
+
+def test_cause_of_death_is_read_from_trace_and_journal(tmp_path: Path) -> None:
+    (tmp_path / "gw0.journal").write_text("begin a\nend\nbegin b\n")
+    (tmp_path / "gw0.trace").write_text(
+        "Fatal Python error: Segmentation fault\n\nCurrent thread:\n  File x, line 1 in f\n"
+    )
+    verdict, message = cause_of_death(tmp_path, "gw0", "b")
+    assert verdict == "crash"
+    assert message.startswith("Segmentation fault at File x, line 1 in f")
+    (tmp_path / "gw0.trace").write_text("Timeout (0:00:01)!\nThread:\n  File y, line 2 in g\n")
+    assert cause_of_death(tmp_path, "gw0", "b")[0] == "timeout"

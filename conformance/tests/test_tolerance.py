@@ -1,0 +1,131 @@
+"""ULP, limits and comparison."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from timberframe.ops import registry
+from timberframe.ops.accuracy import Accumulation, Pointwise
+from timberframe.ops.opdef import OpDef
+from timberframe_conformance.case import CaseFailedError, Measured
+from timberframe_conformance.tolerance.compare import check
+from timberframe_conformance.tolerance.ulp import FORMATS, ulp
+
+F32 = np.dtype(np.float32)
+
+
+def judge(op: OpDef, inputs: list[np.ndarray], got: np.ndarray, **rest: Any) -> Measured:
+    return check(op, {}, inputs, [got], [got.dtype], **rest)
+
+
+def pointwise(limit: float, reference: Any) -> OpDef:
+    return dataclasses.replace(
+        registry.get("Neg"), name="Custom", reference=reference, accuracy=Pointwise(limit, limit)
+    )
+
+
+def test_ulp_is_the_spacing_above_a_number() -> None:
+    x = np.array([1.0, 1.5, 2.0, 0.0, 1e-45, 3e38])
+    expected = [np.spacing(np.float32(v)) for v in (1, 1.5, 2, 0, 1e-45, 3e38)]
+    assert ulp(x, FORMATS["float32"]).tolist() == [float(e) for e in expected]
+
+
+def test_exact_op_passes_with_equal_bits() -> None:
+    x = np.array([1.5, -2.0, np.nan, np.inf], np.float32)
+    assert judge(registry.get("Neg"), [x], -x).max_ulp == 0
+
+
+def test_exact_op_fails_on_the_sign_of_zero() -> None:
+    x = np.array([0.0, 1.0], np.float32)
+    with pytest.raises(CaseFailedError, match=r"1 of 2 elements differ; at \[0\]"):
+        judge(registry.get("Neg"), [x], np.array([0.0, -1.0], np.float32))
+
+
+def test_nan_matches_only_nan() -> None:
+    x = np.array([np.nan], np.float32)
+    with pytest.raises(CaseFailedError):
+        judge(registry.get("Neg"), [x], np.array([0.0], np.float32))
+
+
+def test_pointwise_limit_is_kept_and_reported() -> None:
+    op = pointwise(2.0, lambda attrs, x: x * 1.0)
+    x = np.ones(3, np.float32)
+    off = x.copy()
+    off[1] += 2 * np.spacing(np.float32(1))
+    measured = judge(op, [x], off)
+    assert (measured.max_ulp, measured.limit) == (2.0, 2.0)
+    assert measured.worst == "input 1.0"
+
+
+def test_error_beyond_the_limit_fails_with_the_input() -> None:
+    op = pointwise(2.0, lambda attrs, x: x * 1.0)
+    x = np.full(3, 4.0, np.float32)
+    off = x.copy()
+    off[2] += 3 * np.spacing(np.float32(4))
+    with pytest.raises(CaseFailedError, match=r"error 3 ULP, limit 2 ULP\), for input 4.0"):
+        judge(op, [x], off)
+
+
+def test_overflow_within_the_limit_may_be_infinite_or_largest() -> None:
+    op = pointwise(2.0, lambda attrs, x: x * (1 + 2.0**-25))
+    largest = np.array([np.finfo(np.float32).max])
+    for got in (largest.astype(np.float32), np.array([np.inf], np.float32)):
+        judge(op, [largest.astype(np.float32)], got)
+
+
+def test_lost_infinity_fails() -> None:
+    op = pointwise(2.0, lambda attrs, x: x * 1.0)
+    x = np.array([np.inf], np.float32)
+    with pytest.raises(CaseFailedError):
+        judge(op, [x], np.array([3e38], np.float32))
+
+
+def test_flushed_subnormal_passes_only_where_declared() -> None:
+    op = pointwise(1.0, lambda attrs, x: x * 1.0)
+    x = np.array([1e-40, 1.0], np.float32)
+    got = np.array([0.0, 1.0], np.float32)
+    judge(op, [x], got, flushes_subnormals=True)
+    with pytest.raises(CaseFailedError):
+        judge(op, [x], got)
+
+
+def test_accumulated_error_is_bounded_by_terms_and_magnitude() -> None:
+    op = dataclasses.replace(
+        registry.get("Neg"),
+        name="Custom",
+        reference=lambda attrs, x: x.sum(),
+        accuracy=Accumulation(lambda attrs, x: x.size),
+    )
+    x = np.array([1e4, -1e4, 1.0], np.float32)
+    judge(op, [x], np.array(1.001, np.float32))
+    with pytest.raises(CaseFailedError):
+        judge(op, [x], np.array(1.1, np.float32))
+
+
+def test_wrong_shape_and_dtype_are_named() -> None:
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(CaseFailedError, match=r"shape \[3, 2\]; it must be \[2, 3\]"):
+        judge(registry.get("Neg"), [x], -x.T)
+    with pytest.raises(CaseFailedError, match="dtype float64; it must be float32"):
+        check(registry.get("Neg"), {}, [x], [-x.astype(np.float64)], [F32])
+
+
+def test_float64_is_judged_by_mpmath_where_the_reference_errs() -> None:
+    """A reference that is off by 100 ULP must not fail a right result, nor pass one that shares its error."""
+    from timberframe_conformance.truth.functions import FUNCTIONS
+
+    assert "Tanh" in FUNCTIONS
+    op = dataclasses.replace(
+        registry.get("Neg"),
+        name="Tanh",
+        reference=lambda attrs, x: np.tanh(x) * (1 + 100 * 2.0**-52),
+        accuracy=Pointwise(5, 5),
+    )
+    x = np.linspace(-1, 1, 9)
+    assert (judge(op, [x], np.tanh(x)).max_ulp or 0) < 5
+    with pytest.raises(CaseFailedError):
+        judge(op, [x], np.tanh(x) * (1 + 100 * 2.0**-52))
