@@ -1,10 +1,13 @@
 /* Gather, GatherV2 and GatherNd. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/table.h"
 #include "indexing/index.h"
 
 #define SERIAL_BYTES 65536 /* bytes worth a thread */
+#define PART 4096          /* indices that are checked before they are used, and are in the cache then */
+#define AHEAD 4            /* slices between the one that is copied and the one that is fetched */
 #define AHEAD 4            /* slices between the one that is copied and the one that is fetched */
 
 /* The parameters of gather, in this order: params is [batch, outer, limit, inner bytes], indices [batch, count]. */
@@ -17,6 +20,7 @@ typedef struct gather_job {
   const void *indices;
   const char *from;
   char *to;
+  _Atomic int64_t bad; /* position of a bad index, or INT64_MAX */
 } gather_job;
 
 typedef struct bytes16 {
@@ -32,38 +36,45 @@ typedef uint8_t bytes1;
   break
 
 /* Units: slices of the output. */
-#define GATHER(INDEX)                                                                                   \
-  static void gather_##INDEX(void *argument, int64_t begin, int64_t end) {                              \
-    const gather_job *job = argument;                                                                   \
-    const gather_shape *s = job->shape;                                                                 \
-    while (begin < end) {                                                                               \
-      int64_t block = begin / s->count, first = begin % s->count, many = s->count - first;              \
-      if (many > end - begin) many = end - begin;                                                       \
-      const INDEX##_t *indices = (const INDEX##_t *)job->indices + block / s->outer * s->count + first; \
-      const char *from = job->from + block * s->limit * s->inner;                                       \
-      char *to = job->to + begin * s->inner;                                                            \
-      switch (s->inner) {                                                                               \
-        case 1: COPY_AS(bytes1);                                                                        \
-        case 2: COPY_AS(bytes2);                                                                        \
-        case 4: COPY_AS(bytes4);                                                                        \
-        case 8: COPY_AS(bytes8);                                                                        \
-        case 16: COPY_AS(bytes16);                                                                      \
-        default:                                                                                        \
-          for (int64_t i = 0; i < many; i++) {                                                          \
-            memcpy(to + i * s->inner, from + indices[i] * s->inner, (size_t)s->inner);                  \
-          }                                                                                             \
-      }                                                                                                 \
-      begin += many;                                                                                    \
-    }                                                                                                   \
-  }                                                                                                     \
-  static int64_t check_##INDEX(const void *data, int64_t count, int64_t limit) {                        \
-    const INDEX##_t *indices = data;                                                                    \
-    int64_t bad = 0;                                                                                    \
-    for (int64_t i = 0; i < count; i++) bad |= indices[i] < 0 || indices[i] >= limit;                   \
-    if (!bad) return -1;                                                                                \
-    for (int64_t i = 0;; i++) {                                                                         \
-      if (indices[i] < 0 || indices[i] >= limit) return i;                                              \
-    }                                                                                                   \
+/* Keeps the first bad position that any thread found. */
+static void report(gather_job *job, int64_t position) {
+  int64_t known = atomic_load(&job->bad);
+  while (position < known && !atomic_compare_exchange_weak(&job->bad, &known, position)) {}
+}
+
+#define GATHER(INDEX)                                                                        \
+  static void gather_##INDEX(void *argument, int64_t begin, int64_t end) {                   \
+    gather_job *job = argument;                                                              \
+    const gather_shape *s = job->shape;                                                      \
+    while (begin < end) {                                                                    \
+      int64_t block = begin / s->count, first = begin % s->count, many = s->count - first;   \
+      if (many > end - begin) many = end - begin;                                            \
+      if (many > PART) many = PART;                                                          \
+      int64_t place = block / s->outer * s->count + first, bad = 0;                          \
+      const INDEX##_t *restrict indices = (const INDEX##_t *)job->indices + place;           \
+      for (int64_t i = 0; i < many; i++) bad |= (indices[i] < 0) | (indices[i] >= s->limit); \
+      if (bad) {                                                                             \
+        for (bad = 0; indices[bad] >= 0 && indices[bad] < s->limit; bad++) {}                \
+        report(job, place + bad);                                                            \
+        return;                                                                              \
+      }                                                                                      \
+      const char *from = job->from + block * s->limit * s->inner;                            \
+      char *restrict to = job->to + begin * s->inner;                                        \
+      switch (s->inner) {                                                                    \
+        case 1: COPY_AS(bytes1);                                                             \
+        case 2: COPY_AS(bytes2);                                                             \
+        case 4: COPY_AS(bytes4);                                                             \
+        case 8: COPY_AS(bytes8);                                                             \
+        case 16: COPY_AS(bytes16);                                                           \
+        default:                                                                             \
+          for (int64_t i = 0; i < many; i++) {                                               \
+            /* slices lie anywhere, so the processor does not foresee which come next */     \
+            if (i + AHEAD < many) __builtin_prefetch(from + indices[i + AHEAD] * s->inner);  \
+            memcpy(to + i * s->inner, from + indices[i] * s->inner, (size_t)s->inner);       \
+          }                                                                                  \
+      }                                                                                      \
+      begin += many;                                                                         \
+    }                                                                                        \
   }
 
 GATHER(int16)
@@ -76,15 +87,12 @@ static int32_t gather(tf_context *context, const tf_tensor *const *inputs, tf_te
   const gather_shape *s = (const gather_shape *)parameters;
   const tf_tensor *indices = inputs[1];
   if (!outputs[0]->size) return TF_OK;
-  int64_t (*check)(const void *, int64_t, int64_t) = check_int64;
-  tf_range *body = gather_int64;
-  if (indices->dtype == TF_INT32) check = check_int32, body = gather_int32;
-  if (indices->dtype == TF_INT16) check = check_int16, body = gather_int16;
-  int64_t bad = check(indices->data, indices->size, s->limit);
-  if (bad >= 0) return tf_fail(context, TF_INVALID_ARGUMENT, 1, load_index(indices, bad), bad, s->limit, 0);
-  gather_job job = {s, indices->data, inputs[0]->data, outputs[0]->data};
+  tf_range *body = indices->dtype == TF_INT64 ? gather_int64 : indices->dtype == TF_INT32 ? gather_int32 : gather_int16;
+  gather_job job = {s, indices->data, inputs[0]->data, outputs[0]->data, INT64_MAX};
   context->parallel_for(context, s->batch * s->outer * s->count, 1 + SERIAL_BYTES / s->inner, body, &job);
-  return TF_OK;
+  int64_t bad = atomic_load(&job.bad);
+  if (bad == INT64_MAX) return TF_OK;
+  return tf_fail(context, TF_INVALID_ARGUMENT, 1, load_index(indices, bad), bad, s->limit, 0);
 }
 
 /* parameters: tuples, their length, bytes of a slice, whether bad tuples read zeros. Reason 1: tuple {0} has {1} in

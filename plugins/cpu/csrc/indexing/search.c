@@ -4,6 +4,12 @@
 #include "common/table.h"
 #include "indexing/index.h"
 
+#if defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll_count(8)")
+#else
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
+
 /* What is not zero, as coordinates. Writing happens before the test, which spares a branch that nobody can predict; the
  * place written to is inside the output, whose bound is one row for each element. */
 #define WHERE(NAME, T, IS_SET)                                                         \
@@ -11,6 +17,13 @@
     const T *x = input->data;                                                          \
     int64_t rank = input->rank, inner = input->shape[rank - 1], count = 0;             \
     int64_t at[TF_MAX_RANK] = {0};                                                     \
+    if (rank == 1) {                                                                   \
+      UNROLLED for (int64_t i = 0; i < inner; i++) {                                   \
+        out[count] = i;                                                                \
+        count += IS_SET;                                                               \
+      }                                                                                \
+      return count;                                                                    \
+    }                                                                                  \
     for (int64_t row = 0; row < input->size / inner; row++, x += inner) {              \
       for (int64_t i = 0; i < inner; i++) {                                            \
         int64_t *to = out + count * rank;                                              \

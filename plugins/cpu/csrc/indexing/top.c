@@ -9,6 +9,7 @@
 #include "indexing/index.h"
 
 #define SERIAL_VALUES 16384 /* values worth a thread */
+#define FEW 64              /* elements below which a heap sorts faster than passes over their bytes */
 
 typedef struct entry {
   int64_t key, index;
@@ -48,6 +49,32 @@ static void sort_heap(entry *heap, int64_t count) {
     settle(heap, 0, last, heap[last]);
     heap[last] = worst;
   }
+}
+
+/* Sorts a whole row, best first: by each byte of the keys, from the lowest, if that changes anything. */
+static void sort_entries(entry *entries, entry *spare, int64_t count) {
+  int64_t counts[8][256] = {{0}};
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t digits = ~((uint64_t)entries[i].key ^ 1ull << 63); /* rises where keys fall */
+    for (int b = 0; b < 8; b++) counts[b][digits >> 8 * b & 255]++;
+  }
+  entry *from = entries, *to = spare;
+  for (int b = 0; b < 8; b++) {
+    uint64_t first = ~((uint64_t)from[0].key ^ 1ull << 63) >> 8 * b & 255;
+    if (counts[b][first] == count) continue;
+    for (int64_t digit = 0, at = 0; digit < 256; digit++) {
+      int64_t many = counts[b][digit];
+      counts[b][digit] = at;
+      at += many;
+    }
+    for (int64_t i = 0; i < count; i++) {
+      to[counts[b][~((uint64_t)from[i].key ^ 1ull << 63) >> 8 * b & 255]++] = from[i];
+    }
+    entry *other = from;
+    from = to;
+    to = other;
+  }
+  if (from != entries) memcpy(entries, from, (size_t)count * sizeof *entries);
 }
 
 /* Leaves the k best of a row in heap[0, k), which has room for one more. */
@@ -124,14 +151,15 @@ static void top_rows(void *argument, int64_t begin, int64_t end) {
   const top_job *job = argument;
   for (int64_t row = begin; row < end; row++) {
     const char *from = (const char *)job->input->data + row * job->size * job->item;
-    entry *heap = job->heaps + row * (job->k + 1);
+    entry *heap = job->heaps + row * (job->k + 1) * (job->k == job->size ? 2 : 1);
     job->keep(from, job->size, job->k, heap);
     if (!job->indices) {
       if (job->k == job->size) build_heap(heap, job->k);
       memcpy((char *)job->values->data + row * job->item, from + heap[0].index * job->item, (size_t)job->item);
       continue;
     }
-    if (job->sorted || job->k == job->size) sort_heap(heap, job->k);
+    if (job->k == job->size && job->k >= FEW) sort_entries(heap, heap + job->k + 1, job->k);
+    else if (job->sorted || job->k == job->size) sort_heap(heap, job->k);
     char *to = (char *)job->values->data + row * job->k * job->item;
     for (int64_t i = 0; i < job->k; i++) {
       memcpy(to + i * job->item, from + heap[i].index * job->item, (size_t)job->item);
@@ -147,7 +175,8 @@ static int32_t find_top(tf_context *context, top_job *job) {
   return TF_OK;
 }
 
-/* parameters: elements of a row, k, bytes of an element, sorted. The workspace holds a heap of k + 1 for each row. */
+/* parameters: elements of a row, k, bytes of an element, sorted. The workspace holds k + 1 entries for each
+ * row, twice that where k is the whole row. */
 static int32_t top_k(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                      const int64_t *parameters) {
   entry *heaps = outputs[2]->data;

@@ -37,9 +37,14 @@ def _list_diff(node: KernelNode) -> Native:
     return native("list_diff", node.inputs[0].dtype.itemsize, size)
 
 
+def _entries(rows: int, k: int, size: int) -> int:
+    """Bytes of the entries that the kernels of csrc/indexing/top.c keep: k + 1 a row, twice that for whole rows."""
+    return 16 * max(rows, 1) * (k + 1) * (2 if k == size else 1)
+
+
 def _top_k(node: KernelNode) -> Native:
     x, k = node.inputs[0], node.outputs[0].shape[-1]
-    node.workspace(16 * (node.outputs[0].size // max(k, 1) + 1) * (k + 1))
+    node.workspace(_entries(node.outputs[0].size // max(k, 1), k, x.shape[-1]))
     return native("top_k", x.shape[-1], k, x.dtype.itemsize, node.attrs["sorted"])
 
 
@@ -48,7 +53,7 @@ def _nth_element(node: KernelNode) -> Native:
     x, n = node.inputs[0], node.const(1)
     assert n is not None
     k = int(n) + 1 if node.attrs["reverse"] else x.shape[-1] - int(n)
-    node.workspace(16 * (node.outputs[0].size + 1) * (k + 1))
+    node.workspace(_entries(node.outputs[0].size, k, x.shape[-1]))
     return native("nth_element", x.shape[-1], k, x.dtype.itemsize, False)
 
 
