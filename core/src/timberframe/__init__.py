@@ -15,7 +15,9 @@ from timberframe import nn as nn
 from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators
 from timberframe.api.arithmetic import *
 from timberframe.api.arrays import *
+from timberframe.api.assertions import *
 from timberframe.api.comparison import *
+from timberframe.api.composites import *
 from timberframe.api.constants import *
 from timberframe.api.control_flow import *
 from timberframe.api.diagonal import *

@@ -220,9 +220,7 @@ def _matrix_norm(magnitude: Tensor, ord: Any, axis: Sequence[int], keep: bool, n
     return result
 
 
-def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
-) -> Tensor:
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
     """x over the root of the sum of its squares along the axes, which counts as `epsilon` at least."""
     tensor = convert_to_tensor(x)
     axes = reduction_axes(tensor, renamed("axis", axis, "dim", dim))

@@ -1,0 +1,169 @@
+"""Functions that are made of several ops: clipping by norm, grids, look-ups, losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.api.framework import IndexedSlices, name_scope
+from timberframe.dtypes import as_dtype, float32, int32
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.operation import Tensor
+
+__all__ = ["clip_by_global_norm", "clip_by_norm", "eye", "global_norm", "meshgrid"]
+
+NAMESPACES = {
+    "linalg": ("eye",),
+    "math": ("zero_fraction",),
+    "nn": ("crelu", "embedding_lookup", "sigmoid_cross_entropy_with_logits", "zero_fraction"),
+}
+
+
+def _op(op: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+    result: Tensor = apply_op(op, list(inputs), attrs, name)
+    return result
+
+
+def _all_axes(x: Tensor) -> Any:
+    """Every axis of a tensor, for reductions."""
+    shape = x.static_shape
+    if shape is not None:
+        return np.arange(len(shape), dtype=np.int32)
+    return _op("Range", 0, _op("Rank", x), 1)
+
+
+def _squared_norm(x: Tensor, axes: Any = None, keep: bool = False) -> Tensor:
+    square = _op("Mul", x, _op("Conj", x)) if x.dtype.is_complex else _op("Square", x)
+    total = _op("Sum", square, _all_axes(x) if axes is None else axes, keep_dims=keep)
+    return _op("Real", total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """`t`, scaled down to the L2 norm `clip_norm` where its norm is above it; per slice when axes are given."""
+    with name_scope(name, "clip_by_norm", [t, clip_norm]):
+        x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
+        norm = _op("Sqrt", _squared_norm(x, axes, keep=True))
+        limit = convert_to_tensor(clip_norm, norm.dtype)
+        scale = _op("RealDiv", limit, _op("Maximum", norm, limit))
+        clipped = _op("Mul", x, scale)
+        return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None:
+    """The L2 norm of all elements of all tensors together; entries that are None do not count."""
+    with name_scope(name, "global_norm"):
+        values = [convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t) for t in t_list if t is not None]
+        return _op("Sqrt", _op("AddN", [_squared_norm(v) for v in values])) if values else None
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Any]:
+    """The tensors, all scaled by one factor so that their global norm is at most `clip_norm`; and that norm.
+
+    use_norm: the global norm, where it is known already.
+    """
+    with name_scope(name, "clip_by_global_norm"):
+        norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
+        if norm is None:
+            return list(t_list), None
+        limit = convert_to_tensor(clip_norm, norm.dtype)
+        scale = _op("RealDiv", limit, _op("Maximum", norm, limit))
+        return [None if t is None else _scaled(t, scale) for t in t_list], norm
+
+
+def _scaled(t: Any, scale: Tensor) -> Any:
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(_op("Mul", t.values, scale), t.indices, t.dense_shape)
+    return _op("Mul", t, scale)
+
+
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """An identity matrix, or a batch of them of the leading shape `batch_shape`."""
+    kind = as_dtype(dtype)
+    matrix = convert_to_tensor(np.eye(num_rows, num_columns).astype(kind.numpy), kind, name)
+    if batch_shape is None:
+        return matrix
+    size = convert_to_tensor(matrix.shape.as_list(), int32)
+    return _op("BroadcastTo", matrix, _op("ConcatV2", [convert_to_tensor(batch_shape, int32), size], 0))
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+    """For N vectors, N tensors of rank N that hold the coordinates of all points of their grid.
+
+    indexing: "xy" exchanges the first two axes, as in pictures; "ij" does not.
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"tf.meshgrid: indexing is {indexing!r}; it must be 'xy' or 'ij'")
+    with name_scope(name, values=list(args)):
+        vectors = [_op("Reshape", v, [-1]) for v in args]
+        order = list(range(len(vectors)))
+        if indexing == "xy" and len(vectors) > 1:
+            order[:2] = 1, 0
+        sizes = _op("Reshape", _op("Pack", [_op("Size", vectors[i]) for i in order]), [-1]) if vectors else None
+        grids = []
+        for i, vector in enumerate(vectors):
+            shape = [1] * len(vectors)
+            shape[order.index(i)] = -1
+            grids.append(_op("BroadcastTo", _op("Reshape", vector, shape), sizes))
+        return grids
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The share of the elements that are zero, as float32; NaN of an empty tensor."""
+    with name_scope(name, "zero_fraction", [value]):
+        x = convert_to_tensor(value)
+        zeros = _op("Cast", _op("Equal", x, _op("ZerosLike", x)), DstT=float32)
+        return _op("Mean", zeros, _all_axes(x))
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Relu of the features and of their negatives, one after the other along `axis`."""
+    with name_scope(name, "CRelu", [features]):
+        x = convert_to_tensor(features)
+        return _op("Relu", _op("ConcatV2", [x, _op("Neg", x)], axis))
+
+
+def embedding_lookup(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Rows `ids` of one embedding table; with max_norm each row is clipped to that L2 norm.
+
+    Tables in several parts are refused; partition_strategy and validate_indices change nothing here.
+    """
+    table = params[0] if isinstance(params, list | tuple) and len(params) == 1 else params
+    if isinstance(table, list | tuple):
+        raise InvalidArgumentError(f"tf.nn.embedding_lookup: params has {len(table)} parts; one table is required")
+    with name_scope(name, "embedding_lookup", [ids]):
+        rows = _op("GatherV2", table, ids, 0)
+        if max_norm is None:
+            return rows
+        rank = len(convert_to_tensor(ids).static_shape or ())
+        clipped: Tensor = clip_by_norm(rows, max_norm, list(range(rank, len(rows.static_shape or ()))))
+        return clipped
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: None = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The logistic loss of each element, for labels in [0, 1]; the arguments must be named.
+
+    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), in which nothing overflows.
+    """
+    if _sentinel is not None or labels is None or logits is None:
+        raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
+    with name_scope(name, "logistic_loss", [logits, labels]):
+        x = convert_to_tensor(logits)
+        z = convert_to_tensor(labels, x.dtype)
+        linear = _op("Sub", _op("Relu", x), _op("Mul", x, z))
+        return _op("AddV2", linear, _op("Log1p", _op("Exp", _op("Neg", _op("Abs", x)))))
