@@ -11,9 +11,12 @@ from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg, Sample
+from timberframe.plugin.contracts import KernelNode, Value
 from timberframe_cpu.kernels import constants, joining, movement
 from timberframe_cpu.moves import dense, move
+from timberframe_cpu.native import call
 from timberframe_cpu.testing import run_op
+from timberframe_sdk.native import Native
 
 OPS = sorted(
     {
@@ -122,6 +125,34 @@ def test_index_outside_is_named_at_launch() -> None:
         InvalidArgumentError, match=r"index 3 of dimension 0 is outside its size 3; it must lie in \[-3, 3\)"
     ):
         run_op("StridedSlice", {"shrink_axis_mask": 1}, [x, start, stop, step])
+
+
+@pytest.mark.parametrize(("first", "last", "step"), [(1, 3, 1), (-1, -5, -2), (5, 0, -1), (0, 9, 2)])
+def test_range_read_at_launch_selects_the_same(first: int, last: int, step: int) -> None:
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    whole, y = x[first:last:step], np.empty_like(x[first:last:step])
+    call(_late_slice(x, y, step), [x, np.array([first]), np.array([last])], [y])
+    np.testing.assert_array_equal(y, whole)
+
+
+def test_range_that_is_not_the_planned_one_is_refused() -> None:
+    x, y = np.arange(4, dtype=np.float32), np.empty(2, np.float32)
+    kernel = _late_slice(x, y, 1)
+    with pytest.raises(InvalidArgumentError, match="begin and end select 3 elements of dimension 0; the 2 that"):
+        call(kernel, [x, np.array([0]), np.array([3])], [y])
+
+
+def _late_slice(x: np.ndarray, y: np.ndarray, step: int) -> Native:
+    """A StridedSlice of the first dimension whose begin and end are not known when it is planned."""
+    attrs = dict.fromkeys((f"{k}_mask" for k in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")), 0)
+    bound = np.dtype(np.int64)
+    inputs = [Value(0, x.dtype, x.shape, "input"), *(Value(i, bound, (1,), "input") for i in (1, 2))]
+    inputs.append(Value(3, bound, (1,), "const", np.array([step])))
+    device: Any = None
+    node = KernelNode("StridedSlice", "node", attrs, inputs, [Value(4, y.dtype, y.shape)], device)
+    kernel = movement.strided_slice(node)
+    assert isinstance(kernel, Native)
+    return kernel
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])

@@ -231,18 +231,41 @@ static int32_t slice(tf_context *context, const tf_tensor *const *inputs, tf_ten
   return move_from(context, inputs, outputs, word, offset);
 }
 
-/* parameters: number of indices; for each its place in begin, the dimension, its size and stride in bytes; then a
- * move_plan of one move. Inputs x, begin, end. Reason 1: index d0 of dimension d1, whose size is d2, is outside. */
+/* What StridedSlice does with one dimension: `place` in begin and end, size and stride in bytes of the dimension, step
+ * between elements and their number as planned; whether one index is taken, and which bounds are left out. */
+typedef struct selection {
+  int64_t place, dimension, size, stride, step, count, shrink, begin_masked, end_masked;
+} selection;
+
+static int64_t clamp(int64_t index, int64_t size, int64_t low, int64_t high) {
+  if (index < 0) index += size;
+  return index < low ? low : index > high ? high : index;
+}
+
+/* parameters: number of selections, the selections, then a move_plan of one move. Inputs x, begin, end. Reasons: 1, index
+ * d0 of dimension d1, whose size is d2, is outside; 2, d0 elements of dimension d1 are selected, planned were d2. */
 static int32_t strided_slice(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                              const int64_t *parameters) {
-  int64_t count = parameters[0], offset = 0;
-  const int64_t *word = parameters + 1;
-  for (int64_t i = 0; i < count; i++, word += 4) {
-    int64_t index = index_at(inputs[1], word[0]), size = word[2];
-    if (index < -size || index >= size) return tf_fail(context, TF_INVALID_ARGUMENT, 1, index, word[1], size, 0);
-    offset += (index < 0 ? index + size : index) * word[3];
+  const selection *s = (const selection *)(parameters + 1), *end = s + parameters[0];
+  int64_t offset = 0;
+  for (; s < end; s++) {
+    int64_t size = s->size, low = s->step > 0 ? 0 : -1, high = s->step > 0 ? size : size - 1;
+    int64_t first = index_at(inputs[1], s->place);
+    if (s->shrink) {
+      if (first < -size || first >= size)
+        return tf_fail(context, TF_INVALID_ARGUMENT, 1, first, s->dimension, size, 0);
+      offset += (first < 0 ? first + size : first) * s->stride;
+      continue;
+    }
+    int64_t last = index_at(inputs[2], s->place);
+    first = s->begin_masked ? (s->step > 0 ? low : high) : clamp(first, size, low, high);
+    last = s->end_masked ? (s->step > 0 ? high : low) : clamp(last, size, low, high);
+    int64_t span = s->step > 0 ? last - first : first - last, step = s->step > 0 ? s->step : -s->step;
+    int64_t count = span > 0 ? (span + step - 1) / step : 0;
+    if (count != s->count) return tf_fail(context, TF_INVALID_ARGUMENT, 2, count, s->dimension, s->count, 0);
+    offset += first * s->stride;
   }
-  return move_from(context, inputs, outputs, word, offset);
+  return move_from(context, inputs, outputs, (const int64_t *)end, offset);
 }
 
 /* Changes the sign of every imaginary part of the output, which `move` has filled. */

@@ -142,29 +142,34 @@ def slice_block(node: KernelNode) -> Native:
 
 @or_reference
 def strided_slice(node: KernelNode) -> Native:
-    """Ranges are known when planning; single indices, where they are not constant, are read at each launch."""
-    shape = node.inputs[0].shape
+    """A move where begin and end are constants; else they are read at each launch, and held against the plan."""
+    shape, attrs = node.inputs[0].shape, node.attrs
     begin, end, strides = node.const(1), node.const(2), host_integers(node, 3)
+    known = begin is not None and end is not None
     starts, sizes, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    view, late = source(node), []
-    for s in selections(len(shape), len(strides), node.attrs):
+    view, late, planned = source(node), [], iter(node.outputs[0].shape)
+    for s in selections(len(shape), len(strides), attrs):
+        count = 1 if s.shrink else next(planned)
         if s.source is None or s.entry is None:
             continue
         i, at = s.entry, s.source
-        if s.shrink and begin is None:
-            sizes[at] = 1
-            late += [i, at, shape[at], view.strides[at]]
-            continue
-        first, last = (None if bound is None else int(bound[i]) for bound in (begin, end))
-        no_first, no_last = (bool(node.attrs[name] >> i & 1) for name in ("begin_mask", "end_mask"))
-        entry = Entry(first, last, strides[i], no_first, no_last)
-        starts[at], count, steps[at] = interval(shape[at], entry, at, s.shrink)
-        sizes[at] = count or 0
+        no_first, no_last = (bool(attrs[name] >> i & 1) for name in ("begin_mask", "end_mask"))
+        sizes[at], steps[at] = count, 1 if s.shrink else strides[i]
+        if known:
+            first, last = (None if bound is None else int(bound[i]) for bound in (begin, end))
+            starts[at] = interval(shape[at], Entry(first, last, strides[i], no_first, no_last), at, s.shrink)[0]
+        else:
+            late += [i, at, shape[at], view.strides[at], steps[at], count, s.shrink, no_first, no_last]
     moved = plan([(view.window(starts, sizes, steps), target(node, sizes))], itemsize(node))
-    if not late:
+    if known:
         return moved
-    words = "index {0} of dimension {1} is outside its size {2}; it must lie in [-{2}, {2})"
-    return native("strided_slice", len(late) // 4, *late, *moved.parameters, reasons=(words,))
+    return native("strided_slice", len(late) // 9, *late, *moved.parameters, reasons=_SELECTION_ERRORS)
+
+
+_SELECTION_ERRORS = (
+    "index {0} of dimension {1} is outside its size {2}; it must lie in [-{2}, {2})",
+    "begin and end select {0} elements of dimension {1}; the {2} that were planned are required",
+)
 
 
 def _depth_blocks(axes: Callable[[tuple[int, ...], int, str], tuple[tuple[int, ...], tuple[int, ...]]]) -> Any:
