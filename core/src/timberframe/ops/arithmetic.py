@@ -238,7 +238,7 @@ def _times_log(function: Any) -> Any:
     """x * function(y), and 0 where x is 0."""
 
     def reference(attrs: Attrs, x: Any, y: Any) -> Any:
-        product = at_least_float32(lambda a, b: np.where(a == 0, np.zeros((), a.dtype), a * function(b)))
+        product = at_least_float32(lambda a, b: np.where(a == 0, a, a * function(b)))
         return product(x, y).astype(x.dtype)
 
     return reference

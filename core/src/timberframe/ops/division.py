@@ -230,7 +230,7 @@ binary_op(
 binary_op(
     "Xdivy",
     "x / y by element, and 0 where x is 0 whatever y is.",
-    lambda attrs, x, y: np.where(x == 0, np.zeros((), x.dtype), at_least_float32(np.true_divide)(x, y)).astype(x.dtype),
+    lambda attrs, x, y: np.where(x == 0, x, at_least_float32(np.true_divide)(x, y)).astype(x.dtype),
     _LOG_INEXACT,
     accuracy=QUOTIENT,
     samples=lambda: (

@@ -24,7 +24,7 @@
   X(squared_difference, type, T, (x - y) * (x - y))                                                                  \
   X(multiply_no_nan, type, T, y == 0 ? 0 : x * y)                                                                    \
   X(divide_no_nan, type, T, y == 0 ? 0 : x / y)                                                                      \
-  X(xdivy, type, T, x == 0 ? 0 : x / y)                                                                              \
+  X(xdivy, type, T, x == 0 ? x : x / y)                                                                              \
   X(floor_div, type, T, floor##suffix(x / y))                                                                        \
   X(truncate_div, type, T, trunc##suffix(x / y))                                                                     \
   EXTREMES(X, type, T)

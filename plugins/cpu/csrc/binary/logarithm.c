@@ -8,10 +8,10 @@
 
 /* X(op, type, T, expression): 0 where x is 0, whatever y is. */
 #define ALL(X)                                                                                                       \
-  X(xlogy, float32, float, x == 0 ? 0 : x * tf_log_f32(y))                                                           \
-  X(xlogy, float64, double, x == 0 ? 0 : x * power_log_float64(y))                                                   \
-  X(xlog1py, float32, float, x == 0 ? 0 : x * tf_log1p_f32(y))                                                       \
-  X(xlog1py, float64, double, x == 0 ? 0 : x * power_log1p_float64(y))
+  X(xlogy, float32, float, x == 0 ? x : x * tf_log_f32(y))                                                           \
+  X(xlogy, float64, double, x == 0 ? x : x * power_log_float64(y))                                                   \
+  X(xlog1py, float32, float, x == 0 ? x : x * tf_log1p_f32(y))                                                       \
+  X(xlog1py, float64, double, x == 0 ? x : x * power_log1p_float64(y))
 #define HALVES(X) X(xlogy) X(xlog1py)
 
 #define DEFINE(op, type, T, expression)                                                                              \

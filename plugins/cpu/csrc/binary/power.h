@@ -270,7 +270,7 @@ static inline double power_log_float64(double y) {
 
 static inline double power_log1p_float64(double y) {
   const double u = 1 + y, lost = y < 1 ? y - (u - 1) : 1 - (u - y);
-  return power_log_special(u, power_log_float64(u) + lost / u);
+  return y == 0 ? y : power_log_special(u, power_log_float64(u) + lost / u);
 }
 #else
 static inline double power_log_float64(double y) { return log(y); }

@@ -1,5 +1,5 @@
-/* Included first by sources whose loops do little with each element: memory sets their speed, and 256-bit vectors stream
- * from it a few percent faster than 512-bit ones (measured on sums of 2^18 and 2^20 floats). */
+/* Included first by sources whose loops do little with each element: memory sets their speed, and 256-bit vectors
+ * stream from it a few percent faster than 512-bit ones (measured on sums of 2^18 and 2^20 floats). */
 #ifndef TIMBERFRAME_CPU_STREAMING_H
 #define TIMBERFRAME_CPU_STREAMING_H
 
