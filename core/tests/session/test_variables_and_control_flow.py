@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.graph.apply import apply_op
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 
@@ -166,3 +167,11 @@ def test_gated_tensors_wait_for_the_update(session: tf.Session) -> None:
 def test_dense_value_of_indexed_slices(session: tf.Session) -> None:
     slices = tf.IndexedSlices(tf.constant([[1.0], [2.0], [3.0]]), tf.constant([2, 0, 2]), tf.constant([4, 1]))
     assert session.run(tf.convert_to_tensor(slices)).ravel().tolist() == [2, 0, 4, 0]
+
+
+def test_destroyed_variable_has_no_value(session: tf.Session) -> None:
+    v = initialized(session, X)
+    session.run(apply_op("DestroyResourceOp", [v.handle]))
+    assert not session.run(v.is_initialized())
+    session.run(v.initializer)
+    assert session.run(v).tolist() == X.tolist()

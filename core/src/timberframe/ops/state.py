@@ -177,8 +177,6 @@ destroy_resource_op = define_op(
     attrs=["ignore_lookup_error: bool = true"],
     doc="Forgets the variable's value; where it has none, an error unless ignore_lookup_error is set.",
     shape=_destroy_shape,
-    reference=lambda attrs, resource: None,
     gradient=_STATE,
     stateful=True,
-    samples=lambda: [Sample([Arg((2, 3), dtype="float32")])],
 )
