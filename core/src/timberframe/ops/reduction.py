@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import NUMERIC, as_dtype
-from timberframe.ops.accuracy import EXACT, Accumulation, Accuracy, Bound
+from timberframe.ops.accuracy import EXACT, Accumulation, Accuracy, Bound, Pointwise
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import scalar
@@ -229,6 +229,8 @@ def _define_reduction(
     )
 
 
+_ANY_ZERO = Pointwise(0.0, 0.0, 0.0)  # exact, but of -0 and 0 either may be the larger
+
 _define_reduction("Sum", _NUMBER, "Sum over the given axes; integers wrap.", _sum, Accumulation(_count), _host_value)
 _define_reduction(
     "Mean",
@@ -247,8 +249,8 @@ _define_reduction(
     _host_value,
     lambda: product_samples(_samples()),
 )
-_define_reduction("Max", _REAL, "Largest element, NaN if there is one; none: the lowest.", _max, EXACT, _host_extreme)
-_define_reduction("Min", _REAL, "Smallest element, NaN if there is one; none: the highest.", _min, EXACT, _host_extreme)
+_define_reduction("Max", _REAL, "Largest element, NaN if there is one; none: the lowest.", _max, _ANY_ZERO, _host_extreme)
+_define_reduction("Min", _REAL, "Smallest element, NaN if there is one; none: the highest.", _min, _ANY_ZERO, _host_extreme)
 _define_reduction(
     "EuclideanNorm",
     _NUMBER,

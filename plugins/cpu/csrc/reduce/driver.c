@@ -63,6 +63,13 @@ static void reduce_lines(void *argument, int64_t begin, int64_t end) {
       r->short_rows(accumulators, job->input + begin * s->rows * r->element, count, s->rows);
     } else {
       r->start(accumulators, count);
+      if (s->kept_rank <= 1 && s->reduced_rank == 0) { /* the common case, spared the divisions below */
+        for (int64_t i = 0; i < count; i++) {
+          r->panel(accumulators + i * r->accumulator, job->input + (begin + i) * s->rows * r->element, s->rows, 1, 1);
+        }
+        r->finish(job->output + begin * r->output, accumulators, count, s->reduced_count);
+        continue;
+      }
       for (int64_t i = 0; i < count; i++) {
         reduce_rows(job, accumulators + i * r->accumulator, kept_offset(s, begin + i), 1, 0, s->outer_rows * s->rows);
       }

@@ -7,8 +7,7 @@
 #define BOTH(a, b) ((a) & (b))
 #define EITHER(a, b) ((a) | (b))
 
-VECTOR_EXTREMES_NAN(float32, int32_t)
-VECTOR_EXTREMES_NAN(float64, int64_t)
+VECTOR_FLOAT_EXTREMES
 VECTOR_EXTREMES(int32, int32_t)
 VECTOR_EXTREMES(int64, int64_t)
 VECTOR_EXTREMES(uint8, uint8_t)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #if defined(__AVX512F__)
+#include <immintrin.h>
 enum { VECTOR_BYTES = 64 };
 #elif defined(__AVX2__)
 enum { VECTOR_BYTES = 32 };
@@ -39,6 +40,25 @@ enum { VECTOR_BYTES = 16 };
 #define VECTOR_EXTREMES_NAN(name, mask_type)                  \
   VECTOR_SELECT(name, mask_type, max_nan, (b > a) | (b != b)) \
   VECTOR_SELECT(name, mask_type, min_nan, (b < a) | (b != b))
+
+/* The same for floats in two instructions: max and min give their second operand where either is NaN, so only a NaN in
+ * a needs to be kept. */
+#if defined(__AVX512F__)
+#define VECTOR_KEEP_NAN(name, type, suffix, function)                                       \
+  static inline name##_vector name##_##function##_nan(name##_vector a, name##_vector b) {   \
+    return (name##_vector)_mm512_mask_##function##_##suffix(                                \
+      (type)a, _mm512_cmp_##suffix##_mask((type)a, (type)a, _CMP_ORD_Q), (type)a, (type)b); \
+  }
+#define VECTOR_FLOAT_EXTREMES                \
+  VECTOR_KEEP_NAN(float32, __m512, ps, max)  \
+  VECTOR_KEEP_NAN(float32, __m512, ps, min)  \
+  VECTOR_KEEP_NAN(float64, __m512d, pd, max) \
+  VECTOR_KEEP_NAN(float64, __m512d, pd, min)
+#else
+#define VECTOR_FLOAT_EXTREMES           \
+  VECTOR_EXTREMES_NAN(float32, int32_t) \
+  VECTOR_EXTREMES_NAN(float64, int64_t)
+#endif
 #define VECTOR_ADD(a, b) ((a) + (b))
 #define VECTOR_MULTIPLY(a, b) ((a) * (b))
 #define VECTOR_AND(a, b) ((a) & (b))

@@ -14,8 +14,23 @@ typedef struct softmax_job {
   int64_t length;
 } softmax_job;
 
-static inline __attribute__((always_inline)) void add_exponentials(int64_t count, const TF_REAL *x, TF_REAL highest,
-                                                                   TF_REAL *out, TF_REAL *sums) {
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE TF_REAL fold_highest(TF_REAL *lanes, int64_t width) {
+  for (int64_t half = width / 2; half > 0; half /= 2) {
+    for (int64_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
+  }
+  return lanes[0];
+}
+
+INLINE TF_REAL fold_sum(TF_REAL *lanes, int64_t width) {
+  for (int64_t half = width / 2; half > 0; half /= 2) {
+    for (int64_t j = 0; j < half; j++) lanes[j] += lanes[j + half];
+  }
+  return lanes[0];
+}
+
+INLINE void add_exponentials(int64_t count, const TF_REAL *x, TF_REAL highest, TF_REAL *out, TF_REAL *sums) {
   for (int64_t j = 0; j < count; j++) {
     const TF_REAL e = TF_F(exp)(x[j] - highest);
     out[j] = e;
@@ -23,38 +38,37 @@ static inline __attribute__((always_inline)) void add_exponentials(int64_t count
   }
 }
 
-/* Loads, as TF_REAL, `count` elements (at most SHORT_LANES) and fills up the block. */
+/* The functions of one dtype. convert and store are copies of so many elements to and from TF_REAL; keeps: the output
+ * can hold the exponentials themselves until they are scaled. `width` is a constant at each call: LANES for long rows,
+ * SHORT_LANES for rows shorter than that. */
 #define SOFTMAX_ROW(name, ELEMENT, convert, store, keeps)                                                     \
-  static inline const TF_REAL *name##_block(const ELEMENT *x, int64_t lanes, int64_t count, TF_REAL *block) { \
+  INLINE void name##_block(const ELEMENT *x, int64_t lanes, int64_t count, TF_REAL *block) {                  \
     convert(block, x, count);                                                                                 \
     for (int64_t j = count; j < lanes; j++) block[j] = -TF_INFINITY;                                          \
-    return block;                                                                                             \
   }                                                                                                           \
-  static TF_REAL name##_highest(const ELEMENT *x, int64_t length) {                                           \
+  INLINE TF_REAL name##_highest(const ELEMENT *x, int64_t length, int64_t width) {                            \
     TF_REAL lanes[LANES], block[LANES];                                                                       \
     int64_t i = 0;                                                                                            \
-    for (int64_t j = 0; j < LANES; j++) lanes[j] = -TF_INFINITY;                                              \
-    for (; i + LANES <= length; i += LANES) {                                                                 \
-      convert(block, x + i, LANES);                                                                           \
-      for (int64_t j = 0; j < LANES; j++) lanes[j] = block[j] > lanes[j] ? block[j] : lanes[j];               \
+    for (int64_t j = 0; j < width; j++) lanes[j] = -TF_INFINITY;                                              \
+    for (; i + width <= length; i += width) {                                                                 \
+      convert(block, x + i, width);                                                                           \
+      for (int64_t j = 0; j < width; j++) lanes[j] = block[j] > lanes[j] ? block[j] : lanes[j];               \
     }                                                                                                         \
     for (; i < length; i += SHORT_LANES) {                                                                    \
       name##_block(x + i, SHORT_LANES, length - i < SHORT_LANES ? length - i : SHORT_LANES, block);           \
       for (int64_t j = 0; j < SHORT_LANES; j++) lanes[j] = block[j] > lanes[j] ? block[j] : lanes[j];         \
     }                                                                                                         \
-    for (int64_t half = LANES / 2; half > 0; half /= 2) {                                                     \
-      for (int64_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];  \
-    }                                                                                                         \
-    return lanes[0];                                                                                          \
+    return fold_highest(lanes, width);                                                                        \
   }                                                                                                           \
-  /* The sum of exponentials; leaves them in `out` where the output can hold them exactly. */                 \
-  static TF_REAL name##_sum(const ELEMENT *x, int64_t length, TF_REAL highest, ELEMENT *out) {                \
-    TF_REAL sums[LANES] = {0}, block[LANES], terms[LANES];                                                    \
+  /* The sum of exponentials; leaves them in `out`, if that is not NULL, where the output can hold them. */   \
+  INLINE TF_REAL name##_sum(const ELEMENT *x, int64_t length, TF_REAL highest, ELEMENT *out, int64_t width) { \
+    TF_REAL sums[LANES], block[LANES], terms[LANES];                                                          \
     int64_t i = 0;                                                                                            \
-    for (; i + LANES <= length; i += LANES) {                                                                 \
-      convert(block, x + i, LANES);                                                                           \
-      add_exponentials(LANES, block, highest, terms, sums);                                                   \
-      if (keeps && out) store(out + i, terms, LANES);                                                         \
+    for (int64_t j = 0; j < width; j++) sums[j] = 0;                                                          \
+    for (; i + width <= length; i += width) {                                                                 \
+      convert(block, x + i, width);                                                                           \
+      add_exponentials(width, block, highest, terms, sums);                                                   \
+      if (keeps && out) store(out + i, terms, width);                                                         \
     }                                                                                                         \
     for (; i < length; i += SHORT_LANES) {                                                                    \
       const int64_t count = length - i < SHORT_LANES ? length - i : SHORT_LANES;                              \
@@ -62,53 +76,49 @@ static inline __attribute__((always_inline)) void add_exponentials(int64_t count
       add_exponentials(SHORT_LANES, block, highest, terms, sums);                                             \
       if (keeps && out) store(out + i, terms, count);                                                         \
     }                                                                                                         \
-    for (int64_t half = LANES / 2; half > 0; half /= 2) {                                                     \
-      for (int64_t j = 0; j < half; j++) sums[j] += sums[j + half];                                           \
-    }                                                                                                         \
-    return sums[0];                                                                                           \
+    return fold_sum(sums, width);                                                                             \
   }                                                                                                           \
-  static void softmax_##name##_rows(void *argument, int64_t begin, int64_t end) {                             \
-    const softmax_job *job = argument;                                                                        \
-    for (; begin < end; begin++) {                                                                            \
-      const ELEMENT *x = (const ELEMENT *)job->input + begin * job->length;                                   \
-      ELEMENT *out = (ELEMENT *)job->output + begin * job->length;                                            \
-      const TF_REAL highest = name##_highest(x, job->length);                                                 \
-      const TF_REAL scale = 1 / name##_sum(x, job->length, highest, out);                                     \
-      TF_REAL block[LANES];                                                                                   \
-      for (int64_t i = 0; i < job->length; i += LANES) {                                                      \
-        const int64_t count = job->length - i < LANES ? job->length - i : LANES;                              \
-        if (keeps) {                                                                                          \
-          convert(block, out + i, count);                                                                     \
-          for (int64_t j = 0; j < count; j++) block[j] *= scale;                                              \
-        } else {                                                                                              \
-          name##_block(x + i, LANES, count, block);                                                           \
-          for (int64_t j = 0; j < LANES; j++) block[j] = TF_F(exp)(block[j] - highest) * scale;               \
-        }                                                                                                     \
-        store(out + i, block, count);                                                                         \
-      }                                                                                                       \
+  INLINE void name##_softmax_row(const ELEMENT *x, ELEMENT *out, int64_t length, int64_t width) {             \
+    const TF_REAL highest = name##_highest(x, length, width);                                                 \
+    const TF_REAL scale = 1 / name##_sum(x, length, highest, out, width);                                     \
+    if (keeps) {                                                                                              \
+      TF_REAL *terms = (void *)out;                                                                           \
+      for (int64_t i = 0; i < length; i++) terms[i] *= scale;                                                 \
+      return;                                                                                                 \
+    }                                                                                                         \
+    TF_REAL block[LANES];                                                                                     \
+    for (int64_t i = 0; i < length; i += width) {                                                             \
+      const int64_t count = length - i < width ? length - i : width;                                          \
+      name##_block(x + i, width, count, block);                                                               \
+      for (int64_t j = 0; j < width; j++) block[j] = TF_F(exp)(block[j] - highest) * scale;                   \
+      store(out + i, block, count);                                                                           \
     }                                                                                                         \
   }                                                                                                           \
-  static void log_softmax_##name##_rows(void *argument, int64_t begin, int64_t end) {                         \
-    const softmax_job *job = argument;                                                                        \
-    for (; begin < end; begin++) {                                                                            \
-      const ELEMENT *x = (const ELEMENT *)job->input + begin * job->length;                                   \
-      ELEMENT *out = (ELEMENT *)job->output + begin * job->length;                                            \
-      const TF_REAL highest = name##_highest(x, job->length);                                                 \
-      const TF_REAL shift = TF_F(log)(name##_sum(x, job->length, highest, 0));                                \
-      TF_REAL block[LANES];                                                                                   \
-      for (int64_t i = 0; i < job->length; i += LANES) {                                                      \
-        const int64_t count = job->length - i < LANES ? job->length - i : LANES;                              \
-        convert(block, x + i, count);                                                                         \
-        for (int64_t j = 0; j < count; j++) block[j] = block[j] - highest - shift;                            \
-        store(out + i, block, count);                                                                         \
-      }                                                                                                       \
+  INLINE void name##_log_softmax_row(const ELEMENT *x, ELEMENT *out, int64_t length, int64_t width) {         \
+    const TF_REAL highest = name##_highest(x, length, width);                                                 \
+    const TF_REAL shift = TF_F(log)(name##_sum(x, length, highest, NULL, width));                             \
+    TF_REAL block[LANES];                                                                                     \
+    for (int64_t i = 0; i < length; i += width) {                                                             \
+      const int64_t count = length - i < width ? length - i : width;                                          \
+      name##_block(x + i, width, count, block);                                                               \
+      for (int64_t j = 0; j < width; j++) block[j] = block[j] - highest - shift;                              \
+      store(out + i, block, count);                                                                           \
     }                                                                                                         \
   }                                                                                                           \
-  SOFTMAX_KERNEL(softmax_##name)                                                                              \
-  SOFTMAX_KERNEL(log_softmax_##name)
+  SOFTMAX_KERNEL(softmax_##name, ELEMENT, name##_softmax_row, keeps)                                          \
+  SOFTMAX_KERNEL(log_softmax_##name, ELEMENT, name##_log_softmax_row, keeps)
 
 /* Parameters: rows, length of each. */
-#define SOFTMAX_KERNEL(name)                                                                          \
+#define SOFTMAX_KERNEL(name, ELEMENT, row, keeps)                                                     \
+  static void name##_rows(void *argument, int64_t begin, int64_t end) {                               \
+    const softmax_job *job = argument;                                                                \
+    for (; begin < end; begin++) {                                                                    \
+      const ELEMENT *x = (const ELEMENT *)job->input + begin * job->length;                           \
+      ELEMENT *out = (ELEMENT *)job->output + begin * job->length;                                    \
+      if (keeps && job->length < LANES) row(x, out, job->length, SHORT_LANES);                        \
+      else row(x, out, job->length, LANES);                                                           \
+    }                                                                                                 \
+  }                                                                                                   \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
                       const int64_t *parameters) {                                                    \
     softmax_job job = {inputs[0]->data, outputs[0]->data, parameters[1]};                             \
