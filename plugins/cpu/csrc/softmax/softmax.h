@@ -1,12 +1,12 @@
 /* Softmax and LogSoftmax of rows, in the precision whose names (unary/precision_*.h) are in force.
  *
  * A row is read three times while it lies in the cache: its largest element, the sum of exponentials of the
- * differences to it, the results. The last elements of a row are worked on in a block filled up with -inf, whose
- * exponential is 0. A NaN in the row makes all results NaN by way of the sum. */
+ * differences to it, the results. The last elements of a row are worked on in a block filled up with one of them (not
+ * with -inf: results that underflow are slow). A NaN in the row makes all results NaN by way of the sum. */
 #ifndef TIMBERFRAME_CPU_SOFTMAX_H
 #define TIMBERFRAME_CPU_SOFTMAX_H
 
-enum { LANES = 64, SHORT_LANES = 16, WORK_GRAIN = 1 << 13 };
+enum { LANES = 64, WORK_GRAIN = 1 << 13 };
 
 typedef struct softmax_job {
   const void *input;
@@ -30,21 +30,23 @@ INLINE TF_REAL fold_sum(TF_REAL *lanes, int64_t width) {
   return lanes[0];
 }
 
-INLINE void add_exponentials(int64_t count, const TF_REAL *x, TF_REAL highest, TF_REAL *out, TF_REAL *sums) {
+/* Only the first `valid` of `count` terms are added. */
+INLINE void add_exponentials(int64_t count, int64_t valid, const TF_REAL *x, TF_REAL highest, TF_REAL *out,
+                             TF_REAL *sums) {
   for (int64_t j = 0; j < count; j++) {
     const TF_REAL e = TF_F(exp)(x[j] - highest);
     out[j] = e;
-    sums[j] += e;
+    sums[j] += j < valid ? e : 0;
   }
 }
 
 /* The functions of one dtype. convert and store are copies of so many elements to and from TF_REAL; keeps: the output
- * can hold the exponentials themselves until they are scaled. `width` is a constant at each call: LANES for long rows,
- * SHORT_LANES for rows shorter than that. */
-#define SOFTMAX_ROW(name, ELEMENT, convert, store, keeps)                                                     \
+ * can hold the exponentials themselves until they are scaled. load_part, store_part: of at most SHORT_LANES. `width`
+ * is a constant at each call: LANES for long rows, SHORT_LANES for rows shorter than that. */
+#define SOFTMAX_ROW(name, ELEMENT, convert, store, load_part, store_part, keeps)                              \
   INLINE void name##_block(const ELEMENT *x, int64_t lanes, int64_t count, TF_REAL *block) {                  \
-    convert(block, x, count);                                                                                 \
-    for (int64_t j = count; j < lanes; j++) block[j] = -TF_INFINITY;                                          \
+    load_part(block, x, count);                                                                               \
+    for (int64_t j = 0; j < lanes; j++) block[j] = j < count ? block[j] : block[0];                           \
   }                                                                                                           \
   INLINE TF_REAL name##_highest(const ELEMENT *x, int64_t length, int64_t width) {                            \
     TF_REAL lanes[LANES], block[LANES];                                                                       \
@@ -67,14 +69,14 @@ INLINE void add_exponentials(int64_t count, const TF_REAL *x, TF_REAL highest, T
     for (int64_t j = 0; j < width; j++) sums[j] = 0;                                                          \
     for (; i + width <= length; i += width) {                                                                 \
       convert(block, x + i, width);                                                                           \
-      add_exponentials(width, block, highest, terms, sums);                                                   \
+      add_exponentials(width, width, block, highest, terms, sums);                                            \
       if (keeps && out) store(out + i, terms, width);                                                         \
     }                                                                                                         \
     for (; i < length; i += SHORT_LANES) {                                                                    \
       const int64_t count = length - i < SHORT_LANES ? length - i : SHORT_LANES;                              \
       name##_block(x + i, SHORT_LANES, count, block);                                                         \
-      add_exponentials(SHORT_LANES, block, highest, terms, sums);                                             \
-      if (keeps && out) store(out + i, terms, count);                                                         \
+      add_exponentials(SHORT_LANES, count, block, highest, terms, sums);                                      \
+      if (keeps && out) store_part(out + i, terms, count);                                                    \
     }                                                                                                         \
     return fold_sum(sums, width);                                                                             \
   }                                                                                                           \
@@ -89,8 +91,8 @@ INLINE void add_exponentials(int64_t count, const TF_REAL *x, TF_REAL highest, T
     TF_REAL block[LANES];                                                                                     \
     for (int64_t i = 0; i < length; i += width) {                                                             \
       const int64_t count = length - i < width ? length - i : width;                                          \
-      name##_block(x + i, width, count, block);                                                               \
-      for (int64_t j = 0; j < width; j++) block[j] = TF_F(exp)(block[j] - highest) * scale;                   \
+      convert(block, x + i, count);                                                                           \
+      for (int64_t j = 0; j < count; j++) block[j] = TF_F(exp)(block[j] - highest) * scale;                   \
       store(out + i, block, count);                                                                           \
     }                                                                                                         \
   }                                                                                                           \
@@ -100,8 +102,8 @@ INLINE void add_exponentials(int64_t count, const TF_REAL *x, TF_REAL highest, T
     TF_REAL block[LANES];                                                                                     \
     for (int64_t i = 0; i < length; i += width) {                                                             \
       const int64_t count = length - i < width ? length - i : width;                                          \
-      name##_block(x + i, width, count, block);                                                               \
-      for (int64_t j = 0; j < width; j++) block[j] = block[j] - highest - shift;                              \
+      convert(block, x + i, count);                                                                           \
+      for (int64_t j = 0; j < count; j++) block[j] = block[j] - highest - shift;                              \
       store(out + i, block, count);                                                                           \
     }                                                                                                         \
   }                                                                                                           \
