@@ -274,6 +274,10 @@ def contradicting_shapes(g: Any) -> None:
     node(g, "b").attr["_output_shapes"].list.shape.add().dim.add().size = 5
 
 
+def unknown_colocation(g: Any) -> None:
+    node(g, "b").attr["_class"].list.s.append(b"loc:@zz")
+
+
 def wrong_shapes(g: Any) -> None:
     node(g, "b/y").attr["value"].tensor.tensor_shape.dim.add().size = 3
 
@@ -299,6 +303,7 @@ REFUSED: list[tuple[Callable[[Any], None], str]] = [
     (newer_consumer_wanted, "needs a consumer of version 1000000"),
     (this_consumer_excluded, "excludes consumers of version"),
     (contradicting_shapes, r"AddV2 'b': _output_shapes is \[5\] for output 0; \[4\] is inferred"),
+    (unknown_colocation, "AddV2 'b': is to be placed with 'zz', which is not in the GraphDef"),
     (wrong_shapes, r"AddV2 'b': shapes \[4\] and \[3\] do not broadcast"),
 ]
 

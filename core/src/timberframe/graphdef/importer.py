@@ -16,6 +16,7 @@ from timberframe.graphdef.messages import GraphDef, OpList, as_message
 from timberframe.graphdef.nodes import (
     Node,
     NodeBuilder,
+    colocated,
     find_ops,
     list_names,
     output_of,
@@ -168,6 +169,13 @@ class _Importer:
             nodes[proto.name] = split_inputs(proto, op_defs[proto.op])
         for node in nodes.values():
             node.waits_for = set(self._sources(node, nodes))
+            unknown = [name for name in colocated(node.proto) if name not in nodes]
+            if unknown:
+                raise InvalidArgumentError(
+                    f"{node.proto.op} '{node.proto.name}': is to be placed with '{unknown[0]}', which is not in the "
+                    "GraphDef; colocation must name one of its nodes",
+                    node.proto.name,
+                )
         return nodes
 
     def _sources(self, node: Node, nodes: Mapping[str, Node]) -> Iterable[str]:

@@ -96,6 +96,13 @@ def split_inputs(proto: Any, op_def: OpDef) -> Node:
     return Node(proto, op_def, data, control)
 
 
+def colocated(proto: Any) -> list[str]:
+    """Names of the nodes on whose device a node wants to be."""
+    if "_class" not in proto.attr:
+        return []
+    return [text[5:].decode(errors="replace") for text in proto.attr["_class"].list.s if text.startswith(b"loc:@")]
+
+
 def output_of(text: str) -> tuple[str, int]:
     """Node name and output number of ``node`` or ``node:number``."""
     name, colon, number = text.rpartition(":")
@@ -172,7 +179,7 @@ class NodeBuilder:
                 name,
                 control_inputs=control,
                 device=device,
-                colocation=self._colocation(proto),
+                colocation=tuple(self.prefix + other for other in colocated(proto)),
                 exact_name=True,
                 defer_errors=True,
             )
@@ -230,12 +237,6 @@ class NodeBuilder:
         """Whether an unknown attr holds the default of the op's producer, or what stands for "not used"."""
         known = self.producer_defaults.get(op, {}).get(key)
         return known == value if known is not None else is_empty(value)
-
-    def _colocation(self, proto: Any) -> tuple[str, ...]:
-        if "_class" not in proto.attr:
-            return ()
-        names = (item.decode() for item in proto.attr["_class"].list.s)
-        return tuple(self.prefix + name[5:] for name in names if name.startswith("loc:@"))
 
 
 def _add_output_shapes(op: Operation, proto: Any) -> None:
