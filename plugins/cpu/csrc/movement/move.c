@@ -242,8 +242,8 @@ static int64_t clamp(int64_t index, int64_t size, int64_t low, int64_t high) {
   return index < low ? low : index > high ? high : index;
 }
 
-/* parameters: number of selections, the selections, then a move_plan of one move. Inputs x, begin, end. Reasons: 1, index
- * d0 of dimension d1, whose size is d2, is outside; 2, d0 elements of dimension d1 are selected, planned were d2. */
+/* parameters: number of selections, the selections, then a move_plan of one move. Inputs x, begin, end. Reasons:
+ * 1, index d0 of dimension d1, whose size is d2, is outside; 2, d0 elements of dimension d1 are selected, not d2. */
 static int32_t strided_slice(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                              const int64_t *parameters) {
   const selection *s = (const selection *)(parameters + 1), *end = s + parameters[0];
