@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -130,3 +131,19 @@ def test_three_devices_in_one_graph() -> None:
         np.testing.assert_array_equal(session.run(y, {x: np.zeros(4)}), np.full(4, 63.0))
         stages = session.explain(y, {x: np.zeros(4)}).stages
         assert [s.device for s in stages] == [*DEVICES, *DEVICES]
+
+
+def test_constants_leave_the_device_with_their_graph() -> None:
+    def live() -> int:
+        gc.collect()
+        return device.allocator.statistics().live
+
+    with tf.Session() as session:
+        device = next(d for d in session.list_devices() if d.spec == DEVICES[2])
+    before = live()
+    for k in range(3):
+        with tf.Graph().as_default() as graph, tf.device(DEVICES[2]), tf.Session(graph=graph) as session:
+            x = tf.placeholder(tf.float32, [100])
+            session.run(x + tf.constant(np.full(100, k, np.float32)), {x: np.ones(100)})
+        del graph, session, x
+    assert live() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +51,7 @@ class KernelDevice:
 
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"
-        self._constants: dict[int, tuple[Array, np.ndarray]] = {}
+        self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
 
     # What a vendor writes
 
@@ -105,11 +106,15 @@ class KernelDevice:
         return KernelExecutable(self, cluster)
 
     def constant(self, x: np.ndarray) -> Array:
-        """The device's copy of a host constant; each is uploaded once."""
-        found = self._constants.get(id(x))
-        if found is None:
-            found = self._constants[id(x)] = (self.copy_in(x), x)  # x is kept, so that its id stays taken
-        return found[0]
+        """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
+        key = id(x)
+        found = self._constants.get(key)
+        if found is not None and found[1]() is x:
+            return found[0]
+        copied = self.copy_in(x)
+        if copied is not x:
+            self._constants[key] = copied, weakref.ref(x, lambda _: self._constants.pop(key, None))
+        return copied
 
 
 @dataclass

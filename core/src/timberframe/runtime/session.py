@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +56,7 @@ class Runtime:
         on = config.optimizes
         self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
         self.depth = _Depth()
-        self.step = 0
+        self.steps = itertools.count(1)
         self._functions: dict[Any, Plan] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.RLock()
@@ -265,6 +266,7 @@ class Runner:
         """Runs with the feeds in order."""
         inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(self.feeds, values, strict=True)]
         session = self.session
+        context.step = next(session.runtime.steps)
         session.begin(context.cancel)
         try:
             results = iter(execute(self.plan, inputs, session.runtime, context))

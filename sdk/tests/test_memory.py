@@ -1,0 +1,71 @@
+"""The memory planner: tensors that are alive together do not overlap, others share, in-place permissions are used."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from timberframe_sdk import Cluster, KernelNode, Value, plan_memory
+
+FLOAT = np.dtype(np.float32)
+
+
+def chain(length: int, size: int = 100) -> Cluster:
+    """x -> op -> op -> ... -> y."""
+    values = [Value(i, FLOAT, (size,), "input" if i == 0 else "temp") for i in range(length + 1)]
+    nodes = [KernelNode("Tanh", f"n{i}", {}, [values[i]], [values[i + 1]], None) for i in range(length)]
+    return Cluster(None, nodes, values[:1], values[-1:])
+
+
+def test_a_chain_needs_two_tensors() -> None:
+    assert plan_memory(chain(50), lambda node: (), 64).arena == 2 * 448
+
+
+def test_a_chain_that_may_work_in_place_needs_one() -> None:
+    assert plan_memory(chain(50), lambda node: ((0, 0),), 64).arena == 448
+
+
+def test_escaping_values_are_not_in_the_arena() -> None:
+    cluster = chain(1)
+    assert plan_memory(cluster, lambda node: (), 64).arena == 0
+
+
+def test_an_input_read_twice_is_not_overwritten() -> None:
+    cluster = chain(3)
+    first = cluster.nodes[1].inputs[0]
+    cluster.nodes[2].inputs.append(first)
+    plan = plan_memory(cluster, lambda node: ((0, 0),), 64)
+    assert plan.offsets[cluster.nodes[1].outputs[0].id] != plan.offsets[first.id]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_alive_together_never_overlap(seed: int) -> None:
+    rng = random.Random(seed)
+    values = [Value(0, FLOAT, (16,), "input")]
+    nodes = []
+    for i in range(40):
+        inputs = rng.sample(values, min(len(values), rng.randint(1, 3)))
+        made = Value(len(values), FLOAT, (rng.choice([1, 16, 100, 1000]),))
+        node = KernelNode("Op", f"n{i}", {}, inputs, [made], None)
+        node.workspace_bytes = rng.choice([0, 0, 300])
+        values.append(made)
+        nodes.append(node)
+    cluster = Cluster(None, nodes, values[:1], values[-2:])
+    plan = plan_memory(cluster, lambda node: ((0, 0),), 64)
+    last = {v.id: i for i, n in enumerate(nodes) for v in n.inputs}
+    for i, node in enumerate(nodes):
+        made = node.outputs[0]
+        if made.id not in plan.offsets:
+            continue
+        spans = [
+            (plan.offsets[v.id], v.nbytes)
+            for v in values[1 : made.id]
+            if v.id in plan.offsets and last.get(v.id, -1) > i
+        ]
+        if i in plan.workspaces:
+            spans.append((plan.workspaces[i], node.workspace_bytes))
+        start, end = plan.offsets[made.id], plan.offsets[made.id] + made.nbytes
+        assert all(end <= s or s + n <= start for s, n in spans)
+        assert end <= plan.arena
