@@ -169,6 +169,12 @@ def test_dense_value_of_indexed_slices(session: tf.Session) -> None:
     assert session.run(tf.convert_to_tensor(slices)).ravel().tolist() == [2, 0, 4, 0]
 
 
+def test_indexed_slices_are_fetched_as_they_are(session: tf.Session) -> None:
+    slices = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]))
+    values, indices, dense_shape = session.run(slices)
+    assert (values.tolist(), indices.tolist(), dense_shape) == ([[1]], [2], None)
+
+
 def test_destroyed_variable_has_no_value(session: tf.Session) -> None:
     v = initialized(session, X)
     session.run(apply_op("DestroyResourceOp", [v.handle]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from timberframe.ops.opdef import is_known
 from timberframe.shapes import format_shape, num_elements
 
 __all__ = [
-    "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "Operation", "Tensor", "TensorShape", "add_to_collection",
+    "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor", "TensorShape", "add_to_collection",
     "add_to_collections", "colocate_with", "constant", "control_dependencies", "convert_to_tensor", "device",
     "executing_eagerly", "get_collection", "get_collection_ref", "get_default_graph", "get_static_value", "group",
     "import_graph_def", "is_tensor", "make_ndarray", "make_tensor_proto", "name_scope", "op_scope", "placeholder",
@@ -54,6 +54,14 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a Session returns for IndexedSlices: arrays, with None for a dense_shape that it does not have."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
 
 
 class IndexedSlices:
@@ -89,6 +97,11 @@ class IndexedSlices:
     @property
     def name(self) -> str:
         return self.values.name
+
+    def fetch_parts(self) -> Any:
+        """What a Session fetches for it, and how the values are put together."""
+        parts = [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
+        return parts, lambda found: IndexedSlicesValue(*found, *[None] * (3 - len(found)))
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
         if self.dense_shape is None:
