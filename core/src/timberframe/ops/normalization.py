@@ -203,16 +203,15 @@ def _lrn_reference(attrs: Attrs, input: np.ndarray) -> np.ndarray:
     return result
 
 
-def _lrn_error(
-    attrs: Attrs, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], u: float
-) -> list[np.ndarray]:
+def _lrn_error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: np.ndarray, u: float) -> np.ndarray:
     """base is a sum of 2 r + 1 squares, off by (2 r + 4) u of the sum of magnitudes; "
     "pow multiplies that by beta, adds 16 ULP."""
     (x,) = inputs
     sums = _lrn_sums(attrs, x)
     base = attrs["bias"] + attrs["alpha"] * sums
     relative = (2 * attrs["depth_radius"] + 4) * u * (abs(attrs["bias"]) + abs(attrs["alpha"]) * sums) / np.abs(base)
-    return [np.abs(expected[0]) * (abs(attrs["beta"]) * relative + 34 * u)]
+    bound: np.ndarray = np.abs(expected) * (abs(attrs["beta"]) * relative + 34 * u)
+    return bound
 
 
 def _lrn_samples() -> Iterator[Sample]:

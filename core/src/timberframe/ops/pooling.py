@@ -114,7 +114,8 @@ def _max_pool_reference(attrs: Attrs, x: np.ndarray) -> np.ndarray:
     depth = attrs["ksize"][channel_axis(attrs["data_format"], 4)]
     taps = taps.reshape(*taps.shape[:3], taps.shape[3] // depth, depth * math.prod(taps.shape[4:]))
     clean = np.where(taps > lowest, taps, lowest)  # NaN never wins
-    return from_channels_last(clean.max(axis=-1), attrs["data_format"])
+    largest = np.argmax(clean, axis=-1)[..., None]  # the first of equals, such as 0 and -0
+    return from_channels_last(np.take_along_axis(clean, largest, axis=-1)[..., 0], attrs["data_format"])
 
 
 def _max_pool_v2_reference(attrs: Attrs, x: np.ndarray, ksize: np.ndarray, strides: np.ndarray) -> np.ndarray:

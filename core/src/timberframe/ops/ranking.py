@@ -80,7 +80,7 @@ def _top_k_v2_samples() -> Iterator[Sample]:
     for kind in ("int16", "int32", "int64"):
         yield Sample((Arg((2, 9)), Arg(values=4, dtype=kind)), {"index_type": kind, "Tk": kind})
     yield Sample((Arg((2, 9)), Arg(values=9, dtype="int32")), {"sorted": False})
-    yield Sample((Arg((70001,)), Arg(values=3, dtype="int32")))
+    yield Sample((Arg((70001,)), Arg(values=3, dtype="int32")), {"index_type": "int32"})
 
 
 def _top_k_errors() -> Iterator[ErrorSample]:

@@ -157,7 +157,7 @@ def _tensor_scatter_errors() -> Iterator[ErrorSample]:
 
 
 def _duplicates(indices: np.ndarray) -> int:
-    rows = indices.reshape(-1, indices.shape[-1])
+    rows = indices.reshape(num_elements(indices.shape[:-1]), indices.shape[-1])
     if not rows.size:
         return max(len(rows), 1)
     return int(np.unique(rows, axis=0, return_counts=True)[1].max())

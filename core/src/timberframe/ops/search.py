@@ -15,6 +15,7 @@ from timberframe.ops.windows import widen
 from timberframe.shapes import Shape, StaticShape, format_shape
 
 _WHERE_TYPES = "{" + ", ".join(t.name for t in NUMERIC) + ", qint8, quint8, qint16, quint16, qint32, bool} = DT_BOOL"
+_NUMBERS = tuple(t.name for t in NUMERIC)
 _INTEGER_OUTPUT = NotDifferentiable("the output is an integer index")
 
 
@@ -108,7 +109,7 @@ def _unique_pair(attrs: Attrs, x: np.ndarray, *axis: np.ndarray) -> tuple[np.nda
 def _unique_samples() -> Iterator[Sample]:
     for out_idx in ("int32", "int64"):
         attrs = {"out_idx": out_idx}
-        yield Sample((Arg(values=[1, 1, 2, 0, 2, 5]),), attrs)
+        yield Sample((Arg(values=[1, 1, 2, 0, 2, 5]),), attrs, {"T": _NUMBERS})
         yield Sample((Arg((0,)),), attrs)
         yield Sample((Arg((1,)),), attrs)
         yield Sample((Arg((131,), low=0, high=9),), attrs)
@@ -121,7 +122,7 @@ def _unique_axis_samples() -> Iterator[Sample]:
     for sample in _unique_samples():
         yield Sample((*sample.inputs, none), sample.attrs, sample.types)
     for values in ([0], [1], [-1], [-2]):
-        yield Sample((Arg(values=rows), Arg(values=values)))
+        yield Sample((Arg(values=rows), Arg(values=values)), types={"T": _NUMBERS})
     yield Sample((Arg((5, 3, 4), low=0, high=1), Arg(values=[1])))
     yield Sample((Arg((40, 2), low=0, high=3), Arg(values=[0])))
     yield Sample((Arg((0, 3)), Arg(values=[0])))
@@ -213,7 +214,7 @@ def _list_diff_samples() -> Iterator[Sample]:
     pairs: tuple[tuple[Any, Any], ...] = (([1, 2, 3, 2, 4], [2, 9]), ([5, 5], [5]), ([3, 1, 2], [7]))
     for out_idx in ("int32", "int64"):
         for x, y in pairs:
-            yield Sample((Arg(values=x), Arg(values=y)), {"out_idx": out_idx})
+            yield Sample((Arg(values=x), Arg(values=y)), {"out_idx": out_idx}, {"T": _NUMBERS})
         yield Sample((Arg((0,)), Arg((3,))), {"out_idx": out_idx})
         yield Sample((Arg((3,)), Arg((0,))), {"out_idx": out_idx})
         yield Sample((Arg((200,), low=0, high=50), Arg((31,), low=0, high=50)), {"out_idx": out_idx})

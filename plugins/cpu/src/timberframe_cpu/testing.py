@@ -89,7 +89,10 @@ def _launch(
         raise
     except Exception as error:
         raise UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}", node.name) from error
-    return [o.shape for o in outputs] if shapes is None else shapes
+    if shapes is None:
+        return [o.shape for o in outputs]
+    known = iter(shapes)
+    return [next(known) if v.dynamic else o.shape for v, o in zip(node.outputs, outputs, strict=True)]
 
 
 def _true_part(a: np.ndarray, shape: StaticShape) -> np.ndarray:

@@ -134,9 +134,14 @@ def _dynamic_partition(node: KernelNode) -> _Launcher:
         flat = partitions.reshape(-1)
         _check(node, (flat < 0) | (flat >= count), indexing.PARTITION_REASON, flat, count)
         rows = data.reshape(flat.size, *data.shape[partitions.ndim :])
-        return [_put(rows[flat == i], out) for i, out in enumerate(outs)]
+        return _dynamic(node, [_put(rows[flat == i], out) for i, out in enumerate(outs)])
 
     return launch
+
+
+def _dynamic(node: KernelNode, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The true shapes of those outputs whose size only the launcher knows."""
+    return [shape for shape, value in zip(shapes, node.outputs, strict=True) if value.dynamic]
 
 
 def _put(result: np.ndarray, out: np.ndarray) -> tuple[int, ...]:
@@ -170,7 +175,7 @@ def _unique(node: KernelNode) -> _Launcher:
         first: list[int] = []
         counts: list[int] = []
         for i, item in enumerate(moved):
-            key = tuple(np.ravel(item))
+            key = tuple(item.ravel()) if isinstance(item, np.ndarray) else (item,)
             number = numbers.setdefault(key, len(numbers))
             if number == len(first):
                 first.append(i)
@@ -178,7 +183,7 @@ def _unique(node: KernelNode) -> _Launcher:
             counts[number] += 1
             idx[i] = number
         shapes = [_put(np.moveaxis(moved[np.array(first, np.int64)], 0, axis), y), idx.shape]
-        return [*shapes, *(_put(np.array(counts, c.dtype), c) for c in count)]
+        return _dynamic(node, [*shapes, *(_put(np.array(counts, c.dtype), c) for c in count)])
 
     return launch
 
@@ -187,7 +192,7 @@ def _list_diff(node: KernelNode) -> _Launcher:
     def launch(x: np.ndarray, y: np.ndarray, out: np.ndarray, idx: np.ndarray) -> list[tuple[int, ...]]:
         missing = set(y.tolist())
         kept = np.array([i for i, item in enumerate(x) if item not in missing], np.int64)
-        return [_put(x[kept], out), _put(kept, idx)]
+        return _dynamic(node, [_put(x[kept], out), _put(kept, idx)])
 
     return launch
 
