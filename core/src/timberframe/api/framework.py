@@ -22,11 +22,11 @@ from timberframe.ops.opdef import is_known
 from timberframe.shapes import format_shape, num_elements
 
 __all__ = [
-    "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor", "TensorShape", "add_to_collection",
-    "add_to_collections", "colocate_with", "constant", "control_dependencies", "convert_to_tensor", "device",
-    "executing_eagerly", "get_collection", "get_collection_ref", "get_default_graph", "get_static_value", "group",
-    "import_graph_def", "is_tensor", "make_ndarray", "make_tensor_proto", "name_scope", "op_scope", "placeholder",
-    "placeholder_with_default", "reset_default_graph", "tuple",
+    "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor", "TensorShape",
+    "add_to_collection", "add_to_collections", "colocate_with", "constant", "control_dependencies",
+    "convert_to_tensor", "device", "executing_eagerly", "get_collection", "get_collection_ref", "get_default_graph",
+    "get_static_value", "group", "import_graph_def", "is_tensor", "make_ndarray", "make_tensor_proto", "name_scope",
+    "op_scope", "placeholder", "placeholder_with_default", "reset_default_graph", "tuple",
 ]  # fmt: skip
 
 
