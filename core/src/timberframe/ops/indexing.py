@@ -61,8 +61,7 @@ def _gather_v2_shape(c: InferenceContext) -> Sequence[Shape]:
     except ValueError:
         raise c.error(
             f"params {format_shape(params)} and indices {format_shape(indices)} differ in the first {batch} "
-            "dimensions; "
-            "they must agree"
+            "dimensions; they must agree"
         ) from None
     return [shared + params[batch:axis] + indices[batch:] + params[axis + 1 :]]
 
@@ -245,8 +244,8 @@ define_op(
     inputs=("params: Tparams", "indices: Tindices"),
     outputs=("output: Tparams",),
     attrs=("Tparams: type", "Tindices: {int16, int32, int64}", "bad_indices_policy: string = ''"),
-    doc="Slices of params, one for each index tuple in the last dimension of indices. Policy IGNORE reads zeros "
-    "outside.",
+    doc="Slices of params, one for each index tuple in the last dimension of indices. "
+    "Policy IGNORE reads zeros where a tuple lies outside.",
     shape=_gather_nd_shape,
     reference=_gather_nd_reference,
     samples=_gather_nd_samples,

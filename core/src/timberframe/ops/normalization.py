@@ -204,8 +204,7 @@ def _lrn_reference(attrs: Attrs, input: np.ndarray) -> np.ndarray:
 
 
 def _lrn_error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: np.ndarray, u: float) -> np.ndarray:
-    """base is a sum of 2 r + 1 squares, off by (2 r + 4) u of the sum of magnitudes; "
-    "pow multiplies that by beta, adds 16 ULP."""
+    """base, a sum of 2 r + 1 squares, is off by (2 r + 4) u of the magnitudes; pow takes beta times that and 16 ULP."""
     (x,) = inputs
     sums = _lrn_sums(attrs, x)
     base = attrs["bias"] + attrs["alpha"] * sums

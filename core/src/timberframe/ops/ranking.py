@@ -183,8 +183,7 @@ def _in_top_k_errors(with_input: bool) -> Iterator[ErrorSample]:
 
 _IN_TOP_K_DOC = (
     "Whether each row's target is among its k largest predictions: fewer than k are above it, so ties at the border "
-    "count as inside. "
-    "False for a target out of range, and for a row that holds anything not finite."
+    "count as inside. False for a target out of range, and for a row that holds anything not finite."
 )
 _NO_GRADIENT = NotDifferentiable("the output is bool")
 

@@ -189,8 +189,8 @@ _define_unique(
     "Unique",
     False,
     False,
-    "The distinct elements y of a vector in order of first occurrence, and each element's place idx in y. NaN equals "
-    "nothing.",
+    "The distinct elements y of a vector in order of first occurrence, and each element's place idx in y. "
+    "NaN equals nothing.",
 )
 _define_unique("UniqueWithCounts", False, True, "Unique, with how often each element of y occurs.")
 _define_unique(

@@ -111,8 +111,7 @@ def pad_spatial(x: np.ndarray, pads: Sequence[tuple[int, int]], value: Any = 0) 
 def windows(
     x: np.ndarray, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
 ) -> np.ndarray:
-    """All windows of a padded NHWC array, [N, out height, out width, C, kernel height, kernel width], without a "
-    "copy."""
+    """A view of all windows of a padded NHWC array: [N, out height, out width, C, kernel height, kernel width]."""
     spans = tuple(extent(k, d) for k, d in zip(kernel, dilations, strict=True))
     if x.shape[1] < spans[0] or x.shape[2] < spans[1]:  # an empty image
         counts = [max(x.shape[1 + i] - spans[i] + strides[i], 0) // strides[i] for i in range(2)]
