@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import Accumulation
+from timberframe.ops.linalg import finite_complex
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, format_shape
@@ -185,6 +186,6 @@ einsum = define_op(
     shape=_shape,
     reference=_einsum,
     accuracy=Accumulation(_terms),
-    samples=_samples,
+    samples=lambda: finite_complex(_samples()),
     errors=_errors,
 )

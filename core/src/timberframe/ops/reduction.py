@@ -91,6 +91,8 @@ def _mean(attrs: Attrs, input: Any, reduction_indices: Any) -> Any:
             total = np.sum(input, axis=axes, dtype=input.dtype, keepdims=attrs["keep_dims"])
             if count == 0 and input.dtype.kind == "c":
                 return np.zeros_like(total)
+            if input.dtype.kind == "c":  # part by part: a quotient of complex numbers turns an infinity into NaN
+                return (np.stack([total.real, total.imag], axis=-1) / count).view(total.dtype)[..., 0]
             return total / np.asarray(count, total.dtype)
     wide = np.uint64 if input.dtype.kind == "u" else np.int64
     total = np.sum(input, axis=axes, dtype=wide, keepdims=attrs["keep_dims"])
@@ -249,8 +251,12 @@ _define_reduction(
     _host_value,
     lambda: product_samples(_samples()),
 )
-_define_reduction("Max", _REAL, "Largest element, NaN if there is one; none: the lowest.", _max, _ANY_ZERO, _host_extreme)
-_define_reduction("Min", _REAL, "Smallest element, NaN if there is one; none: the highest.", _min, _ANY_ZERO, _host_extreme)
+_define_reduction(
+    "Max", _REAL, "Largest element; NaN if there is one; none: the lowest.", _max, _ANY_ZERO, _host_extreme
+)
+_define_reduction(
+    "Min", _REAL, "Smallest element, NaN if there is one; none: the highest.", _min, _ANY_ZERO, _host_extreme
+)
 _define_reduction(
     "EuclideanNorm",
     _NUMBER,
