@@ -20,11 +20,12 @@ from timberframe.ops.shape_functions import UNARY_SHAPES, unchanged
 from timberframe.ops.unary import FLOAT_TYPES, FLOATS, INEXACT_TYPES, in_own_width, unary_op, unary_samples
 
 _REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-_SELU_SCALE = 1.0507009873554804934  # Klambauer et al., Self-Normalizing Neural Networks (2017), equation 14
-_SELU_ALPHA = 1.6732632423543772848
+SELU_SCALE = 1.0507009873554804934  # Klambauer et al., Self-Normalizing Neural Networks (2017), equation 14
+SELU_SCALE_ALPHA = 1.7580993408473768599  # the scale times alpha, rounded once
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)), keeping the digits of tiny results."""
     if np.iscomplexobj(x):
         return _complex_sigmoid(x)
     e = np.exp(-np.abs(x))
@@ -49,7 +50,7 @@ def _elu(x: np.ndarray) -> np.ndarray:
 
 
 def _selu(x: np.ndarray) -> np.ndarray:
-    return np.where(x < 0, _SELU_SCALE * _SELU_ALPHA * np.expm1(x), _SELU_SCALE * x)
+    return np.where(x < 0, SELU_SCALE_ALPHA * np.expm1(x), SELU_SCALE * x)
 
 
 def _relu(x: np.ndarray) -> np.ndarray:
@@ -87,7 +88,7 @@ def _activation(
 unary_op(
     "Sigmoid",
     "1 / (1 + exp(-x)) by element.",
-    in_own_width(_sigmoid),
+    in_own_width(sigmoid),
     INEXACT_TYPES,
     values=(0.0, -0.0, -87.5, -88.8, -103.0, 16.6, 17.4, -745.0, 37.0),
     accuracy=Pointwise(float32=5, float64=5, complex=12),

@@ -3,7 +3,7 @@
 #include <complex.h>
 #include <math.h>
 
-#include "map.h"
+#include "pair.h"
 
 typedef double complex tf_complex;
 
@@ -63,30 +63,30 @@ static tf_complex tf_sigmoid(tf_complex z) {
   return CMPLX(creal(e) * creal(r) - cimag(e) * cimag(r), creal(e) * cimag(r) + cimag(e) * creal(r));
 }
 
-#define TF_FUNCTIONS(X)                                                                                             \
-  X(neg, tf_neg) X(conj, tf_conj) X(sign, tf_sign) X(square, tf_square) X(reciprocal, tf_reciprocal)                \
-  X(sqrt, csqrt) X(rsqrt, tf_rsqrt) X(exp, cexp) X(expm1, tf_expm1) X(log, clog) X(log1p, tf_log1p)                 \
-  X(sin, csin) X(cos, ccos) X(tan, ctan) X(asin, casin) X(acos, cacos) X(atan, catan)                               \
-  X(sinh, csinh) X(cosh, ccosh) X(tanh, ctanh) X(asinh, casinh) X(acosh, cacosh) X(atanh, catanh)                   \
+#define TF_FUNCTIONS(X)                                                                                            \
+  X(neg, tf_neg) X(conj, tf_conj) X(sign, tf_sign) X(square, tf_square) X(reciprocal, tf_reciprocal)               \
+  X(sqrt, csqrt) X(rsqrt, tf_rsqrt) X(exp, cexp) X(expm1, tf_expm1) X(log, clog) X(log1p, tf_log1p)                \
+  X(sin, csin) X(cos, ccos) X(tan, ctan) X(asin, casin) X(acos, cacos) X(atan, catan)                              \
+  X(sinh, csinh) X(cosh, ccosh) X(tanh, ctanh) X(asinh, casinh) X(acosh, cacosh) X(atanh, catanh)                  \
   X(sigmoid, tf_sigmoid)
 
 /* The kernels <name>_complex64 and <name>_complex128 of an expression in z; `narrow` and `wide` are their results. */
-#define TF_DEFINE_AS(name, narrow, wide, expression)                                                                \
-  static void name##_range64(const float complex *in, narrow *out, int64_t count, const int64_t *parameters) {      \
-    (void)parameters;                                                                                               \
-    for (int64_t i = 0; i < count; i++) {                                                                           \
-      tf_complex z = in[i];                                                                                         \
-      out[i] = (narrow)(expression);                                                                                \
-    }                                                                                                               \
-  }                                                                                                                 \
-  static void name##_range128(const tf_complex *in, wide *out, int64_t count, const int64_t *parameters) {          \
-    (void)parameters;                                                                                               \
-    for (int64_t i = 0; i < count; i++) {                                                                           \
-      tf_complex z = in[i];                                                                                         \
-      out[i] = (expression);                                                                                        \
-    }                                                                                                               \
-  }                                                                                                                 \
-  TF_MAP_KERNEL(name##_complex64, float complex, narrow, name##_range64)                                            \
+#define TF_DEFINE_AS(name, narrow, wide, expression)                                                               \
+  static void name##_range64(const float complex *in, narrow *out, int64_t count, const int64_t *parameters) {     \
+    (void)parameters;                                                                                              \
+    for (int64_t i = 0; i < count; i++) {                                                                          \
+      tf_complex z = in[i];                                                                                        \
+      out[i] = (narrow)(expression);                                                                               \
+    }                                                                                                              \
+  }                                                                                                                \
+  static void name##_range128(const tf_complex *in, wide *out, int64_t count, const int64_t *parameters) {         \
+    (void)parameters;                                                                                              \
+    for (int64_t i = 0; i < count; i++) {                                                                          \
+      tf_complex z = in[i];                                                                                        \
+      out[i] = (expression);                                                                                       \
+    }                                                                                                              \
+  }                                                                                                                \
+  TF_MAP_KERNEL(name##_complex64, float complex, narrow, name##_range64)                                           \
   TF_MAP_KERNEL(name##_complex128, tf_complex, wide, name##_range128)
 
 #define TF_DEFINE(name, f) TF_DEFINE_AS(name, float complex, tf_complex, f(z))
@@ -96,7 +96,45 @@ TF_DEFINE_AS(imag, float, double, cimag(z))
 TF_DEFINE_AS(complex_abs, float, double, hypot(creal(z), cimag(z)))
 TF_DEFINE_AS(angle, float, double, atan2(cimag(z), creal(z)))
 
+/* Gradients, given the function's result y: the conjugate of its derivative times dy. */
+
+static tf_complex tf_multiply(tf_complex z, tf_complex w) {
+  double a = creal(z), b = cimag(z), c = creal(w), d = cimag(w);
+  return CMPLX(a * c - b * d, a * d + b * c);
+}
+
+static tf_complex tf_tanh_grad(tf_complex y, tf_complex dy) {
+  double a = creal(y), b = cimag(y);
+  return tf_multiply(dy, tf_conj(tf_multiply(CMPLX(1.0 - a, -b), CMPLX(1.0 + a, b))));
+}
+
+static tf_complex tf_sigmoid_grad(tf_complex y, tf_complex dy) {
+  return tf_multiply(dy, tf_conj(tf_multiply(y, CMPLX(1.0 - creal(y), -cimag(y)))));
+}
+
+static tf_complex tf_sqrt_grad(tf_complex y, tf_complex dy) {
+  tf_complex z = tf_multiply(dy, tf_reciprocal(tf_conj(y)));
+  return CMPLX(0.5 * creal(z), 0.5 * cimag(z));
+}
+
+static tf_complex tf_rsqrt_grad(tf_complex y, tf_complex dy) {
+  tf_complex c = tf_conj(y), z = tf_multiply(tf_multiply(tf_multiply(dy, c), c), c);
+  return CMPLX(-0.5 * creal(z), -0.5 * cimag(z));
+}
+
+static tf_complex tf_reciprocal_grad(tf_complex y, tf_complex dy) {
+  return tf_neg(tf_multiply(tf_multiply(dy, tf_conj(y)), tf_conj(y)));
+}
+
+#define TF_GRADIENTS(X) X(tanh_grad) X(sigmoid_grad) X(sqrt_grad) X(rsqrt_grad) X(reciprocal_grad)
+#define TF_DEFINE_GRADIENT(name)                                                                                   \
+  TF_PAIR(name, complex64, float complex, tf_complex, (tf_complex), (float complex), (tf_##name(x, y)), 0.0)       \
+  TF_PAIR(name, complex128, tf_complex, tf_complex, (tf_complex), (tf_complex), (tf_##name(x, y)), 0.0)
+TF_GRADIENTS(TF_DEFINE_GRADIENT)
+
+#define TF_NAMED_GRADIENT(name) TF_ENTRY(name##_complex64), TF_ENTRY(name##_complex128),
 #define TF_NAMED(name, f) TF_ENTRY(name##_complex64), TF_ENTRY(name##_complex128),
 TF_TABLE(unary_complex) = {
-  TF_FUNCTIONS(TF_NAMED) TF_NAMED(real, ) TF_NAMED(imag, ) TF_NAMED(complex_abs, ) TF_NAMED(angle, ) TF_END
+  TF_FUNCTIONS(TF_NAMED) TF_NAMED(real, ) TF_NAMED(imag, ) TF_NAMED(complex_abs, ) TF_NAMED(angle, )
+  TF_GRADIENTS(TF_NAMED_GRADIENT) TF_END
 };

@@ -1,5 +1,5 @@
-/* Arguments of sin, cos and tan in float64, reduced to [-pi/4, pi/4] and a quadrant, up to TF_TRIGONOMETRIC_FAST. Larger
- * ones are left to the C library. */
+/* Arguments of sin, cos and tan in float64, reduced to [-pi/4, pi/4] and a quadrant, up to TF_TRIGONOMETRIC_FAST.
+ * Larger ones are left to the C library. */
 #ifndef TIMBERFRAME_CPU_REDUCTION_FLOAT64_H
 #define TIMBERFRAME_CPU_REDUCTION_FLOAT64_H
 

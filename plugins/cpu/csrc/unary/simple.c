@@ -6,26 +6,26 @@
 #define TF_UNSIGNED(X, name) X(name, uint8) X(name, uint16) X(name, uint32) X(name, uint64)
 
 /* The kernel <name>_<dtype> of an expression in x. */
-#define TF_SIMPLE(name, dtype, input, output, expression)                                                           \
-  static void name##_##dtype##_range(const input *in, output *out, int64_t count, const int64_t *parameters) {      \
-    (void)parameters;                                                                                               \
-    TF_INDEPENDENT for (int64_t i = 0; i < count; i++) {                                                            \
-      input x = in[i];                                                                                              \
-      out[i] = (output)(expression);                                                                                \
-    }                                                                                                               \
-  }                                                                                                                 \
+#define TF_SIMPLE(name, dtype, input, output, expression)                                                          \
+  static void name##_##dtype##_range(const input *in, output *out, int64_t count, const int64_t *parameters) {     \
+    (void)parameters;                                                                                              \
+    TF_INDEPENDENT for (int64_t i = 0; i < count; i++) {                                                           \
+      input x = in[i];                                                                                             \
+      out[i] = (output)(expression);                                                                               \
+    }                                                                                                              \
+  }                                                                                                                \
   TF_MAP_KERNEL(name##_##dtype, input, output, name##_##dtype##_range)
 
 /* The same for float32, float16, bfloat16 and float64. */
-#define TF_SIMPLE_FLOATS(name, expression32, expression64)                                                          \
-  TF_SIMPLE(name, float64, double, double, expression64)                                                            \
-  static void name##_range(const float *in, float *out, int64_t count, const int64_t *parameters) {                 \
-    (void)parameters;                                                                                               \
-    TF_INDEPENDENT for (int64_t i = 0; i < count; i++) {                                                            \
-      float x = in[i];                                                                                              \
-      out[i] = (expression32);                                                                                      \
-    }                                                                                                               \
-  }                                                                                                                 \
+#define TF_SIMPLE_FLOATS(name, expression32, expression64)                                                         \
+  TF_SIMPLE(name, float64, double, double, expression64)                                                           \
+  static void name##_range(const float *in, float *out, int64_t count, const int64_t *parameters) {                \
+    (void)parameters;                                                                                              \
+    TF_INDEPENDENT for (int64_t i = 0; i < count; i++) {                                                           \
+      float x = in[i];                                                                                             \
+      out[i] = (expression32);                                                                                     \
+    }                                                                                                              \
+  }                                                                                                                \
   TF_FLOAT_KERNELS(name)
 
 #if defined(__SSE4_1__) || defined(__aarch64__)
@@ -36,19 +36,19 @@
 #define tf_ceil_f64 __builtin_ceil
 #define tf_rint_f64 __builtin_rint
 #else
-/* Without an instruction for it: adding the number whose unit is 1 rounds to an integer; from there on all are integers. */
-#define TF_DEFINE_ROUNDING(bits, type, unit)                                                                        \
-  static inline type tf_rint_f##bits(type x) {                                                                        \
-    type a = tf_abs_f##bits(x);                                                                                       \
-    return a < unit ? tf_with_sign_f##bits((a + unit) - unit, x) : x;                                                 \
-  }                                                                                                                 \
-  static inline type tf_floor_f##bits(type x) {                                                                       \
-    type y = tf_rint_f##bits(x);                                                                                      \
-    return y > x ? y - 1 : y;                                                                                       \
-  }                                                                                                                 \
-  static inline type tf_ceil_f##bits(type x) {                                                                        \
-    type y = tf_rint_f##bits(x);                                                                                      \
-    return y < x ? tf_with_sign_f##bits(y + 1, x) : y;                                                                \
+/* Without an instruction for it: adding the number whose unit is 1 rounds to an integer; beyond it all are integers. */
+#define TF_DEFINE_ROUNDING(bits, type, unit)                                                                       \
+  static inline type tf_rint_f##bits(type x) {                                                                     \
+    type a = tf_abs_f##bits(x);                                                                                    \
+    return a < unit ? tf_with_sign_f##bits((a + unit) - unit, x) : x;                                              \
+  }                                                                                                                \
+  static inline type tf_floor_f##bits(type x) {                                                                    \
+    type y = tf_rint_f##bits(x);                                                                                   \
+    return y > x ? y - 1 : y;                                                                                      \
+  }                                                                                                                \
+  static inline type tf_ceil_f##bits(type x) {                                                                     \
+    type y = tf_rint_f##bits(x);                                                                                   \
+    return y < x ? tf_with_sign_f##bits(y + 1, x) : y;                                                             \
   }
 TF_DEFINE_ROUNDING(32, float, 0x1p23f)
 TF_DEFINE_ROUNDING(64, double, 0x1p52)
@@ -89,9 +89,9 @@ TF_INTEGERS(TF_RELU, relu) TF_UNSIGNED(TF_RELU, relu)
 TF_INTEGERS(TF_RELU6, relu6) TF_UNSIGNED(TF_RELU6, relu6)
 
 /* Tests: a number without its sign is compared, as an integer, with infinity. */
-#define TF_TESTS(dtype, type, magnitude, infinity)                                                                  \
-  TF_SIMPLE(is_nan, dtype, type, uint8_t, ((x) & magnitude) > infinity)                                             \
-  TF_SIMPLE(is_inf, dtype, type, uint8_t, ((x) & magnitude) == infinity)                                            \
+#define TF_TESTS(dtype, type, magnitude, infinity)                                                                 \
+  TF_SIMPLE(is_nan, dtype, type, uint8_t, ((x) & magnitude) > infinity)                                            \
+  TF_SIMPLE(is_inf, dtype, type, uint8_t, ((x) & magnitude) == infinity)                                           \
   TF_SIMPLE(is_finite, dtype, type, uint8_t, ((x) & magnitude) < infinity)
 TF_TESTS(float16, uint16_t, 0x7fff, 0x7c00)
 TF_TESTS(bfloat16, uint16_t, 0x7fff, 0x7f80)
@@ -114,8 +114,8 @@ static void leaky_relu_range64(const double *in, double *out, int64_t count, con
 TF_MAP_KERNEL(leaky_relu_float64, double, double, leaky_relu_range64)
 
 #define TF_NAMED(name, type) TF_ENTRY(name##_##type),
-#define TF_NAMED_FLOATS(name)                                                                                       \
-  {#name "_float16", name##_float16}, {#name "_bfloat16", name##_bfloat16}, {#name "_float32", name##_float32},     \
+#define TF_NAMED_FLOATS(name)                                                                                      \
+  {#name "_float16", name##_float16}, {#name "_bfloat16", name##_bfloat16}, {#name "_float32", name##_float32},    \
   {#name "_float64", name##_float64},
 #define TF_NAMED_ALL(name) TF_NAMED_FLOATS(name) TF_INTEGERS(TF_NAMED, name)
 

@@ -1,5 +1,5 @@
-/* Functions of probability: erf, gamma and their relatives. float32 and narrower floats go through float64 (but for erf,
- * which is in float32.c). */
+/* Functions of probability: erf, gamma and their relatives. float32 and narrower floats go through float64 (erf of
+ * those is in float32.c). */
 #define _DEFAULT_SOURCE /* lgamma_r */
 #define TF_MAP_GRAIN 1024
 #include <math.h>
@@ -76,19 +76,19 @@ static double tf_ndtri(double p) {
   return p < 0.5 ? -y : y;
 }
 
-#define TF_FUNCTIONS(X)                                                                                             \
+#define TF_FUNCTIONS(X)                                                                                            \
   X(erfc, erfc) X(erfinv, tf_erfinv) X(ndtri, tf_ndtri) X(lgamma, tf_lgamma) X(digamma, tf_digamma)
 
-#define TF_DEFINE(name, f)                                                                                          \
-  static void name##_range(const float *in, float *out, int64_t count, const int64_t *parameters) {                 \
-    (void)parameters;                                                                                               \
-    for (int64_t i = 0; i < count; i++) out[i] = (float)f((double)in[i]);                                           \
-  }                                                                                                                 \
-  static void name##_range_float64(const double *in, double *out, int64_t count, const int64_t *parameters) {       \
-    (void)parameters;                                                                                               \
-    for (int64_t i = 0; i < count; i++) out[i] = f(in[i]);                                                          \
-  }                                                                                                                 \
-  TF_FLOAT_KERNELS(name)                                                                                            \
+#define TF_DEFINE(name, f)                                                                                         \
+  static void name##_range(const float *in, float *out, int64_t count, const int64_t *parameters) {                \
+    (void)parameters;                                                                                              \
+    for (int64_t i = 0; i < count; i++) out[i] = (float)f((double)in[i]);                                          \
+  }                                                                                                                \
+  static void name##_range_float64(const double *in, double *out, int64_t count, const int64_t *parameters) {      \
+    (void)parameters;                                                                                              \
+    for (int64_t i = 0; i < count; i++) out[i] = f(in[i]);                                                         \
+  }                                                                                                                \
+  TF_FLOAT_KERNELS(name)                                                                                           \
   TF_MAP_KERNEL(name##_float64, double, double, name##_range_float64)
 TF_FUNCTIONS(TF_DEFINE)
 

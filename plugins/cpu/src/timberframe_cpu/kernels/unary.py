@@ -16,6 +16,7 @@ COMPLEX = ("complex64", "complex128")
 SIGNED = ("int8", "int16", "int32", "int64")
 INTEGERS = (*SIGNED, "uint8", "uint16", "uint32", "uint64")
 IN_PLACE = ((0, 0),)
+EITHER_IN_PLACE = ((0, 0), (0, 1))
 
 
 def unary(op: str, name: str, types: Sequence[str], inplace: bool = True) -> KernelDef:
@@ -36,6 +37,26 @@ def logical_not(node: KernelNode) -> Native:
 def leaky_relu(node: KernelNode) -> Native:
     """The slope for negative numbers is a parameter, a float32 as in every GraphDef."""
     return native(f"leaky_relu_{node.attrs['T'].name}", float(np.float32(node.attrs["alpha"])))
+
+
+def gradient(op: str, name: str, types: Sequence[str]) -> KernelDef:
+    """The native kernel ``<name>_<dtype>`` of a gradient op, which has two inputs of one shape."""
+
+    def build(node: KernelNode) -> Native:
+        return native(f"{name}_{node.attrs['T'].name}")
+
+    build.__qualname__ = f"gradient({op})"
+    return KernelDef(op, "CPU", build, {"T": tuple(types)}, inplace=EITHER_IN_PLACE)
+
+
+def gradients(ops: Sequence[str], types: Sequence[str]) -> list[KernelDef]:
+    """The kernels of gradient ops ``<Function>Grad``, which are called ``<function>_grad``."""
+    return [gradient(op, f"{op.removesuffix('Grad').lower()}_grad", types) for op in ops]
+
+
+def leaky_relu_gradient(node: KernelNode) -> Native:
+    """The slope for negative numbers is a parameter, as in LeakyRelu."""
+    return native(f"leaky_relu_grad_{node.attrs['T'].name}", float(np.float32(node.attrs["alpha"])))
 
 
 def complex_part(op: str, name: str) -> list[KernelDef]:
@@ -68,6 +89,11 @@ KERNELS: list[KernelDef] = [
     unary("Relu", "relu", (*FLOATS, *INTEGERS)),
     unary("Relu6", "relu6", (*FLOATS, *INTEGERS)),
     KernelDef("LeakyRelu", "CPU", leaky_relu, {"T": FLOATS}, inplace=IN_PLACE),
+    *gradients(("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad"), (*FLOATS, *COMPLEX)),
+    gradient("InvGrad", "reciprocal_grad", (*FLOATS, *COMPLEX)),
+    *gradients(("EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"), FLOATS),
+    *gradients(("ReluGrad", "Relu6Grad"), (*FLOATS, *INTEGERS)),
+    KernelDef("LeakyReluGrad", "CPU", leaky_relu_gradient, {"T": FLOATS}, inplace=EITHER_IN_PLACE),
     unary("Round", "rint", FLOATS),
     KernelDef("Round", "CPU", copy, {"T": SIGNED}, inplace=IN_PLACE),
     unary("Rint", "rint", FLOATS),

@@ -1,0 +1,176 @@
+"""The ops by which TensorFlow differentiates functions of one operand.
+
+Limits: products, sums and quotients of at most four correctly rounded steps, 0.5 ULP each, so 2 together; differences
+from 1 are exact where they cancel. SoftplusGrad is a product with Sigmoid; SeluGrad's sum cancels against a constant
+that is rounded once. Complex: the products' sqrt(5) u each (see `unary_arithmetic`) and a reciprocal's 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.accuracy import EXACT, Accuracy, Pointwise
+from timberframe.ops.activations import SELU_SCALE, SELU_SCALE_ALPHA, sigmoid
+from timberframe.ops.opdef import Attrs, define_op
+from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import UNARY_SHAPES, all_equal
+from timberframe.ops.unary import INEXACT_TYPES
+from timberframe.ops.unary_arithmetic import complex_reciprocal
+
+_REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+_FLOATS = "{half, bfloat16, float, double}"
+_STEPS = Pointwise(float32=2, float64=2, complex=14)
+
+
+def _samples() -> Iterator[Sample]:
+    for shape in UNARY_SHAPES:
+        yield Sample((Arg(shape=shape), Arg(shape=shape)))
+
+
+def _errors() -> Iterator[ErrorSample]:
+    yield ErrorSample((Arg(shape=(2, 3)), Arg(shape=(3, 2))), match="must be equal")
+
+
+def _gradient_op(
+    name: str,
+    doc: str,
+    function: Callable[[Any, Any], Any],
+    inputs: tuple[str, str],
+    types: str,
+    accuracy: Accuracy = _STEPS,
+) -> None:
+    """Declares an op of two tensors of one shape; narrow floats are computed in float32."""
+
+    def reference(attrs: Attrs, a: Any, b: Any) -> Any:
+        if a.dtype.name in ("float16", "bfloat16"):
+            return np.asarray(function(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
+        return np.asarray(function(a, b)).astype(a.dtype)
+
+    define_op(
+        name,
+        inputs=tuple(f"{i}: T" for i in inputs),
+        outputs=("z: T" if inputs[1] == "dy" else "backprops: T",),
+        attrs=(f"T: {types}",),
+        doc=doc,
+        shape=all_equal,
+        reference=reference,
+        accuracy=accuracy,
+        samples=_samples,
+        errors=_errors,
+        level="training",
+    )
+
+
+def _scaled(factor: float, x: Any) -> Any:
+    """factor x, part by part: NumPy's own product would make NaN of a complex infinity."""
+    result = np.array(x)
+    result.real *= factor
+    if np.iscomplexobj(result):
+        result.imag *= factor
+    return result
+
+
+def _sqrt_grad(y: Any, dy: Any) -> Any:
+    return _scaled(0.5, dy * complex_reciprocal(np.conj(y)) if np.iscomplexobj(y) else dy / y)
+
+
+def _rsqrt_grad(y: Any, dy: Any) -> Any:
+    c = np.conj(y)
+    return _scaled(-0.5, dy * c * c * c)
+
+
+def _reciprocal_grad(y: Any, dy: Any) -> Any:
+    c = np.conj(y)
+    return -(dy * c * c)
+
+
+_BY_RESULT = ("y", "dy")
+for _name, _doc, _function in (
+    ("TanhGrad", "dy (1 - y^2) by element, y being tanh's result; complex: the conjugate of 1 - y^2.",
+     lambda y, dy: dy * np.conj((1 - y) * (1 + y))),
+    ("SigmoidGrad", "dy y (1 - y) by element, y being Sigmoid's result; complex: the conjugate of y (1 - y).",
+     lambda y, dy: dy * np.conj(y * (1 - y))),
+    ("SqrtGrad", "dy / (2 y) by element, y being Sqrt's result; complex: its conjugate.", _sqrt_grad),
+    ("RsqrtGrad", "-dy y^3 / 2 by element, y being Rsqrt's result; complex: its conjugate.", _rsqrt_grad),
+    ("ReciprocalGrad", "-dy y^2 by element, y being Reciprocal's result; complex: its conjugate.", _reciprocal_grad),
+    ("InvGrad", "-dy y^2 by element, y being Inv's result; complex: its conjugate.", _reciprocal_grad),
+):  # fmt: skip
+    _gradient_op(_name, _doc, _function, _BY_RESULT, INEXACT_TYPES)
+
+_BY_FEATURES = ("gradients", "features")
+_BY_OUTPUTS = ("gradients", "outputs")
+
+_gradient_op(
+    "ReluGrad",
+    "The gradient where the feature (or Relu's result) is positive, 0 elsewhere, by element.",
+    lambda g, x: np.where(x > 0, g, np.zeros((), g.dtype)),
+    _BY_FEATURES,
+    _REAL_NUMBERS,
+    EXACT,
+)
+_gradient_op(
+    "Relu6Grad",
+    "The gradient where the feature (or Relu6's result) lies between 0 and 6, 0 elsewhere, by element.",
+    lambda g, x: np.where((x > 0) & (x < 6), g, np.zeros((), g.dtype)),
+    _BY_FEATURES,
+    _REAL_NUMBERS,
+    EXACT,
+)
+_gradient_op(
+    "EluGrad",
+    "The gradient where Elu's output is not negative, times the output plus 1 elsewhere, by element.",
+    lambda g, y: np.where(y < 0, (y + 1) * g, g),
+    _BY_OUTPUTS,
+    _FLOATS,
+)
+_gradient_op(
+    "SeluGrad",
+    "The gradient times the slope of Selu, told by its output, by element.",
+    lambda g, y: g * np.where(y < 0, y + SELU_SCALE_ALPHA, SELU_SCALE),
+    _BY_OUTPUTS,
+    _FLOATS,
+)
+_gradient_op(
+    "SoftplusGrad",
+    "The gradient times sigmoid(x), by element.",
+    lambda g, x: g * sigmoid(x),
+    _BY_FEATURES,
+    _FLOATS,
+    Pointwise(float32=6, float64=6),
+)
+_gradient_op(
+    "SoftsignGrad",
+    "The gradient over (1 + |x|)^2, by element.",
+    lambda g, x: g / (1 + np.abs(x)) / (1 + np.abs(x)),
+    _BY_FEATURES,
+    _FLOATS,
+)
+
+
+def _leaky_relu_grad(attrs: Attrs, g: Any, x: Any) -> Any:
+    alpha = np.float32(attrs["alpha"])  # attrs of kind float are float32 in a GraphDef
+    wide = g.astype(np.float32) if g.dtype.name in ("float16", "bfloat16") else g
+    return np.where(x > 0, wide, wide * wide.dtype.type(alpha)).astype(g.dtype)
+
+
+def _leaky_relu_samples() -> Iterator[Sample]:
+    for i, shape in enumerate(UNARY_SHAPES):
+        yield Sample((Arg(shape=shape), Arg(shape=shape)), {"alpha": (0.2, 0.0, 1.5, -0.5)[i % 4]})
+
+
+define_op(
+    "LeakyReluGrad",
+    inputs=("gradients: T", "features: T"),
+    outputs=("backprops: T",),
+    attrs=("alpha: float = 0.2", "T: {half, bfloat16, float, double} = DT_FLOAT"),
+    doc="The gradient where the feature is positive, alpha times it elsewhere, by element.",
+    shape=all_equal,
+    reference=_leaky_relu_grad,
+    accuracy=Pointwise(float32=0.5, float64=0.5),
+    samples=_leaky_relu_samples,
+    errors=_errors,
+    level="training",
+)
