@@ -147,3 +147,34 @@ def test_constants_leave_the_device_with_their_graph() -> None:
             session.run(x + tf.constant(np.full(100, k, np.float32)), {x: np.ones(100)})
         del graph, session, x
     assert live() == before
+
+
+def test_a_node_goes_to_the_best_device_with_a_kernel_unless_placement_is_strict() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.tanh(x, name="y")
+    plugins = ["numpy", "canary"]
+    with tf.Session(graph=graph, config=tf.SessionConfig(plugins=plugins)) as session:
+        (placement,) = session.explain(y).placements
+        assert placement.device == DEVICES[2]
+        assert placement.rejected == ((DEVICES[1], "no kernel is registered"),)
+    config = tf.SessionConfig(plugins=plugins, strict_placement=True)
+    with (
+        tf.Session(graph=graph, config=config) as strict,
+        pytest.raises(tf.errors.UnimplementedError, match=r"Tanh 'y'.*NUMPY:0: no kernel.*strict placement"),
+    ):
+        strict.run(y, {x: [1, 2]})
+
+
+def test_optimizations_can_be_switched_off() -> None:
+    with tf.Graph().as_default() as graph:
+        constant = tf.constant([1.0, 2.0]) * 3.0
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.add(tf.identity(x) * 2.0 + constant, x * 2.0)
+    off = tf.SessionConfig(optimizations={"fold": False, "cse": False, "simplify": False})
+    counts = []
+    for config in (None, off):
+        with tf.Session(graph=graph, config=config) as session:
+            np.testing.assert_array_equal(session.run(y, {x: [1, 1]}), [7, 10])
+            counts.append(len(session.explain(y).placements))
+    assert counts[0] < counts[1]
