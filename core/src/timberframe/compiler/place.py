@@ -58,6 +58,7 @@ class Placer:
     def __init__(self, devices: Devices, soft: bool = True, strict: bool = False) -> None:
         self.devices = devices
         self.soft = soft and not strict
+        self.strict = strict
         self._choices: dict[Any, tuple[Device, str, tuple[tuple[str, str], ...]]] = {}
 
     def place(self, program: Program, variables: Mapping[str, Device]) -> list[Placement]:
@@ -113,12 +114,12 @@ class Placer:
         rejected: list[tuple[str, str]] = []
         for device in wanted:
             why = self._refusal(node, device)
-            if why is None:
+            if why is None and not (self.strict and rejected):
                 reason = (
                     f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
                 )
                 return device, reason, tuple(rejected)
-            rejected.append((device.spec, why))
+            rejected.append((device.spec, why or "strict placement allows the best device only"))
         if node.requested and self.soft:
             for device in self.devices.devices:
                 if device in wanted:
