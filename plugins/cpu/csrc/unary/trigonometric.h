@@ -25,7 +25,9 @@ static inline TF_REAL TF_F(sin_quadrant)(TF_REAL r, TF_SIGNED quadrant) {
 
 static inline TF_REAL TF_F(tan_quadrant)(TF_REAL r, TF_SIGNED quadrant) {
   TF_REAL sine = TF_F(sin_reduced)(r), cosine = TF_F(cos_reduced)(r);
-  return quadrant & 1 ? -cosine / sine : sine / cosine;
+  /* One division for both cases: -cos / sin or sin / cos. */
+  TF_REAL numerator = quadrant & 1 ? -cosine : sine, denominator = quadrant & 1 ? sine : cosine;
+  return numerator / denominator;
 }
 
 /* For |x| up to TF_TRIGONOMETRIC_FAST. */
