@@ -137,10 +137,13 @@ def _target(options: Options):  # type: ignore[no-untyped-def]  # imported late:
 
 
 def _run(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.reports.terminal import progress, summary
     from timberframe_conformance.runner import run
 
     options = replace(_options(given), mutant=given.mutant)
+    if given.mutant and given.mutant not in MUTANTS:
+        raise UsageError(f"mutant {given.mutant!r} is not known; `conformance mutants --list` shows all")
     target = _target(options)
     for path in (given.json, given.html, given.junit):
         if path is not None and not path.resolve().parent.is_dir():

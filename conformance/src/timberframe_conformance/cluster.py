@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.dtypes import as_dtype
-from timberframe.graph.inference import arg_dtypes, arg_ranges, value_positions
+from timberframe.graph.inference import arg_dtypes, value_positions
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.plugin.contracts import Cluster, KernelNode, RunContext, Value
 from timberframe.shapes import StaticShape, is_static
@@ -37,8 +37,8 @@ def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarr
 def one_node(
     device: Device, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]
 ) -> tuple[Cluster, list[np.ndarray]]:
-    """A cluster of one node, and the arrays to run it on; inputs that only matter for planning are constants."""
-    planned = planned_positions(op, attrs)
+    """A cluster of one node, and the arrays to run it on; inputs whose values shapes depend on are constants."""
+    planned = set(value_positions(op, attrs))
     inputs = [
         Value(i, x.dtype, x.shape, "const" if i in planned else "input", x if i in planned else None)
         for i, x in enumerate(arrays)
@@ -51,14 +51,6 @@ def one_node(
     node = KernelNode(op.name, "case", attrs, inputs, outputs, device)
     fed = [v for v in inputs if v.kind == "input"]
     return Cluster(device, [node], fed, outputs), [arrays[v.id] for v in fed]
-
-
-def planned_positions(op: OpDef, attrs: Mapping[str, Any]) -> set[int]:
-    """Flat positions of the inputs that only matter for planning."""
-    if not op.shape_inputs:
-        return set()
-    ranges = arg_ranges(op.inputs, attrs)
-    return {i for name in op.shape_inputs for i in ranges[name]}
 
 
 def run_cluster(device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str) -> list[np.ndarray]:

@@ -49,6 +49,9 @@ def build(
         for arg, value in zip(op.inputs, arrays, strict=True):
             if arg.dtype is resource:
                 inputs.append(_variable(built, value))
+                if op.name != "DestroyResourceOp":
+                    kept = as_dtype(np.asarray(value).dtype)
+                    built.reads.append(apply_op("ReadVariableOp", [inputs[-1]], {"dtype": kept}))
                 continue
             constant = not fed or (known and arg.name in op.shape_inputs)
             many: list[Any] = list(value) if arg.is_list else [value]
@@ -82,7 +85,6 @@ def _variable(built: Built, value: Any) -> Any:
     start = apply_op("Placeholder", (), {"dtype": dtype, "shape": value.shape}, name="start")
     built.feeds[start] = value
     built.setup.append(apply_op("AssignVariableOp", [handle, start], {"dtype": dtype}))
-    built.reads.append(apply_op("ReadVariableOp", [handle], {"dtype": dtype}))
     return handle
 
 

@@ -100,10 +100,14 @@ class Reporter:
             if found is None:
                 found = self._result(case_id)
                 found.message = "the case was never reached: " + (
-                    self.errors[0] if self.errors else "the run ended early"
+                    _last_line(self.errors[0]) if self.errors else "the run ended early"
                 )
             result.append(found)
         return result
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _worker_in(report: Any) -> str:

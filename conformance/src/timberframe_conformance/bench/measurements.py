@@ -24,7 +24,6 @@ class Plan:
         self.measurements = measurements
         self.order = {m.name: i for i, m in enumerate(measurements)}
         self.fastest: dict[tuple[str, str], float] = {}
-        self.middle: dict[tuple[str, str], list[float]] = {}
 
 
 KEY = pytest.StashKey[Plan]()
@@ -36,4 +35,3 @@ def test_speed(entry: tuple[Any, int], benchmark: Any, request: pytest.FixtureRe
     plan = request.config.stash[KEY]
     key = measurement.name, measurement.side
     plan.fastest[key] = min(plan.fastest.get(key, float("inf")), benchmark.stats.stats.min)
-    plan.middle.setdefault(key, []).append(benchmark.stats.stats.median)

@@ -160,6 +160,7 @@ def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False)
 def _spread(op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types]) -> Iterator[tuple[int, Types]]:
     """Every sample at least once, every dtype combination at least once, as few pairs as that takes."""
     left = list(combinations)
+    given: dict[Types, list[int]] = {}
     turn = 0
     for k, sample in enumerate(samples):
         fitting = [t for t in combinations if fits(op, sample, t)]
@@ -169,12 +170,30 @@ def _spread(op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types])
             turn += 1
             if fresh:
                 left.remove(fresh)
+            given.setdefault(types, []).append(k)
             yield k, types
-    for types in left:
-        found = [k for k, s in enumerate(samples) if fits(op, s, types)]
+    for types in left + _thin(samples, given):
+        found = [
+            k for k, s in enumerate(samples) if fits(op, s, types) and SUBSTANTIAL[0] <= _size(s) <= SUBSTANTIAL[1]
+        ]
+        found = found or [k for k, s in enumerate(samples) if fits(op, s, types)]
         if found:
             yield found[turn % len(found)], types
             turn += 1
+
+
+SUBSTANTIAL = 5, 20_000
+"""Elements of a sample that can tell something about a combination of dtypes by itself."""
+
+
+def _thin(samples: Sequence[Sample], given: Mapping[Types, Sequence[int]]) -> list[Types]:
+    """Combinations that got samples with hardly any elements only."""
+    return [t for t, numbers in given.items() if all(_size(samples[k]) < SUBSTANTIAL[0] for k in numbers)]
+
+
+def _size(sample: Sample) -> int:
+    args = [a for arg in sample.inputs for a in (arg if isinstance(arg, Sequence) else [arg])]
+    return sum(int(np.prod(np.shape(a.values) if a.values is not None else a.shape)) for a in args)
 
 
 def _has_special(sample: Sample) -> bool:

@@ -37,9 +37,17 @@ def fixed_array(values: Any, numpy: np.dtype) -> np.ndarray:
     if numpy.hasobject:
         text = np.asarray(values, dtype=object)
         for i, v in enumerate(text.flat):
-            if isinstance(v, str):
-                text.flat[i] = v.encode()
+            if not isinstance(v, bytes):
+                text.flat[i] = str(v).encode()
         return text
+    if numpy.kind in "iu":
+        whole = np.asarray(
+            values, dtype=object
+        )  # not through float64, which does not hold the limits of 64-bit integers
+        if all(isinstance(v, int | np.integer) for v in whole.flat):
+            bits = 8 * numpy.itemsize
+            wrapped = np.array([int(v) % (1 << bits) for v in whole.flat], np.uint64).reshape(whole.shape)
+            return wrapped.astype(f"u{numpy.itemsize}").view(numpy)
     array = np.asarray(values)
     with np.errstate(all="ignore"):
         return array.astype(numpy)

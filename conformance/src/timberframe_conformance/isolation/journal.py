@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import re
 from pathlib import Path
 from typing import IO
 
@@ -65,7 +66,7 @@ def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str
     trace = trace_file.read_text(errors="replace") if trace_file.exists() else ""
     start = max(trace.rfind("Timeout ("), trace.rfind("Fatal Python error"))
     last = trace[start:] if start >= 0 else ""
-    place = "; ".join(line.strip() for line in last.splitlines()[1:] if line.strip().startswith("File"))[:500]
+    place = "; ".join(line.strip() for line in _busy_thread(last) if line.strip().startswith("File"))[:500]
     if last.startswith("Timeout ("):
         return "timeout", f"did not end within {last[9 : last.find(')')]}; the worker was ended at {place}"
     reason = (
@@ -73,6 +74,12 @@ def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str
     )
     began = is_open(directory / f"{worker}.journal", case_id)
     return "crash", f"{reason}{'' if began else ' (between cases)'}{' at ' + place if place else ''}"
+
+
+def _busy_thread(trace: str) -> list[str]:
+    """The lines of the thread that ran the case, out of a trace of all threads."""
+    threads = re.split(r"\n(?=(?:Current )?[Tt]hread )", trace)
+    return next((t for t in threads if "judge_case" in t), trace).splitlines()
 
 
 def is_open(journal: Path, case_id: str) -> bool:

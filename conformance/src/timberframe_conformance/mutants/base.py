@@ -15,7 +15,9 @@ from timberframe.plugin.nodes import passed_inputs
 from timberframe_conformance.tolerance.ulp import round_to
 from timberframe_conformance.truth.reference import true_outputs
 
-VALUE_SUITES = frozenset({"forward", "guards", "variants", "faults", "aliasing", "graphs", "models", "errors"})
+VALUE_SUITES = frozenset(
+    {"forward", "guards", "variants", "faults", "aliasing", "determinism", "graphs", "models", "errors"}
+)
 """Suites whose cases look at values, and so may fail beside the one that must."""
 
 

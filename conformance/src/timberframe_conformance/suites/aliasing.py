@@ -1,4 +1,4 @@
-"""Aliasing: one tensor feeding an op twice, tensors with several readers, and chains that may run in place."""
+"""Aliasing: one tensor feeding an op twice, tensors with several readers, in-place chains, and later runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ CHAIN = 3
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """For each op, in at most three dtypes: one input for all, its input read again afterwards, and a chain of it."""
+    """For each op, in at most three dtypes: the checks of CHECKS that make sense for it."""
     for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=3):
-        for what, run in (("same-input", _same_input), ("read-again", _read_again), ("chain", _chain)):
+        for what, run in CHECKS.items():
             if applies(trial, what):
                 detail = f"{what}-{trial.detail}"
                 case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
@@ -41,8 +41,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 def applies(trial: Trial, what: str) -> bool:
     """Whether the op can be called in this way at all."""
     op = trial.op
-    data = [a for a in op.inputs if op.role(a) == "data"]
-    if what == "read-again":
+    data = [a for a in op.inputs if op.role(a) == "data"] if op.outputs else []
+    if what in ("read-again", "run-again"):
         return bool(data)
     one_type = len({(a.type_attr, a.dtype, a.is_list) for a in data}) == 1
     if what == "same-input":
@@ -62,7 +62,7 @@ def applies(trial: Trial, what: str) -> bool:
 
 def _same_input(trial: Trial, case_id: str, target: Target) -> Measured | None:
     """op(x, x) is what op(x, copy of x) is."""
-    x, _ = drive.flatten(trial.arrays(case_id))
+    _, x = drive.flatten(trial.arrays(case_id))  # the second may have the narrower domain, such as divisors
     attrs = trial.attrs([x, x])
     apart, _ = drive.call(target, trial.op, attrs, [x, x.copy()])
     graph = Graph()
@@ -129,6 +129,23 @@ def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:
         got = session.run(last, built.feeds)
     equal(got, steps[-1], f"applied {CHAIN} times in one program")
     return None
+
+
+def _run_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Later runs of one session do not depend on earlier ones: with other values, and with the first again."""
+    first, second = trial.arrays(case_id), trial.arrays(case_id + "/other")
+    attrs = trial.attrs(first)
+    wanted = [drive.call(target, trial.op, attrs, x, fed=True)[0] for x in (first, second)]
+    built = drive.build(trial.op, attrs, first, target.spec, known=False)
+    with target.session(built.graph) as session:
+        for turn, k in enumerate((0, 1, 0)):
+            feeds = dict(zip(built.feeds, drive.flatten((first, second)[k]), strict=True))
+            got = session.run(built.fetches, feeds)
+            equal(got, wanted[k], f"in run {turn + 1} of one session")
+    return None
+
+
+CHECKS = {"same-input": _same_input, "read-again": _read_again, "chain": _chain, "run-again": _run_again}
 
 
 def regroup(trial: Trial, tensors: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:

@@ -42,7 +42,7 @@ def chosen(
         if not has_kernel(op):
             continue
         groups, _ = supported(op, target)
-        keys = preferred(list(groups), dtypes)
+        keys = list(groups) if dtypes is None else preferred(list(groups), dtypes)
         samples = samples_of(op)
         for turn, key in enumerate(keys):
             types: Types = groups[key][turn % len(groups[key])]
@@ -52,11 +52,11 @@ def chosen(
 
 def preferred(keys: list[str], count: int | None) -> list[str]:
     """Some of the dtypes: float32 first, then from different kinds."""
-    if count is None or len(keys) <= count:
+    if count is not None and len(keys) <= count:
         return keys
     order = ("float32", "int32", "string", "float16", "float64", "bool", "complex64", "uint8", "int64")
     ranked = [k for k in order if k in keys] + [k for k in keys if k not in order]
-    return ranked[:count]
+    return ranked if count is None else ranked[:count]
 
 
 def largest(trials: list[Trial], limit: int = 100_000) -> list[Trial]:

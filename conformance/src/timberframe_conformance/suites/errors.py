@@ -17,6 +17,7 @@ from timberframe.ops.samples import ErrorSample, Sample
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits
+from timberframe_conformance.suites.choice import preferred
 from timberframe_conformance.suites.forward import supported
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _some(types: list[Types]) -> list[Types]:
-    step = max(1, len(types) // DTYPES)
-    return types[::step][:DTYPES]
+    """The most used dtypes first, then from different kinds."""
+    ranked = preferred([t[0][1] if t else "" for t in types], None)
+    first = {key: t for t in reversed(types) for key in [t[0][1] if t else ""]}
+    return [first[key] for key in dict.fromkeys(ranked)][:DTYPES]
 
 
 def _run(trial: Trial, error: ErrorSample, case_id: str, target: Target) -> Measured | None:

@@ -1,10 +1,12 @@
 """Variants: devices that choose among several implementations of a kernel at run time are tried with each.
 
-A device names its variants in ``attributes.details["variants"]`` and takes one as the device option ``variant``.
+A device names them in ``attributes.details["variants"]``: a device option, and the values that it takes here, such as
+``{"isa": ("scalar", "avx2")}``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -28,36 +30,35 @@ ARITHMETIC = frozenset(
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each variant on ops that compute (rather than move data): three trials in every dtype."""
-    names = target.device.attributes.details.get("variants", ())
+    """Each variant but the one in use, on ops that compute (rather than move data), in every dtype."""
+    details = target.device.attributes.details
+    variants = [
+        (option, value)
+        for option, values in details.get("variants", {}).items()
+        for value in values
+        if value != details.get(option)
+    ]
     computing = [op for op in ops if not isinstance(op.accuracy, Exact) or op.name in ARITHMETIC]
-    for variant in names:
+    for variant in variants:
         for trial in chosen(target, computing, _pick):
-            for special in (False, True):
-                again = Trial(trial.op, trial.types, trial.sample, trial.number, special=special)
-                detail = f"{variant}-{again.detail}"
-                case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
-                yield Case(
-                    SUITE,
-                    trial.op.name,
-                    trial.types,
-                    detail,
-                    functools.partial(_run, again, variant, case_id),
-                    trial.op.level,
-                )
+            detail = f"{variant[1]}-{trial.detail}"
+            case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
+            run = functools.partial(_run, trial, variant, case_id)
+            yield Case(SUITE, trial.op.name, trial.types, detail, run, trial.op.level)
 
 
 def _pick(trials: list[Trial]) -> list[Trial]:
+    """A small trial with special values, a larger one with ordinary ones."""
     found = odd_sized(trials)
-    large = [t for t in trials if input_size(t) >= 1000]
-    return found + [t for t in large[:1] if t not in found]
+    large = [t for t in trials if input_size(t) >= 1000][:1]
+    return [dataclasses.replace(t, special=True) for t in found[:1]] + (large or found[1:])
 
 
-def _run(trial: Trial, variant: str, case_id: str, target: Target) -> Measured | None:
+def _run(trial: Trial, variant: tuple[str, str], case_id: str, target: Target) -> Measured | None:
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     built = drive.build(trial.op, attrs, arrays, target.spec)
-    options = {target.device.type: {"variant": variant}}
+    options = {target.device.type: dict([variant])}
     with target.session(built.graph, device_options=options) as session:
         got = drive.execute(built, session)
     return judge(trial, attrs, arrays, got, built.dtypes, target)

@@ -75,8 +75,7 @@ def _finish(error: np.ndarray, expected: np.ndarray, dtype: np.dtype) -> np.ndar
     with np.errstate(all="ignore"):
         if dtype.name in ("float64", "complex128"):
             error = 2 * error
-        rounding = 0.5 if dtype.name in HALVES else 0.0
-        total: np.ndarray = error + rounding * ulp(np.abs(expected), FORMATS[dtype.name])
+        total: np.ndarray = error + 0.5 * ulp(np.abs(expected), FORMATS[dtype.name])
     return np.where(np.isnan(total), np.inf, total)
 
 

@@ -20,8 +20,11 @@ class Accuracy:
 class Exact(Accuracy):
     """Every bit is determined: data movement, comparisons, integers, and correctly rounded single operations.
 
-    In a floating dtype the result is the true one rounded once (0.5 ULP); any NaN matches any NaN.
+    In a floating dtype the result is the true one rounded once (0.5 ULP); any NaN matches any NaN. signed_zero says
+    whether the sign of a zero is determined too; of equal zeros, a maximum may return either.
     """
+
+    signed_zero: bool = True
 
 
 EXACT = Exact()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import as_dtype
-from timberframe.ops.accuracy import Accumulation
+from timberframe.ops.accuracy import Accumulation, Exact
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import (
@@ -232,6 +232,7 @@ define_op(
     doc="The largest value in each window. NaN is passed over; a window without numbers gives the lowest finite value.",
     shape=_pool_shape,
     reference=_max_pool_reference,
+    accuracy=Exact(signed_zero=False),
     samples=_max_pool_samples,
     errors=_max_pool_errors,
     level="inference",
@@ -245,6 +246,7 @@ define_op(
     doc="MaxPool whose window size and strides are tensors.",
     shape=_max_pool_v2_shape,
     reference=_max_pool_v2_reference,
+    accuracy=Exact(signed_zero=False),
     shape_inputs=("ksize", "strides"),
     samples=_max_pool_v2_samples,
     level="inference",

@@ -18,7 +18,7 @@ from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS
 from timberframe_cpu.allocator import ArenaPool, CpuAllocator
 from timberframe_cpu.kernel_builder import KernelBuilder
-from timberframe_cpu.native import check_isa, default_isa, using_isa
+from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
 
@@ -66,7 +66,7 @@ class CpuDevice:
             vendor=platform.machine(),
             model=platform.processor() or platform.machine(),
             dtypes=DTYPES,
-            details={"isa": self.isa, "threads": self.threads},
+            details={"isa": self.isa, "threads": self.threads, "variants": {"isa": available_isas()}},
         )
 
     def __repr__(self) -> str:

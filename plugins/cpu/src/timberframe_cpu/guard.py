@@ -15,7 +15,7 @@ from timberframe_sdk.memory import MemoryPlan
 
 GUARD = 64
 """Bytes before and after each tensor that a kernel must leave alone."""
-_POISON_BYTE = 0xA5
+_POISON_BYTE = 0x7F  # large in every floating format, so that adding to it shows as well as keeping it
 
 # Guard zones hold different bytes everywhere: a kernel that reads past its input and writes past its output by the same
 # distance would copy one constant over itself.

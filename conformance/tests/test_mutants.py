@@ -1,0 +1,67 @@
+"""Known bugs are noticed by the cases that should notice them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from timberframe.ops import registry
+from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import Target
+
+QUICK = (
+    "tail-skipped",
+    "nan-dropped",
+    "broadcast-row",
+    "stale",
+    "leak",
+    "error-swallowed",
+    "wrong-error",
+    "where-order",
+)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_mutant_is_noticed_as_it_should(target: Target, name: str) -> None:
+    proof = prove(target, MUTANTS[name], Options("reference"))
+    assert proof.caught
+    assert proof.ok, proof.problems
+
+
+def test_right_kernels_are_back_after_a_mutant(target: Target, command: Any) -> None:
+    prove(target, MUTANTS["tail-skipped"], Options("reference"))
+    status, output, _ = command("run", "--device=reference", "--op=Tanh", "--suite=forward", "--jobs=0")
+    assert status == 0, output
+
+
+def test_there_are_at_least_forty_for_known_ops() -> None:
+    assert sum(registry.find(m.op) is not None for m in MUTANTS.values()) >= 40
+
+
+def test_eighths_share_out_all() -> None:
+    names = list(MUTANTS)
+    parts = [eighth(names, k) for k in range(8)]
+    assert sorted(n for part in parts for n in part) == sorted(names)
+
+
+def test_changed_files_choose_their_mutants() -> None:
+    module = registry.get("MatMul").shape.__module__.rsplit(".", 1)[-1]
+    chosen = changed_mutants([f"core/src/timberframe/ops/{module}.py"])
+    assert "matmul-transpose" in chosen
+    assert "string-prefix" not in chosen
+
+
+def test_mutant_that_nobody_notices_fails_the_proof(target: Target) -> None:
+    harmless = dataclasses.replace(MUTANTS["tail-skipped"], name="no bug at all")
+    proof = prove(target, harmless, Options("reference"))
+    assert proof.problems == ["no case of suite forward noticed"]
+
+
+def test_list_shows_what_each_is(command: Any) -> None:
+    status, output, _ = command("mutants", "--list")
+    assert status == 0
+    assert "tail-skipped: Tanh: the elements after the last whole vector of four are not computed (forward)" in output
