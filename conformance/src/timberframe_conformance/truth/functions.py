@@ -56,6 +56,18 @@ def _squared_difference(x: Any, y: Any) -> Any:
     return mp.conj(d) * d if isinstance(d, mpmath.mpc) else d * d
 
 
+def _inv_grad(y: Any, dy: Any) -> Any:
+    return -dy * mp.conj(y * y)
+
+
+def _elu_grad(g: Any, y: Any) -> Any:
+    return g * (y + 1) if y < 0 else g
+
+
+def _selu_grad(g: Any, y: Any) -> Any:
+    return g * (y + mp.mpf(SELU_SCALE_ALPHA)) if y < 0 else g * mp.mpf(SELU_SCALE)
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "Reciprocal": lambda x: 1 / x,
     "Inv": lambda x: 1 / x,
@@ -106,6 +118,16 @@ FUNCTIONS: Mapping[str, Function] = {
     "Xlog1py": lambda x, y: mp.mpf(0) if x == 0 else x * mp.log1p(y),
     "Xdivy": _xdivy,
     "SquaredDifference": _squared_difference,
+    "InvGrad": _inv_grad,
+    "ReciprocalGrad": _inv_grad,
+    "RsqrtGrad": lambda y, dy: -dy * mp.conj(y**3) / 2,
+    "SqrtGrad": lambda y, dy: dy / mp.conj(2 * y),
+    "SigmoidGrad": lambda y, dy: dy * mp.conj(y * (1 - y)),
+    "TanhGrad": lambda y, dy: dy * mp.conj(1 - y * y),
+    "SoftplusGrad": lambda g, x: g * _sigmoid(x),
+    "SoftsignGrad": lambda g, x: g / (1 + abs(x)) ** 2,
+    "EluGrad": _elu_grad,
+    "SeluGrad": _selu_grad,
 }
 
 BRANCH_CUTS = frozenset({"Sqrt", "Rsqrt", "Log", "Log1p", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh", "Pow"})
