@@ -69,16 +69,19 @@ static inline TF_REAL TF_F(log_sum)(TF_REAL k, TF_REAL f) {
   return TF_F(fma)(k, TF_LN2_HIGH, f + tail);
 }
 
+/* a - b of bits: NaN and negative numbers, whose results are replaced later, may wrap. */
+#define TF_BITS_MINUS(a, b) ((TF_SIGNED)((TF_UNSIGNED)(a) - (TF_UNSIGNED)(b)))
+
 /* m in [sqrt(1/2), sqrt(2)) with x = 2^k m, from the bits of x; the exponent may lie beyond those of normal numbers. */
 static inline TF_REAL TF_F(split)(TF_SIGNED bits, TF_REAL *k) {
-  TF_SIGNED offset = bits - TF_ROOT_HALF_BITS;
+  TF_SIGNED offset = TF_BITS_MINUS(bits, TF_ROOT_HALF_BITS);
   *k = TF_F(exponent)(offset);
   return TF_F(of_int)((offset & TF_MANTISSA_BITS) + TF_ROOT_HALF_BITS);
 }
 
 static inline TF_REAL TF_F(log)(TF_REAL x) {
   TF_REAL k;
-  TF_SIGNED scaled = TF_F(int_of)(x * TF_UNIT) - ((TF_SIGNED)TF_MANTISSA << TF_MANTISSA);
+  TF_SIGNED scaled = TF_BITS_MINUS(TF_F(int_of)(x * TF_UNIT), (TF_SIGNED)TF_MANTISSA << TF_MANTISSA);
   TF_REAL m = TF_F(split)(x < TF_SMALLEST_NORMAL ? scaled : TF_F(int_of)(x), &k);
   TF_REAL y = TF_F(log_sum)(k, m - 1.0f);
   y = x < TF_INFINITY ? y : x;
@@ -88,9 +91,9 @@ static inline TF_REAL TF_F(log)(TF_REAL x) {
 
 /* extra ln 2 + log(1 + x) for -1 <= x < TF_HUGE; the sign of a zero is lost. */
 static inline TF_REAL TF_F(log1p_sum)(TF_REAL x, TF_REAL extra) {
-  TF_SIGNED offset = TF_F(int_of)(1.0f + x) - TF_ROOT_HALF_BITS;
+  TF_SIGNED offset = TF_BITS_MINUS(TF_F(int_of)(1.0f + x), TF_ROOT_HALF_BITS);
   /* With k from the sum: 2^-k (1 + x) - 1 with one rounding. */
-  TF_REAL scale = TF_F(of_int)(TF_ONE_BITS - (offset & ~TF_MANTISSA_BITS));
+  TF_REAL scale = TF_F(of_int)(TF_BITS_MINUS(TF_ONE_BITS, offset & ~TF_MANTISSA_BITS));
   TF_REAL f = TF_F(fma)(x, scale, scale - 1.0f);
   return TF_F(log_sum)(TF_F(exponent)(offset) + extra, f);
 }
