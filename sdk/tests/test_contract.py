@@ -11,6 +11,8 @@ import pytest
 
 import timberframe as tf
 from timberframe.graph.apply import apply_op
+from timberframe.plugin import loader
+from timberframe_sdk import hookimpl, numpy_device
 
 DEVICES = ("/device:CPU:0", "/device:NUMPY:0", "/device:CANARY:0")
 
@@ -178,3 +180,19 @@ def test_optimizations_can_be_switched_off() -> None:
             np.testing.assert_array_equal(session.run(y, {x: [1, 1]}), [7, 10])
             counts.append(len(session.explain(y).placements))
     assert counts[0] < counts[1]
+
+
+def test_a_plugin_added_after_a_session_is_seen_by_the_next_one() -> None:
+    class LateDevice(numpy_device.NumpyDevice):
+        type = "LATE"
+
+    class Plugin:
+        @hookimpl
+        def timberframe_devices(self, config: object) -> list[object]:
+            return [LateDevice()]
+
+    with tf.Session():
+        pass
+    loader.registry.add("late", Plugin())
+    with tf.Session() as session:
+        assert "/device:LATE:0" in [d.spec for d in session.list_devices()]

@@ -45,6 +45,8 @@ class PluginRegistry:
     def __init__(self) -> None:
         self.kernels = KernelRegistry()
         self.plugins: dict[str, Plugin] = {}
+        self.generation = 0
+        """Counts plugins that were added by hand: devices made before do not have theirs."""
         self._lock = threading.RLock()
         self._discovered = False
 
@@ -86,6 +88,7 @@ class PluginRegistry:
             if plugin.failure is not None:
                 del self.plugins[name]
                 raise plugin.failure
+            self.generation += 1
             return plugin
 
     def failures(self) -> Mapping[str, BaseException]:

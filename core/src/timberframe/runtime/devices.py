@@ -33,7 +33,7 @@ def device_options(config: SessionConfig) -> Mapping[str, Any]:
 def devices_for(config: SessionConfig) -> list[Device]:
     """The devices for these settings, best priority first; InvalidArgumentError where a plugin gives a name twice."""
     options = device_options(config)
-    key = json.dumps([options, config.plugins], sort_keys=True, default=str)
+    key = json.dumps([options, config.plugins, loader.registry.generation], sort_keys=True, default=str)
     with _lock:
         found = _sets.get(key)
         if found is None:
