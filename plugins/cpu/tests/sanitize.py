@@ -19,6 +19,7 @@ ENVIRONMENT = {
     # Python itself leaks by design; CPython reads a few bytes past strings in ways that only its allocator knows.
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "OPENBLAS_NUM_THREADS": "1",  # NumPy's own BLAS is not instrumented, so its threads look like races
     "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:report_signal_unsafe=0",
 }
 USE_BUILD = """
