@@ -19,6 +19,9 @@ from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
 """Stands for all cases on pytest's command line."""
 
+FREEZE_EVERY = 1000
+"""Cases after which what is alive is taken out of garbage collection."""
+
 PROPERTY = "timberframe-conformance"
 """Name of the user property of a report that holds the Result as a dict."""
 
@@ -98,17 +101,17 @@ class Runner:
         self.target = target
         self.options = options
         self._journal: Journal | None = None
-        self._frozen = False
+        self._count = 0
 
     def run(self, case: Case) -> Result:
         """The verdict on a case."""
         from timberframe_conformance.judge import finish, judge_case
 
-        if not self._frozen:
+        if self._count % FREEZE_EVERY == 0:
             # Tens of thousands of cases stay alive; without this each garbage collection would walk over all of them.
             gc.collect()
             gc.freeze()
-            self._frozen = True
+        self._count += 1
         if not self.options.journal:
             return judge_case(case, self.target)
         if self._journal is None:

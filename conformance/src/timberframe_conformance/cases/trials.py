@@ -145,8 +145,8 @@ def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False)
     """Trials of an op: every dtype with every sample; layouts, special values and dynamic shapes pairwise."""
     samples = samples_of(op, soak)
     rows: list[tuple[Any, ...]] = []
-    for combinations in groups.values():
-        for k, types in _spread(op, samples, combinations):
+    for turn, (key, combinations) in enumerate(groups.items()):
+        for k, types in _spread(op, samples, combinations, _taken(samples, key, turn)):
             if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
                 rows.append((types, k))
     table: list[tuple[Any, ...]] = [(*r, "dense", False, True) for r in rows]
@@ -157,13 +157,31 @@ def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False)
         yield Trial(op, types, sample, k, layout, special and _has_special(sample), known)
 
 
-def _spread(op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types]) -> Iterator[tuple[int, Types]]:
-    """Every sample at least once, every dtype combination at least once, as few pairs as that takes."""
+ALL_SAMPLES = frozenset({"", "float32", "float64", "int32"})
+"""Dtypes that are tried with every sample; others take turns where an op has more than MOST_SAMPLES."""
+MOST_SAMPLES = 24
+
+
+def _taken(samples: Sequence[Sample], key: str, turn: int) -> Sequence[int]:
+    """The samples that a group of dtypes is tried with: those made for some dtypes only, and its share of the others.
+
+    Groups next to each other take different shares.
+    """
+    common = [k for k, s in enumerate(samples) if not s.types]
+    step = -(-len(common) // MOST_SAMPLES) if key not in ALL_SAMPLES and common else 1
+    share = set(common[turn % step :: step])
+    return [k for k, s in enumerate(samples) if s.types or k in share]
+
+
+def _spread(
+    op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types], taken: Sequence[int]
+) -> Iterator[tuple[int, Types]]:
+    """Every sample taken at least once, every dtype combination at least once, as few pairs as that takes."""
     left = list(combinations)
     given: dict[Types, list[int]] = {}
     turn = 0
-    for k, sample in enumerate(samples):
-        fitting = [t for t in combinations if fits(op, sample, t)]
+    for k in taken:
+        fitting = [t for t in combinations if fits(op, samples[k], t)]
         if fitting:
             fresh = next((t for t in left if t in fitting), None)
             types = fresh or fitting[turn % len(fitting)]

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--device", default="", metavar="NAME", help="the device whose kernels get the bugs")
+    parser.add_argument("--device", default="", metavar="NAME", help="whose kernels get the bugs (default: the best)")
     parser.add_argument("--list", action="store_true", help="print the mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
     parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the day's")
@@ -24,19 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def mutants(given: argparse.Namespace, console: Console) -> int:
     """Runs the mutants; status 0 when each is noticed as it should be."""
-    from timberframe_conformance.cli import UsageError
     from timberframe_conformance.mutants.catalogue import MUTANTS
 
     if given.list:
         for m in MUTANTS.values():
             console.print(f"{m.name}: {m.op}: {m.what} ({', '.join(m.suites)})", highlight=False)
         return 0
-    if not given.device:
-        raise UsageError("mutants needs --device=NAME")
     names = _selected(given, list(MUTANTS))
     start = time.perf_counter()
     proofs = []
-    for name, proof in zip(names, _prove_all(given.device, names), strict=True):
+    for name, proof in zip(names, _prove_all(given.device or _best_device(), names), strict=True):
         proofs.append(proof)
         if proof.skipped:
             console.print(f"[dim]skipped[/] {name}: {escape(proof.skipped)}", highlight=False)
@@ -55,6 +52,18 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
         highlight=False,
     )
     return 0 if good == len(tried) else 1
+
+
+def _best_device() -> str:
+    """The name of the device that sessions prefer."""
+    from timberframe import SessionConfig
+    from timberframe.runtime.devices import devices_for
+    from timberframe_conformance.cli import UsageError
+
+    devices = devices_for(SessionConfig())
+    if not devices:
+        raise UsageError("there is no device; install a device plugin")
+    return devices[0].type.lower()
 
 
 def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:

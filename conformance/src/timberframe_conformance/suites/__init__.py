@@ -21,6 +21,7 @@ from timberframe_conformance.suites import (
     guards,
     leaks,
     models,
+    soak,
     variants,
 )
 
@@ -32,10 +33,6 @@ Collector = Callable[["Target", Sequence[OpDef]], Iterable[Case]]
 
 def _graphs(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
     return itertools.chain(flow.collect(target, ops), devices.collect(target, ops), dags.collect(target, ops))
-
-
-def _soak(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
-    return forward.collect(target, ops, soak=True)
 
 
 SUITES: Mapping[str, Collector] = {
@@ -50,6 +47,6 @@ SUITES: Mapping[str, Collector] = {
     "leaks": leaks.collect,
     "graphs": _graphs,
     "models": models.collect,
-    "soak": _soak,
+    "soak": soak.collect,
 }
 """In the order of a run: what is basic first."""

@@ -35,11 +35,17 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     for dtype in DTYPES:
         for number in range(COUNT):
             yield Case(
-                SUITE, "Graph", (("T", dtype),), f"random#{number}", functools.partial(_run, dtype, number), "inference"
+                SUITE,
+                "Graph",
+                (("T", dtype),),
+                f"random#{number}",
+                functools.partial(run_random, dtype, number),
+                "inference",
             )
 
 
-def _run(dtype: str, number: int, target: Target) -> Measured | None:
+def run_random(dtype: str, number: int, target: Target) -> Measured | None:
+    """Builds the random graph of this number and checks it."""
     rng = generator(f"{SUITE}/random/{dtype}#{number}")
     twin = Twin(target)
     known = [n for n in (*BINARY, *UNARY) if registry.find(n)]

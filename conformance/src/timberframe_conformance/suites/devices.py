@@ -35,7 +35,7 @@ def _run(function: Any, target: Target) -> Measured | None:
     with graph.as_default():
         fetches, feeds, wanted = function([f"/device:{kind}:{i}" for i in range(COUNT)])
     with target.session(graph, device_count={kind: COUNT}) as session:
-        present = {d.name.rpartition("/device:")[2] for d in session.list_devices()}
+        present = {d.spec.rpartition("/device:")[2] for d in session.list_devices()}
         if f"{kind}:{COUNT - 1}" not in present:
             raise UnsupportedError(f"a session has no {COUNT} devices of type {kind}")
         for _ in range(2):

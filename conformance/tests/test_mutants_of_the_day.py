@@ -1,0 +1,43 @@
+"""A rotating eighth of the mutants, and those of files changed last, on the device that sessions prefer."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from timberframe import SessionConfig
+from timberframe.runtime.devices import devices_for
+from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import Target, open_target
+
+MOST_CHANGED = 12
+
+
+def todays() -> list[str]:
+    """The day's eighth, and mutants of files that the last commit changed; isolated ones last."""
+    chosen = eighth(list(MUTANTS), datetime.date.today().toordinal())
+    command = ["git", "diff", "--name-only", "HEAD~1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
+    chosen += changed_mutants(done.stdout.split())[:MOST_CHANGED]
+    return sorted(set(chosen), key=lambda n: (MUTANTS[n].isolate, n))
+
+
+@pytest.fixture(scope="module")
+def best() -> Target:
+    devices = [d for d in devices_for(SessionConfig()) if d.type != "REFERENCE"]
+    if not devices:
+        pytest.skip("no device plugin is installed")
+    return open_target(Options(devices[0].type.lower()))
+
+
+@pytest.mark.parametrize("name", todays())
+def test_mutant_of_the_day_is_caught(best: Target, name: str) -> None:
+    proof = prove(best, MUTANTS[name], Options(best.name))
+    if proof.skipped:
+        pytest.skip(proof.skipped)
+    assert proof.ok, proof.problems
