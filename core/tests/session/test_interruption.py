@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import textwrap
@@ -203,3 +204,24 @@ def test_interpreter_exits_with_a_run_in_flight() -> None:
     )
     assert done.stdout.strip() == "leaving"
     assert done.returncode == 0, done.stderr
+
+
+def test_closing_gives_memory_back_at_once() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [100_000])
+        v = tf.Variable(np.ones(100_000, np.float32))
+        y, z = tf.tanh(tf.tanh(x)), tf.tanh(tf.tanh(x) * v)
+        session = tf.Session(graph=graph)
+        allocator = session.list_devices()[0].allocator
+        before = allocator.statistics().used
+        gc.disable()
+        try:
+            session.run(v.initializer)
+            for _ in range(2):
+                session.run(y, {x: np.ones(100_000, np.float32)})
+                session.run(z, {x: np.ones(100_000, np.float32)})
+            assert allocator.statistics().used > before
+            session.close()
+            assert allocator.statistics().used == before
+        finally:
+            gc.enable()

@@ -173,6 +173,11 @@ class Plan:
         check_memory(stage.device, lowered.cluster, executable)
         return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, lowered.cluster)
 
+    def release(self) -> None:
+        """Drops all executables, and with them their memory."""
+        with self._lock:
+            self._bound.clear()
+
     def deeper(self, level: Level, depth: int, found: dict[Output, Located]) -> Level:
         """The level after `level`, given the arrays that ran until now: shapes and values that planning waits for."""
         shapes = {

@@ -129,7 +129,9 @@ def _clip(attrs: Attrs, t: Any, low: Any, high: Any) -> Any:
         real, imaginary = (
             _clip(attrs, *parts) for parts in ((t.real, low.real, high.real), (t.imag, low.imag, high.imag))
         )
-        return (real + 1j * imaginary).astype(t.dtype)
+        clipped = np.empty(np.shape(real), t.dtype)  # a sum with 1j * imaginary would lose the sign of zeros
+        clipped.real, clipped.imag = real, imaginary
+        return clipped
     below = np.where(t > high, high, t)
     return np.where(below < low, low, below).astype(t.dtype)
 

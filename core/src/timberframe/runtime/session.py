@@ -84,6 +84,8 @@ class Runtime:
         with self._lock:
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
+            for plan in self._functions.values():
+                plan.release()
             self._functions.clear()
 
 
@@ -206,7 +208,7 @@ class BaseSession:
             self._idle.wait_for(lambda: not self._active, timeout=30)
         with self.lock:
             for runner in self._plans.values():
-                runner.forget_direct()
+                runner.release()
             self._plans.clear()
             self.runtime.variables.clear()
             self.runtime.close()
@@ -288,9 +290,11 @@ class Runner:
             if not self.session.closed:
                 self.direct = self._direct_calls[shapes]
 
-    def forget_direct(self) -> None:
-        """Makes every run take the general way, which raises after the session was closed."""
+    def release(self) -> None:
+        """Gives back the memory of executables, and makes every later run take the general way, which then raises."""
         self.direct = None
+        self._direct_calls.clear()
+        self.plan.release()
 
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""

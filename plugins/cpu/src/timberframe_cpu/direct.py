@@ -63,7 +63,7 @@ def call({", ".join(names)}):
     for name, value in zip((*names, *results), slots, strict=True):
         scope[f"d{name}"], scope[f"s{name}"] = value.dtype, value.shape
     exec(compile(source, "<direct call>", "exec"), scope)
-    call: Callable[..., Any] = scope["call"]
+    call: Callable[..., Any] = scope.pop("call")  # its globals are `scope`: left there it would be a cycle
     return call
 
 
