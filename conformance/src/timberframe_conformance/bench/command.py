@@ -110,7 +110,8 @@ def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
 def _start_again(one_core: bool) -> None:
     """Replaces this process by one without the variables that bend libraries, on one core if asked for."""
     removed = {k: v for k, v in os.environ.items() if k.startswith(BENDING)}
-    environment = {k: v for k, v in os.environ.items() if k not in removed}
+    # What an outer pytest left would have pytest-benchmark believe that it runs in a worker, and do nothing.
+    environment = {k: v for k, v in os.environ.items() if k not in removed and not k.startswith("PYTEST_")}
     environment[CLEARED] = json.dumps(removed)
     if one_core and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
