@@ -34,7 +34,9 @@ def verdicts(tmp_path: Path, mutant: str, op: str, keyword: str, timeout: float 
 
 def test_crash_is_a_verdict_and_the_rest_runs_in_children(plugin_path: Path, tmp_path: Path) -> None:
     """More than three crashes of one op and dtype: the later ones happen in processes of their own."""
-    done = verdicts(tmp_path, "crash", "Atanh", "(float32 and (/17 or /7- or /1031 or /3x5 or /7x13)) or (float64 and /17)")
+    done = verdicts(
+        tmp_path, "crash", "Atanh", "(float32 and (/17 or /7- or /1031 or /3x5 or /7x13)) or (float64 and /17)"
+    )
     counts = Counter((r["dtypes"]["T"], r["verdict"]) for r in done)
     assert counts["float32", "crash"] >= 4
     assert counts["float64", "pass"] >= 1

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
+from timberframe.dtypes import as_dtype
+from timberframe.errors import InternalError
 from timberframe.ops import registry
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
@@ -65,3 +68,27 @@ def test_list_shows_what_each_is(command: Any) -> None:
     status, output, _ = command("mutants", "--list")
     assert status == 0
     assert "tail-skipped: Tanh: the elements after the last whole vector of four are not computed (forward)" in output
+
+
+def test_guard_zones_show_a_write_past_the_end(target: Target) -> None:
+    """The SDK's KernelDevice has guard zones too, so vendors get them for nothing."""
+    import ctypes
+
+    from timberframe_conformance.cluster import one_node, run_cluster
+    from timberframe_conformance.mutants.activate import active
+    from timberframe_conformance.mutants.base import Call
+
+    def writes_on(c: Call) -> None:
+        c.write(0, c.true[0])
+        ctypes.memset(c.outputs[0].__array_interface__["data"][0] + c.outputs[0].nbytes, 0x11, 4)
+
+    bug = dataclasses.replace(MUTANTS["tail-skipped"], bug=writes_on)
+    launch = bug.build
+    op = registry.get("Tanh")
+    x = np.ones(5, np.float32)
+    cluster, fed = one_node(target.device, op, {"T": as_dtype("float32")}, [x])
+    with active(target, ""), pytest.MonkeyPatch.context() as patch:
+        kernel = dataclasses.replace(target.device.kernel(cluster.nodes[0]), build=launch)
+        patch.setattr(target.device, "kernel", lambda node: kernel)
+        with pytest.raises(InternalError, match="4 bytes after it were written"):
+            run_cluster(target.device, cluster, fed, "guarded")

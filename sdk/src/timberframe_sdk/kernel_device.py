@@ -28,6 +28,7 @@ from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
+from timberframe_sdk.guard import GuardedOutputs
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.transaction import Transaction
 
@@ -211,11 +212,12 @@ class KernelExecutable:
         """Launches every step and returns the outputs."""
         instance = self._instance()
         slots = instance.slots
+        guards = GuardedOutputs(self.device) if context.mode == "guarded" else None
         try:
             for value, array in zip(self.cluster.inputs, inputs, strict=True):
                 slots[value.id] = array
             for value in self.owned:
-                slots[value.id] = self.device.empty(value.dtype, value.shape)
+                slots[value.id] = (guards or self.device).empty(value.dtype, value.shape)
             if self.status_slot is not None:
                 slots[self.status_slot] = self.device.copy_in(np.zeros(STATUS_WORDS, np.int64))
             with self.transaction.begin(self.device.empty) as arrays:
@@ -225,6 +227,10 @@ class KernelExecutable:
                     shapes = self._launch(slots, context)
                 if self.status_slot is not None:
                     self._check_status(self.device.copy_out(slots[self.status_slot]))
+                if guards is not None:
+                    guards.check()
+                    for value in self.owned:
+                        slots[value.id] = guards.release(slots[value.id], value.dtype, value.shape)
                 return [self._output(v, slots, shapes) for v in self.cluster.outputs]
         finally:
             for value in (*self.cluster.inputs, *self.owned):

@@ -1,0 +1,57 @@
+"""Guard zones and poison around the outputs of a cluster, on any device that runs kernel by kernel."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.errors import InternalError
+from timberframe.plugin.contracts import Array, Buffer
+
+if TYPE_CHECKING:
+    from timberframe_sdk.kernel_device import KernelDevice
+
+GUARD = 64
+"""Bytes before and after each output that a kernel must leave alone; a multiple of every alignment of an element."""
+POISON = 0x7F  # large in every floating format, so that adding to it shows as well as keeping it
+
+
+class GuardedOutputs:
+    """Makes the outputs of one run between guard zones, full of poison, and looks at the zones afterwards."""
+
+    def __init__(self, device: KernelDevice) -> None:
+        self._device = device
+        self._made: list[tuple[Buffer, Array, np.ndarray]] = []
+
+    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """A tensor between guard zones; one of objects has none, as it holds no bytes of its own."""
+        if dtype.hasobject:
+            return self._device.empty(dtype, shape)
+        nbytes = dtype.itemsize * math.prod(shape)
+        pattern = np.random.default_rng(len(self._made)).integers(0, 256, nbytes + 2 * GUARD, np.uint8)
+        pattern[GUARD : GUARD + nbytes] = POISON
+        buffer = self._device.allocator.allocate(pattern.size)
+        whole = self._device.array(buffer, 0, pattern.dtype, pattern.shape)
+        self._device.copy(self._device.copy_in(pattern), whole)
+        self._made.append((buffer, whole, pattern))
+        return self._device.array(buffer, GUARD, dtype, shape)
+
+    def check(self) -> None:
+        """Raises InternalError if bytes of a zone were written."""
+        for i, (_, whole, pattern) in enumerate(self._made):
+            now = np.asarray(self._device.copy_out(whole))
+            for where, zone in (("before", slice(0, GUARD)), ("after", slice(pattern.size - GUARD, None))):
+                count = int(np.count_nonzero(now[zone] != pattern[zone]))
+                if count:
+                    raise InternalError(
+                        f"an output of the run ({i}): {count} bytes {where} it were written; "
+                        "a kernel writes inside its outputs only"
+                    )
+
+    def release(self, a: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """The same tensor in memory of its own, which outlives the run."""
+        copied = self._device.empty(dtype, shape)
+        self._device.copy(a, copied)
+        return copied
