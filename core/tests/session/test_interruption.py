@@ -206,7 +206,6 @@ def test_interpreter_exits_with_a_run_in_flight() -> None:
     assert done.returncode == 0, done.stderr
 
 
-
 def test_closed_sessions_hold_no_memory_until_a_collection() -> None:
     used = []
     gc.collect()

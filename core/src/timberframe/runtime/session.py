@@ -302,26 +302,27 @@ class Runner:
         bound = self.plan.bind(inputs).stages[id(stages[0])]
         make = getattr(bound.executable, "direct", None)
         exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
-        if (
-            make is None
-            or not bound.device.host_memory
-            or not exact
-            or bound.cluster is None
-            or any(v.shape == () for v in bound.cluster.outputs)
-        ):
+        if make is None or not bound.device.host_memory or not exact or bound.cluster is None:
             return None
         call: Callable[..., Any] | None = make(lambda *values: self.run_values(values, RunContext()))
-        if call is None or self.fetches.single:
-            return call
-        assemble, only = self.fetches.assemble, len(bound.outputs) == 1
-        direct = call
-        return lambda *values: assemble([direct(*values)] if only else direct(*values))
+        if call is None:
+            return None
+        direct, assemble, outputs = call, self.fetches.assemble, bound.cluster.outputs
+        if self.fetches.single:
+            return direct if outputs[0].shape else lambda *values: _scalar(direct(*values))
+        if len(outputs) == 1:
+            return lambda *values: assemble([_scalar(direct(*values))])
+        return lambda *values: assemble([_scalar(x) for x in direct(*values)])
 
 
 def _host(located: Located) -> Any:
     array, device = located
-    host = array if device is None else device.copy_out(array)
-    return host[()] if host.ndim == 0 else host
+    return _scalar(array if device is None else device.copy_out(array))
+
+
+def _scalar(array: Any) -> Any:
+    """A result as the caller gets it: TensorFlow returns NumPy scalars for 0-d tensors."""
+    return array[()] if array.ndim == 0 else array
 
 
 class _DefaultSessions(threading.local):

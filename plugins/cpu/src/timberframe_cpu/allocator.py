@@ -15,6 +15,10 @@ from timberframe_sdk.allocator import Allocator, Buffer
 COUNTED_BYTES = 1 << 16
 """Tensors that leave a run are counted against the limit from this size on; smaller ones are not worth it."""
 
+_PAGE_BYTES = 4096
+_SPARE_BYTES = 1 << 26
+"""Most memory of results that the caller dropped and that the next results of the same size may take."""
+
 _IDLE_BYTES = 1 << 28
 
 
@@ -26,21 +30,52 @@ class CpuAllocator(Allocator):
 
     reclaim: Callable[[], bool] | None = None
 
+    def __init__(self, limit: int | None = None) -> None:
+        super().__init__(limit)
+        self._spare: dict[int, list[np.ndarray]] = {}
+        self._spare_bytes = 0
+
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer; where there is no memory for it, idle memory is given back first."""
         try:
             return super().allocate(nbytes)
         except ResourceExhaustedError:
+            self._drop_spare()
             if self.reclaim is None or not self.reclaim():
                 raise
             return super().allocate(nbytes)
 
+    def spare(self, block: np.ndarray) -> None:
+        """Keeps the memory of a dropped result: the system would give it back page by page, cleared, at each run."""
+        if self._spare_bytes + block.nbytes > _SPARE_BYTES:
+            self._drop_spare()
+        if block.nbytes <= _SPARE_BYTES:
+            self._spare_bytes += block.nbytes
+            self._spare.setdefault(block.nbytes, []).append(block)
+
+    def _drop_spare(self) -> None:
+        self._spare.clear()
+        self._spare_bytes = 0
+
     def raw(self, nbytes: int) -> np.ndarray:
+        spare = self._spare.get(nbytes)
+        if spare:
+            try:
+                block = spare.pop()
+            except IndexError:  # another thread was faster
+                pass
+            else:
+                self._spare_bytes -= nbytes
+                return block
+        # Where a store's address and that of a later load agree in their low 12 bits, processors take the load to
+        # depend on the store. Page-aligned outputs keep behind the loads of every operand that begins a page or little
+        # after it, as large NumPy arrays do.
+        alignment = self.alignment if nbytes < COUNTED_BYTES else _PAGE_BYTES
         try:
-            block = np.empty(nbytes + self.alignment, np.uint8)
+            block = np.empty(nbytes + alignment, np.uint8)
         except (ValueError, OverflowError) as e:  # NumPy's words for sizes that no address space holds
             raise MemoryError(str(e)) from e
-        start = -block.__array_interface__["data"][0] % self.alignment
+        start = -block.__array_interface__["data"][0] % alignment
         return block[start : start + nbytes]
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
@@ -48,17 +83,23 @@ class CpuAllocator(Allocator):
         nbytes = dtype.itemsize * math.prod(shape)
         if nbytes < COUNTED_BYTES or dtype.hasobject:
             return np.empty(shape, dtype)
-        return np.asarray(_Owner(self.allocate(nbytes))).view(dtype).reshape(shape)
+        return np.asarray(_Owner(self, self.allocate(nbytes))).view(dtype).reshape(shape)
 
 
 class _Owner:
     """Lets an array keep a Buffer alive: NumPy holds on to the object whose interface it took."""
 
-    __slots__ = ("__array_interface__", "buffer")
+    __slots__ = ("__array_interface__", "allocator", "buffer")
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, allocator: CpuAllocator, buffer: Buffer) -> None:
+        self.allocator = allocator
         self.buffer = buffer
         self.__array_interface__ = buffer.handle.__array_interface__
+
+    def __del__(self) -> None:
+        block = self.buffer.handle
+        self.buffer.close()
+        self.allocator.spare(block)
 
 
 class ArenaPool:

@@ -14,6 +14,7 @@ from timberframe_cpu.library import ffi, lib
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable
 
+_MOST_OUTPUT_BYTES = 1 << 26  # what makes more takes so long that it should be open to cancelling
 _RUNNERS = ((2, lib.tf_run2), (3, lib.tf_run3), (4, lib.tf_run4), (8, lib.tf_run8))
 
 
@@ -26,7 +27,7 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
         [v.id for v in slots] == [v.id for v in executable.slots]
         and len(outputs) > 0
         and len(slots) <= _RUNNERS[-1][0]
-        and all(v.nbytes < COUNTED_BYTES for v in outputs)
+        and sum(v.nbytes for v in outputs) <= _MOST_OUTPUT_BYTES
         and executable.memory.arena <= 1 << 18
     )
     if not simple:
@@ -36,11 +37,12 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
     results = [f"y{i}" for i in range(len(outputs))]
     checks = " or ".join(f"type({x}) is not ndarray or {x}.dtype is not d{x} or {x}.shape != s{x}" for x in names)
     pointers = [*(f"from_buffer({n})" for n in (*names, *results)), *["null"] * (width - len(slots))]
+    makers = ["counted(d{0}, s{0})" if v.nbytes >= COUNTED_BYTES else "empty(s{0}, d{0})" for v in outputs]
     source = f"""
 def call({", ".join(names)}):
     if {checks or "False"}:
         return fallback({", ".join(names)})
-    {"; ".join(f"{y} = empty(s{y}, d{y})" for y in results)}
+    {"; ".join(f"{y} = {make.format(y)}" for y, make in zip(results, makers, strict=True))}
     try:
         instance = take()
     except IndexError:
@@ -58,7 +60,7 @@ def call({", ".join(names)}):
     scope: dict[str, Any] = {
         "ndarray": np.ndarray, "empty": np.empty, "from_buffer": ffi.from_buffer, "null": ffi.NULL, "run": runner,
         "free": executable.free, "take": executable.free.pop, "make": executable.take, "fallback": fallback,
-        "failed": _failure(executable, fallback),
+        "failed": _failure(executable, fallback), "counted": executable.device.allocator.empty,
     }  # fmt: skip
     for name, value in zip((*names, *results), slots, strict=True):
         scope[f"d{name}"], scope[f"s{name}"] = value.dtype, value.shape
