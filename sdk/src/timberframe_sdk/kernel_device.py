@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
 from timberframe_sdk.guard import GuardedOutputs
+from timberframe_sdk.launching import build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.transaction import Transaction
 
@@ -125,7 +126,6 @@ class _Step:
     node: KernelNode
     launch: Launcher
     slots: list[int]
-    dynamic: list[Value] = field(default_factory=list)
 
 
 class _Instance:
@@ -175,7 +175,7 @@ class KernelExecutable:
         if node.op in CONTROL_FLOW:
             return CONTROL_FLOW[node.op](self.device, node)
         if kernel is not None:
-            launcher: Launcher = kernel.build(node)
+            launcher: Launcher = build_kernel(kernel, node)
             return launcher
         if node.op in UNIT_KERNELS:
             return self.device.copy
@@ -188,7 +188,7 @@ class KernelExecutable:
             slots.append(self.workspace_slots[node.index])
         if kernel is not None and kernel.status and self.status_slot is not None:
             slots.append(self.status_slot)
-        return _Step(node, launch, slots, [v for v in node.outputs if v.dynamic])
+        return _Step(node, launch, slots)
 
     def _instance(self) -> _Instance:
         try:
@@ -254,8 +254,7 @@ class KernelExecutable:
                 raise
             except Exception as e:
                 raise UnknownError(self._describe(step.node, f"{type(e).__name__}: {e}"), step.node.name) from e
-            if step.dynamic:
-                shapes.update({v.id: tuple(map(int, s)) for v, s in zip(step.dynamic, result, strict=True)})
+            shapes.update({v.id: s for v, s in true_shapes(step.node, result)})
             if watched:
                 self._observe(step, slots, context, start)
         return shapes

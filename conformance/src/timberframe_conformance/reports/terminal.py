@@ -111,9 +111,8 @@ def _levels(run: Run) -> Table:
     for name in ("level", "reached", "cases", "failing", "missing"):
         table.add_column(name, overflow="fold" if name == "missing" else "ellipsis")
     for name, level in run.levels().items():
-        reached = (
-            "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if run.partial else "[red]no[/]"
-        )
+        part = run.partial or not level["cases"]
+        reached = "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if part else "[red]no[/]"
         lacking = f"{level['missing_count']}, such as {level['missing'][0]}" if level["missing_count"] else ""
         table.add_row(name, reached, str(level["cases"]), str(level["failing"]), escape(lacking))
     return table

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from timberframe.dtypes import DType
-from timberframe.errors import AlreadyExistsError, UnimplementedError
+from timberframe.dtypes import BY_NAME, DType
+from timberframe.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
+from timberframe.ops import registry
 from timberframe.plugin.contracts import KernelDef
 
 
@@ -24,6 +25,7 @@ class KernelRegistry:
         with self._lock:
             table = dict(self._table)
             for new in kernels:
+                _check_types(new)
                 key = new.op, new.device
                 for old in table.get(key, ()):
                     if _same_claim(old, new):
@@ -77,6 +79,23 @@ class KernelRegistry:
             f"other devices with the op: {', '.join(elsewhere) or 'none'}",
             name,
         )
+
+
+def _check_types(kernel: KernelDef) -> None:
+    """Raises InvalidArgumentError where `types` names no type attr of the op, or no dtype."""
+    op = registry.find(kernel.op)
+    for name, allowed in kernel.types.items():
+        if op is not None and (name not in op.attrs or not op.attrs[name].kind.endswith(("type", "type)"))):
+            names = ", ".join(a.name for a in op.attrs.values() if a.kind.endswith(("type", "type)"))) or "none"
+            raise InvalidArgumentError(
+                f"kernel {kernel.op} on {kernel.device}: types names {name!r}; the op's type attrs are {names}"
+            )
+        wrong = [d for d in allowed if d not in BY_NAME or BY_NAME[d].name != d]
+        if wrong:
+            raise InvalidArgumentError(
+                f"kernel {kernel.op} on {kernel.device}: {', '.join(map(repr, wrong))} in types; "
+                "names such as 'float32' are required"
+            )
 
 
 def _same_claim(a: KernelDef, b: KernelDef) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pluggy
 
-from timberframe.errors import FailedPreconditionError, InternalError
+from timberframe.errors import FailedPreconditionError, InternalError, InvalidArgumentError
 from timberframe.plugin.contracts import Device, KernelDef
 from timberframe.plugin.hooks import HookSpecs
 from timberframe.plugin.kernels import KernelRegistry
@@ -133,10 +133,15 @@ class PluginRegistry:
         plugin.manager, plugin.kernels = manager, len(kernels)
 
     def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
-        """The plugin's devices; its exception is kept, and no device returned, where it raises."""
+        """The plugin's devices; none where it raises, and its exception is kept.
+
+        InvalidArgumentError is raised on: by it a plugin refuses the session's settings.
+        """
         assert plugin.manager is not None
         try:
             devices = [d for some in plugin.manager.hook.timberframe_devices(config=config) for d in some]
+        except InvalidArgumentError:
+            raise  # the user's own settings are wrong: another device must not take over in silence
         except Exception as e:
             plugin.device_failures = [e]
             return []

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from timberframe.config import ACCELERATORS, SessionConfig
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin import loader
 from timberframe.plugin.contracts import Device
-
-if TYPE_CHECKING:
-    from timberframe.config import SessionConfig
 
 _sets: dict[str, list[Device]] = {}
 _lock = threading.Lock()
@@ -40,6 +38,7 @@ def devices_for(config: SessionConfig) -> list[Device]:
             plugins = loader.registry.load(config.plugins)
             made = [d for p in plugins for d in loader.registry.make_devices(p, options)]
             _check_names(made)
+            _check_types(made, config)
             found = _sets[key] = sorted(made, key=lambda d: -d.priority)
         return found
 
@@ -49,6 +48,18 @@ def _check_names(devices: Sequence[Device]) -> None:
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InvalidArgumentError(f"devices {', '.join(twice)} are given by two plugins; names of devices must differ")
+
+
+def _check_types(devices: Sequence[Device], config: SessionConfig) -> None:
+    """Raises InvalidArgumentError for options of a device type that no plugin of the session has."""
+    known = {d.type for d in devices} | {k.device for k in loader.registry.kernels.kernels()}
+    for setting in ("device_options", "memory_limit", "memory_growth"):
+        unknown = sorted(set(getattr(config, setting)) - known - {ACCELERATORS})
+        if unknown:
+            raise InvalidArgumentError(
+                f"SessionConfig.{setting} names {', '.join(unknown)}; "
+                f"the device types are {', '.join(sorted(known)) or 'none'}"
+            )
 
 
 def forget_devices() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import OpError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Value
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_cpu.native import native
 from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.launching import build_kernel
 from timberframe_sdk.native import Native
 
 _CACHED_CONSTANT_BYTES = 256
@@ -74,10 +74,7 @@ class KernelBuilder:
             inplace: tuple[tuple[int, int], ...] = ((0, 0),)
         else:
             node.workspace_bytes = 0
-            try:
-                built = definition.build(node)
-            except OpError as e:
-                raise e if e.node else type(e)(f"{node.op} '{node.name}': {e}", node.name) from e
+            built = build_kernel(definition, node)
             inplace = definition.inplace
         if isinstance(built, Native):
             return Launch(built, None, inplace, passed, weight, node.workspace_bytes, definition)

@@ -20,6 +20,7 @@ from timberframe_cpu.library import ffi, lib
 from timberframe_cpu.preparation import Planner, Prepared, prepare
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.control_flow import running
+from timberframe_sdk.launching import true_shapes
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.native import failure
 from timberframe_sdk.transaction import Transaction
@@ -245,9 +246,8 @@ class CpuExecutable:
             shapes = launch.python(*operands)
         except Exception as error:
             raise self.described(node, error) from error
-        if shapes is not None:
-            for value, shape in zip([v for v in node.outputs if v.dynamic], shapes, strict=True):
-                self._set_true_shape(value, tuple(map(int, shape)), instance, arrays)
+        for value, shape in true_shapes(node, shapes):
+            self._set_true_shape(value, shape, instance, arrays)
 
     def _set_true_shape(
         self, value: Value, shape: tuple[int, ...], instance: Instance, arrays: dict[int, Array]

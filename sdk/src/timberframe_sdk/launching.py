@@ -1,0 +1,43 @@
+"""What builders and launchers return, checked: a mistake names the kernel that made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.errors import InternalError, OpError, UnknownError
+from timberframe.plugin.contracts import KernelDef, KernelNode, Value
+
+
+def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
+    """What the kernel's builder makes of a node; any exception of it comes out as an OpError that names both."""
+    head = f"{node.op} '{node.name}'"
+    try:
+        built = kernel.build(node)
+    except OpError as e:
+        raise e if e.node else type(e)(f"{head}: {e}", node.name) from e
+    except Exception as e:
+        raise UnknownError(f"{head}: kernel {kernel.origin()} raised {type(e).__name__}: {e}", node.name) from e
+    if built is None:
+        raise InternalError(f"{head}: kernel {kernel.origin()} built None; a launcher is required", node.name)
+    return built
+
+
+def true_shapes(node: KernelNode, returned: Any) -> list[tuple[Value, tuple[int, ...]]]:
+    """The outputs whose size only their kernel knows, with the shapes that its launcher returned.
+
+    What a launcher without such outputs returns does not matter (NumPy functions return their `out`).
+    """
+    dynamic = [v for v in node.outputs if v.dynamic]
+    if not dynamic:
+        return []
+    try:
+        shapes = [tuple(int(d) for d in shape) for shape in returned]
+    except TypeError:
+        shapes = []
+    if len(shapes) != len(dynamic):
+        raise InternalError(
+            f"{node.op} '{node.name}': its launcher returned {returned!r}; "
+            f"a list of {len(dynamic)} true shapes is required",
+            node.name,
+        )
+    return list(zip(dynamic, shapes, strict=True))

@@ -1,0 +1,77 @@
+"""Mistakes that authors of devices and kernels make: each is told by name, where it was made."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe.plugin import loader
+from timberframe_sdk import KernelDef, hookimpl
+
+X = np.ones(3, np.float32)
+
+
+def plugin(*kernels: KernelDef) -> Any:
+    return types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: list(kernels)))
+
+
+def run_with(label: str, build: Any, device: str) -> Any:
+    """Runs a Neg whose kernel has this builder."""
+    kind = device.split(":")[1].upper()
+    loader.registry.add(label, plugin(KernelDef("Neg", kind, build, label=label)))
+    with tf.Graph().as_default() as graph, tf.device(device), tf.Session(graph=graph) as session:
+        x = tf.placeholder(tf.float32, [None])
+        node = graph.apply("Neg", [x], {"T": tf.float32, "_kernel": label}, "negated")
+        return session.run(node.outputs[0], {x: X})
+
+
+DEVICES = pytest.mark.parametrize("device", ["/device:CPU:0", "/device:NUMPY:0"])
+
+
+@DEVICES
+def test_a_launcher_may_return_what_numpy_returns(device: str) -> None:
+    result = run_with(f"returns{device[8:11]}", lambda node: lambda x, out: np.negative(x, out=out), device)
+    np.testing.assert_array_equal(result, -X)
+
+
+@DEVICES
+def test_a_builder_that_raises_is_named(device: str) -> None:
+    def build(node: Any) -> Any:
+        return node.attrs["factr"]
+
+    with pytest.raises(tf.errors.UnknownError, match=r"Neg 'negated': kernel .*build raised KeyError: 'factr'"):
+        run_with(f"raises{device[8:11]}", build, device)
+
+
+@DEVICES
+def test_a_builder_that_gives_nothing_is_named(device: str) -> None:
+    with pytest.raises(tf.errors.InternalError, match=r"Neg 'negated': kernel .* built None; a launcher is required"):
+        run_with(f"nothing{device[8:11]}", lambda node: None, device)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "words"),
+    [
+        ({"X": ("float32",)}, r"kernel MatMul on CPU: types names 'X'; the op's type attrs are T"),
+        ({"T": ("float",)}, r"kernel MatMul on CPU: 'float' in types; names such as 'float32' are required"),
+    ],
+)
+def test_types_that_mean_nothing_are_refused(allowed: Any, words: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        loader.registry.add("typo", plugin(KernelDef("MatMul", "CPU", lambda node: None, allowed, label="typo")))
+
+
+def test_a_wrong_device_option_is_an_error_of_the_session() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"izza"):
+        tf.Session(config=tf.SessionConfig(device_options={"CPU": {"izza": "avx2"}}))
+
+
+def test_options_of_an_unknown_device_type_are_an_error_of_the_session() -> None:
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"SessionConfig.memory_limit names CPUS; the device types are"
+    ):
+        tf.Session(config=tf.SessionConfig(memory_limit={"CPUS": 1}))
