@@ -1,4 +1,4 @@
-"""The one import of a device plugin: contracts, base classes, kernel declaration."""
+"""The one import of a plugin: contracts, base classes, declaration of kernels and of ops."""
 
 from timberframe.dtypes import DType as DType
 from timberframe.errors import InternalError as InternalError
@@ -6,8 +6,22 @@ from timberframe.errors import InvalidArgumentError as InvalidArgumentError
 from timberframe.errors import OpError as OpError
 from timberframe.errors import ResourceExhaustedError as ResourceExhaustedError
 from timberframe.errors import UnimplementedError as UnimplementedError
+from timberframe.graph.apply import apply_op as apply_op
+from timberframe.ops.accuracy import EXACT as EXACT
+from timberframe.ops.accuracy import Accumulation as Accumulation
+from timberframe.ops.accuracy import Bound as Bound
+from timberframe.ops.accuracy import Exact as Exact
+from timberframe.ops.accuracy import Pointwise as Pointwise
+from timberframe.ops.opdef import UNKNOWN as UNKNOWN
+from timberframe.ops.opdef import InferenceContext as InferenceContext
 from timberframe.ops.opdef import NotDifferentiable as NotDifferentiable
+from timberframe.ops.opdef import OpDef as OpDef
 from timberframe.ops.opdef import define_op as define_op
+from timberframe.ops.opdef import from_reference as from_reference
+from timberframe.ops.opdef import is_known as is_known
+from timberframe.ops.samples import Arg as Arg
+from timberframe.ops.samples import ErrorSample as ErrorSample
+from timberframe.ops.samples import Sample as Sample
 from timberframe.plugin.contracts import Array as Array
 from timberframe.plugin.contracts import Cluster as Cluster
 from timberframe.plugin.contracts import Device as Device
@@ -28,4 +42,5 @@ from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan
 from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native
+from timberframe_sdk.native import words as words
 from timberframe_sdk.transaction import Transaction as Transaction
