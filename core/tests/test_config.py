@@ -35,19 +35,6 @@ def test_no_config_means_the_defaults() -> None:
     assert tf.SessionConfig.of(None) == tf.SessionConfig()
 
 
-def test_gpu_options_hold_for_every_accelerator() -> None:
-    proto = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.25))
-    config = tf.SessionConfig.of(proto)
-    assert config.memory_limit_of("ACME", host_memory=False, total=1000) == 250
-    assert config.memory_growth_of("ACME", host_memory=False) is True
-    assert config.memory_limit_of("HOST", host_memory=True, total=1000) is None
-
-
-def test_device_type_overrides_what_holds_for_accelerators() -> None:
-    config = tf.SessionConfig(memory_limit={"accelerators": 100, "acme": 7})
-    assert config.memory_limit_of("ACME", host_memory=False, total=1000) == 7
-
-
 def test_opt_level_zero_switches_optimizations_off() -> None:
     proto = tf.ConfigProto()
     proto.graph_options.optimizer_options.opt_level = -1

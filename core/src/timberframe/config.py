@@ -113,21 +113,6 @@ class SessionConfig:
         """Whether an optimization is on."""
         return self.optimizations.get(name, True)
 
-    def memory_limit_of(self, device_type: str, host_memory: bool, total: int) -> int | None:
-        """Bytes that a device of this type may use out of `total`; None where nothing is set."""
-        limit = self._by_device(self.memory_limit, device_type, host_memory)
-        return int(limit * total) if isinstance(limit, float) else limit
-
-    def memory_growth_of(self, device_type: str, host_memory: bool) -> bool | None:
-        """Whether a device of this type takes memory as needed; None where nothing is set."""
-        growth: bool | None = self._by_device(self.memory_growth, device_type, host_memory)
-        return growth
-
-    @staticmethod
-    def _by_device(setting: Mapping[str, Any], device_type: str, host_memory: bool) -> Any:
-        general = None if host_memory else setting.get(ACCELERATORS)
-        return setting.get(device_type.upper(), general)
-
     @classmethod
     def of(cls, config: Any) -> SessionConfig:
         """The settings that `config` means: a SessionConfig, a ConfigProto (ours or TensorFlow's), or None."""

@@ -21,6 +21,7 @@ from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.settings import memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -137,5 +138,7 @@ def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
     unknown = options.keys() - {"isa"}
     if unknown:
         raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known is isa")
-    limit, threads = of_cpu("memory_limit", None), config.get("threads")
+    total = usable_memory() or 0
+    limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
+    threads = config["threads"]
     return [CpuDevice(i, limit, options.get("isa"), threads) for i in range(of_cpu("count", 1))]

@@ -1,0 +1,26 @@
+"""Memory settings by device type, and for all accelerators."""
+
+from __future__ import annotations
+
+import timberframe as tf
+from timberframe.runtime.devices import device_options
+from timberframe_sdk import memory_growth, memory_limit
+
+
+def test_gpu_options_hold_for_every_accelerator() -> None:
+    proto = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.25))
+    config = device_options(tf.SessionConfig.of(proto))
+    assert memory_limit(config, "ACME", 1000) == 250
+    assert memory_growth(config, "ACME") is True
+    assert memory_limit(config, "HOST", 1000, accelerator=False) is None
+
+
+def test_device_type_overrides_what_holds_for_accelerators() -> None:
+    config = device_options(tf.SessionConfig(memory_limit={"accelerators": 100, "acme": 7}))
+    assert memory_limit(config, "ACME", 1000) == 7
+
+
+def test_a_fraction_limits_the_cpu() -> None:
+    with tf.Session() as whole, tf.Session(config=tf.SessionConfig(memory_limit={"CPU": 0.5})) as half:
+        limits = [s.list_devices()[0].allocator.statistics().limit for s in (whole, half)]
+    assert limits[1] == limits[0] // 2
