@@ -6,13 +6,14 @@
 
 PYTHON ?= python3
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 PACKAGES := core sdk conformance
 STAMPS := $(VENV)/stamps
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: setup run test lint types tests full clean
+.PHONY: setup run test lint types tests full sanitize peers clean
 
 setup: $(STAMPS)/packages $(STAMPS)/cpu
 
@@ -56,14 +57,33 @@ tests: setup
 	@echo "== pytest"
 	@$(BIN)/pytest -n 2
 
-full: test run
-	@echo "== sanitizers"
-	@plugins/cpu/tests/sanitizers/run $(BIN)/python
+full: test run sanitize peers
 	@echo "== all mutants"
 	@$(BIN)/conformance mutants
 	@echo "== soak"
 	@$(BIN)/conformance run --device=cpu --level soak --timeout 600
-	@echo "make full: passed (tests, conformance, sanitizers, mutants, soak)"
+	@echo "make full: passed (tests, conformance, sanitizers, peers, mutants, soak)"
+
+sanitize: setup
+	@echo "== address, undefined behaviour and thread sanitizers"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
+
+# TensorFlow lives in an environment of its own: it is a yardstick, never a dependency.
+peers: $(PEERS)/stamp
+	@echo "== results and times against TensorFlow and NumPy"
+	@$(PEERS)/bin/pytest core/tests/tensorflow_oracle
+	@$(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
+
+$(PEERS)/stamp: $(STAMPS)/cpu
+	@echo "== installing TensorFlow into $(PEERS)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  -r requirements-dev.txt tensorflow-cpu $(PACKAGES:%=-e ./%)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  --config-settings=build-dir=build/wheel ./plugins/cpu
+	@touch $@
 
 clean:
-	rm -rf $(VENV) plugins/cpu/build
+	rm -rf $(VENV) $(PEERS) plugins/cpu/build
