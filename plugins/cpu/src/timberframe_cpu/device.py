@@ -24,6 +24,7 @@ from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.settings import memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_PROCESSORS = Path("/proc/cpuinfo")
 _GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 DTYPES = (*(t.name for t in NUMERIC), "bool", "string")
@@ -65,7 +66,7 @@ class CpuDevice:
         self.attributes = DeviceAttributes(
             memory=limit or 0,
             vendor=platform.machine(),
-            model=platform.processor() or platform.machine(),
+            model=processor_name(),
             dtypes=DTYPES,
             details={"isa": self.isa, "threads": self.threads, "variants": {"isa": available_isas()}},
         )
@@ -126,6 +127,16 @@ def usable_memory() -> int | None:
         except (OSError, ValueError):  # not there, or "max"
             continue
     return min(limits, default=None)
+
+
+def processor_name() -> str:
+    """What the system calls the processor; its architecture where it says no more."""
+    with contextlib.suppress(OSError):
+        for line in _PROCESSORS.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
