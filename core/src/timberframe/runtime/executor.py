@@ -191,23 +191,38 @@ class _Overlapped:
         self.running = 0
 
     def run(self) -> None:
-        pool: ThreadPoolExecutor = self.run_.runtime.pool
+        """Runs all stages; raises the first failure when nothing of the run is at work any more."""
         with self.condition:
-            while self.unfinished and self.failure is None:
-                while len(self.ready) > 1:
-                    pool.submit(self._one, self.ready.pop())
-                if self.ready:
-                    mine = self.ready.pop()
-                    self.condition.release()
-                    try:
-                        self._one(mine)
-                    finally:
-                        self.condition.acquire()
-                else:
-                    self.condition.wait(0.1)  # a bounded wait lets Ctrl-C through
+            try:
+                self._schedule()
+            except BaseException as e:  # Ctrl-C, which comes to the thread that waits here
+                self._fail(e)
             self._drain()
         if self.failure is not None:
             raise self.failure
+
+    def _schedule(self) -> None:
+        pool: ThreadPoolExecutor = self.run_.runtime.pool
+        while self.unfinished and self.failure is None:
+            while len(self.ready) > 1:
+                pool.submit(self._one, self.ready.pop())
+            if self.ready:
+                mine = self.ready.pop()
+                self.condition.release()
+                try:
+                    self._one(mine)
+                finally:
+                    self.condition.acquire()
+            else:
+                self.condition.wait(0.1)  # a bounded wait lets Ctrl-C through
+
+    def _fail(self, error: BaseException) -> None:
+        """Notes the first failure and stops the other stages."""
+        if self.failure is None:
+            self.failure = error
+            self.run_.context.cancel.cancel(
+                error if isinstance(error, OpError) else InternalError(f"a peer stage failed: {error!r}")
+            )
 
     def _drain(self) -> None:
         """After a failure, waits until no stage of this run is at work, so that nothing of it outlives the call."""
@@ -227,11 +242,7 @@ class _Overlapped:
         with self.condition:
             self.running -= 1
             if error is not None:
-                if self.failure is None:
-                    self.failure = error
-                    self.run_.context.cancel.cancel(
-                        error if isinstance(error, OpError) else InternalError(f"a peer stage failed: {error!r}")
-                    )
+                self._fail(error)
             else:
                 self.unfinished -= 1
                 for follower in self.followers[i]:
