@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.graph.apply import apply_op
+from timberframe.graph.function import FuncGraph
 
 
 def endless_loop() -> tf.Tensor:
@@ -133,9 +135,6 @@ def test_nested_loops_run_natively(world) -> None:
 
 def recursive_graph() -> tuple[tf.Graph, tf.Tensor]:
     """f(n) = n < 1 ? 0 : f(n - 1) + 1, by an If in a function that names itself."""
-    message = tf.GraphDef()
-    from timberframe.graph.function import FuncGraph
-
     graph = tf.Graph()
     stop, recur, f = FuncGraph("stop", graph), FuncGraph("recur", graph), FuncGraph("f", graph)
     with stop.as_default():
@@ -144,8 +143,6 @@ def recursive_graph() -> tuple[tf.Graph, tf.Tensor]:
         graph.functions[function.name] = function
     with f.as_default():
         n = f.add_input(tf.float32, (), "n")
-        from timberframe.graph.apply import apply_op
-
         branch = apply_op(
             "If",
             [tf.less(n, 1.0), [n]],
@@ -159,7 +156,6 @@ def recursive_graph() -> tuple[tf.Graph, tf.Tensor]:
     with graph.as_default():
         start = tf.placeholder(tf.float32, [], name="start")
         (result,) = apply_op("PartitionedCall", [[start]], {"f": "f", "Tout": (tf.float32,)})
-    assert message is not None
     return graph, result
 
 

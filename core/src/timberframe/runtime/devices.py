@@ -60,12 +60,3 @@ def _check_types(devices: Sequence[Device], config: SessionConfig) -> None:
                 f"SessionConfig.{setting} names {', '.join(unknown)}; "
                 f"the device types are {', '.join(sorted(known)) or 'none'}"
             )
-
-
-def forget_devices() -> None:
-    """Closes all devices, so that the next session makes them anew; for plugins registered later, and for tests."""
-    with _lock:
-        for devices in _sets.values():
-            for device in devices:
-                device.close()
-        _sets.clear()
