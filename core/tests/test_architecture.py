@@ -16,7 +16,13 @@ ALLOWED = {
     "plugins/cpu/src": {"timberframe", "timberframe_sdk", "timberframe_cpu"},
     "conformance/src": {"timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
-LOWER_LAYERS = {"graph": {"compiler"}, "compiler": {"runtime"}, "ops": {"graph", "compiler", "runtime"}}
+ON_TOP = {"api", "gradients", "train", "saving"}
+LOWER_LAYERS = {
+    "ops": {"graph", "compiler", "runtime", *ON_TOP},
+    "graph": {"compiler", *ON_TOP},
+    "compiler": {"runtime", *ON_TOP},
+    "runtime": ON_TOP,
+}
 
 
 def imports(path: Path, at_load: bool = False) -> Iterator[str]:

@@ -22,6 +22,7 @@ from timberframe.api.constants import *
 from timberframe.api.control_flow import *
 from timberframe.api.diagonal import *
 from timberframe.api.framework import *
+from timberframe.api.gradients import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.api.framework import IndexedSlices, name_scope
+from timberframe.api.framework import name_scope
 from timberframe.dtypes import DType, float32, float64, string
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.graph.operation import Tensor
 from timberframe.shapes import format_shape, is_static
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.framework import IndexedSlices, name_scope
+from timberframe.api.framework import name_scope
 from timberframe.dtypes import as_dtype, float32, int32
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.graph.operation import Tensor
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "eye", "global_norm", "meshgrid"]

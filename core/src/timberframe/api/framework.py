@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from timberframe import nest
-from timberframe.dtypes import DType, as_dtype
+from timberframe.dtypes import as_dtype
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, constant_op, convert_to_tensor, to_array
 from timberframe.graph.device_spec import DeviceSpec
 from timberframe.graph.graph import Graph, get_default_graph, reset_default_graph
+from timberframe.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import TensorShape, as_shape
 from timberframe.graphdef.importer import import_graph_def
@@ -54,65 +55,6 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
-
-
-class IndexedSlicesValue(NamedTuple):
-    """What a Session returns for IndexedSlices: arrays, with None for a dense_shape that it does not have."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any
-
-
-class IndexedSlices:
-    """Some rows of a tensor: row `indices[i]` is `values[i]`; a row named twice is the sum of both.
-
-    dense_shape is the shape of the whole tensor. Used as a tensor it becomes dense, with zeros elsewhere; that needs
-    dense_shape.
-    """
-
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self.values = values
-        self.indices = indices
-        self.dense_shape = dense_shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.values.dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The static shape of the whole tensor."""
-        static = None if self.dense_shape is None else get_static_value(self.dense_shape)
-        return TensorShape(None if static is None else [int(d) for d in static])
-
-    @property
-    def op(self) -> Operation:
-        return self.values.op
-
-    @property
-    def graph(self) -> Graph:
-        return self.values.graph
-
-    @property
-    def name(self) -> str:
-        return self.values.name
-
-    def fetch_parts(self) -> Any:
-        """What a Session fetches for it, and how the values are put together."""
-        parts = [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
-        return parts, lambda found: IndexedSlicesValue(*found, *[None] * (3 - len(found)))
-
-    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
-        if self.dense_shape is None:
-            raise InvalidArgumentError(f"IndexedSlices '{self.name}': has no dense_shape; a dense tensor needs one")
-        column = apply_op("ExpandDims", [self.indices, -1])
-        dense_shape = convert_to_tensor(self.dense_shape, self.indices.dtype)
-        dense: Tensor = apply_op("ScatterNd", [column, self.values, dense_shape], name=name)
-        return dense
-
-    def __repr__(self) -> str:
-        return f"IndexedSlices(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"
 
 
 # Scopes

@@ -9,10 +9,11 @@ import numpy as np
 
 from timberframe import dtypes
 from timberframe.api.arithmetic import convert_pair
-from timberframe.api.framework import IndexedSlices, name_scope
+from timberframe.api.framework import name_scope
 from timberframe.dtypes import DType, as_dtype
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.graph.operation import Tensor
 from timberframe.shapes import compatible, format_shape
 

@@ -49,6 +49,10 @@ class FuncGraph(Graph):
             self.captures[tensor] = inner
         return inner
 
+    def captured_tensor(self, inner: Tensor) -> Tensor | None:
+        """The outer tensor that an input stands for; None for a declared input."""
+        return next((outer for outer, stand_in in self.captures.items() if stand_in is inner), None)
+
     def _is_around(self, tensor: Tensor) -> bool:
         graph: Graph | None = self.outer
         while graph is not None:

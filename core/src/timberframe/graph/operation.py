@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from timberframe.shapes import Shape, format_shape
 
 if TYPE_CHECKING:
     from timberframe.graph.graph import Graph
-    from timberframe.ops.opdef import OpDef
+    from timberframe.ops.opdef import NotDifferentiable, OpDef
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -114,8 +114,8 @@ class Operation:
     """A node: an op with its inputs and attrs. `attrs` holds every attr of the op, defaults included."""
 
     __slots__ = (
-        "__weakref__", "_where", "attrs", "colocation", "control_inputs", "device", "graph", "id", "inputs",
-        "name", "op_def", "outputs", "unsupported",
+        "__weakref__", "_where", "attrs", "colocation", "control_inputs", "device", "gradient", "graph", "id",
+        "inputs", "name", "op_def", "outputs", "unsupported",
     )  # fmt: skip
 
     def __init__(
@@ -136,6 +136,8 @@ class Operation:
         self.device = ""
         self.colocation: tuple[str, ...] = ()
         self.outputs: tuple[Tensor, ...] = ()
+        self.gradient: Callable[..., Any] | NotDifferentiable | None = op_def.gradient
+        """How this operation is differentiated: as its op is, unless somebody says otherwise."""
         self.unsupported: UnimplementedError | None = None
         """What an imported operation asks for that nobody offers; raised when it is to run."""
         self.id = -1

@@ -101,6 +101,7 @@ read_variable_op = define_op(
     doc="The variable's value when the node runs; FailedPreconditionError where it has none yet.",
     shape=_read_shape,
     reference=lambda attrs, resource: resource,
+    gradient=lambda op, grad: [grad],
     stateful=True,
     samples=lambda: [Sample([Arg(shape)], types={"dtype": _TYPES}) for shape in ((), (0,), (7, 13))],
 )
