@@ -48,8 +48,8 @@ def build(
         inputs: list[Any] = []
         for arg, value in zip(op.inputs, arrays, strict=True):
             if arg.dtype is resource:
-                inputs.append(_variable(built, value))
-                if op.name != "DestroyResourceOp":
+                inputs.append(_variable(built, value, f"variable_{arg.name}"))
+                if arg.name in op.updates or not (op.updates or op.name == "DestroyResourceOp"):
                     kept = as_dtype(np.asarray(value).dtype)
                     built.reads.append(apply_op("ReadVariableOp", [inputs[-1]], {"dtype": kept}))
                 continue
@@ -79,9 +79,9 @@ def _input(built: Built, x: np.ndarray, constant: bool, known: bool) -> Any:
     return tensor
 
 
-def _variable(built: Built, value: Any) -> Any:
+def _variable(built: Built, value: Any, name: str) -> Any:
     dtype = as_dtype(value.dtype)
-    handle = apply_op("VarHandleOp", (), {"dtype": dtype, "shape": value.shape, "shared_name": "variable"})
+    handle = apply_op("VarHandleOp", (), {"dtype": dtype, "shape": value.shape, "shared_name": name})
     start = apply_op("Placeholder", (), {"dtype": dtype, "shape": value.shape}, name="start")
     built.feeds[start] = value
     built.setup.append(apply_op("AssignVariableOp", [handle, start], {"dtype": dtype}))

@@ -35,7 +35,7 @@ class Transaction:
         self.resources = list(cluster.resources)
         makers = {v.id: n for n in cluster.nodes for v in n.outputs}
         self.updates = [
-            replace(u, in_place=(0, 0) in inplace(makers[u.new.id])) if u.in_place and inplace is not None else u
+            replace(u, in_place=_allows(inplace, makers[u.new.id], u)) if u.in_place and inplace is not None else u
             for u in cluster.updates
         ]
         written = {u.variable.number: u.variable for u in self.updates}
@@ -98,6 +98,12 @@ class TransactionRun:
                 variable.array = self.arrays[update.old.id]
         for variable in reversed(self._transaction.locked):
             variable.lock.release()
+
+
+def _allows(inplace: InplacePairs, maker: KernelNode, update: Update) -> bool:
+    """Whether the kernel that makes the new version may write it over the old one."""
+    assert update.old is not None
+    return (maker.outputs.index(update.new), maker.inputs.index(update.old)) in inplace(maker)
 
 
 def _current(value: Value) -> Array:

@@ -89,7 +89,8 @@ def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
     if arg.dtype is not None:
         return arg.dtype
     if arg_def.dtype is resource:  # the sample's value is that of the variable
-        return dict(types).get("dtype", "float32")
+        chosen = dict(types)
+        return chosen.get("dtype") or chosen.get("T", "float32")
     if arg_def.dtype is not None:
         return arg_def.dtype.name
     return dict(types).get(arg_def.type_attr or "", "float32")

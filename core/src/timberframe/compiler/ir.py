@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timberframe.dtypes import DType
+from timberframe.graph.inference import arg_ranges
 from timberframe.ops.opdef import OpDef
 from timberframe.shapes import Shape
 
@@ -102,6 +103,14 @@ class FunctionProgram(Program):
         return [f for f in self.fetches[: self.result_count] if isinstance(f, Output)]
 
 
+def written_inputs(op: OpDef, attrs: Mapping[str, Any]) -> list[int]:
+    """Flat positions of the handles whose variables the op's kernel gives new values, in the order of its outputs."""
+    if not op.updates:
+        return []
+    ranges = arg_ranges(op.inputs, attrs)
+    return [i for name in op.updates for i in ranges[name]]
+
+
 STATE_READ = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp"})
 STATE_WRITE = {
     "AssignVariableOp": "",
@@ -109,7 +118,9 @@ STATE_WRITE = {
     "AssignSubVariableOp": "Sub",
     "DestroyResourceOp": "",
 }
-"""Ops that write a variable, with the pure op that makes the new value ("": the value itself)."""
+"""Ops that write a variable, with the pure op that makes the new value ("": the value itself).
+
+Others say in their OpDef which variables their kernel reads and updates."""
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 BRANCHES = frozenset({"If", "StatelessIf"})

@@ -13,9 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from timberframe.compiler.bodies import lower_branches, lower_loop
-from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_WRITE, Node, Output
+from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_WRITE, Node, Output, written_inputs
 from timberframe.compiler.specialise import Facts
 from timberframe.compiler.stages import Stage
+from timberframe.compiler.state import variable_name
 from timberframe.dtypes import DType
 from timberframe.plugin.contracts import Cluster, Device, KernelNode, Update, Value, Variable
 from timberframe.shapes import StaticShape
@@ -86,14 +87,20 @@ class Lowering:
 
     def current(self, name: str, dtype: DType, shape: StaticShape) -> Value:
         """The version of a variable that a reader, who knows its shape, sees at this point."""
-        if name in self.deferred:  # somebody reads the new value: the update cannot wait until the end
-            self.nodes.append(self.deferred.pop(name))
+        self._settle(name)  # somebody reads the new value: the update cannot wait until the end
         version = self.versions.get(name)
         if version is None:
             variable = self.variables.get(name, self.device, dtype)
             version = self.new_value(dtype.numpy, shape, "resource", variable)
             self.versions[name] = self.resources[name] = version
         return version
+
+    def _settle(self, name: str) -> None:
+        """Runs the update of a variable here, if there is one that waits."""
+        waiting = self.deferred.pop(name, None)
+        if waiting is not None:
+            self.deferred = {k: n for k, n in self.deferred.items() if n is not waiting}
+            self.nodes.append(waiting)
 
     # Nodes
 
@@ -107,6 +114,8 @@ class Lowering:
             self.values[x] = self.current(node.variable or "", node.attrs["dtype"], self.facts.shapes[x])
         elif name in STATE_WRITE:
             self._assign(node, STATE_WRITE[name])
+        elif node.op.updates or node.op.reads:
+            self._access(node)
         elif name in LOOPS:
             lower_loop(self, node)
         elif name in BRANCHES:
@@ -149,9 +158,7 @@ class Lowering:
             made.attrs = {"T": dtype}
             self.deferred[name] = made
         else:
-            superseded = self.deferred.pop(name, None)
-            if superseded is not None:
-                self.nodes.append(superseded)
+            self._settle(name)
             new = value
             if value.kind != "temp" or any(v is value for v in self.versions.values()):
                 new = self.new_value(value.dtype, value.shape)
@@ -160,12 +167,43 @@ class Lowering:
                 self.nodes.append(copy)
         self.versions[name] = new
 
+    def _access(self, node: Node) -> None:
+        """A node whose kernel reads variables, and makes new versions of some."""
+        attrs = node.attrs
+        dtype = attrs["dtype"] if "dtype" in attrs else attrs["T"]
+        inputs = [
+            self.current(variable_name(x), dtype, self._variable_shape(x))
+            if x.dtype.name == "resource"
+            else self.value(x)
+            for x in node.inputs
+        ]
+        versions = []
+        for i in written_inputs(node.op, attrs):
+            name = variable_name(node.inputs[i])
+            self.written[name] = self.variables.get(name, self.device, dtype)
+            self.versions[name] = self.new_value(inputs[i].dtype, inputs[i].shape)
+            versions.append(name)
+        outputs = [*(self.versions[name] for name in versions), *self.make_outputs(node)]
+        made = self.kernel_node(node, inputs, outputs)
+        if versions and not node.outputs:
+            self.deferred.update(dict.fromkeys(versions, made))
+        else:
+            self.nodes.append(made)
+
+    def _variable_shape(self, handle: Output) -> StaticShape:
+        """Shape of the variable behind a handle, as the node that is being lowered sees it."""
+        name = variable_name(handle)
+        known = self.facts.variables.get(name, self.variables.shape(name))
+        shape: StaticShape = handle.node.attrs["shape"] if known is None else known
+        return shape
+
     def finish(self, outputs: Iterable[Output]) -> Lowered:
         """The cluster, with the updates at its end."""
         wanted = [x for x in outputs if x in self.values and self.values[x].kind != "const"]
         results = [self.values[x] for x in wanted]
-        last = {id(n) for n in self.deferred.values()}
-        self.nodes.extend(self.deferred.values())
+        waiting = {id(n): n for n in self.deferred.values()}
+        last = set(waiting)
+        self.nodes.extend(waiting.values())
         updates = [self._update(name, variable, results, last) for name, variable in self.written.items()]
         cluster = Cluster(
             self.device,
@@ -186,7 +224,7 @@ class Lowering:
         """Whether the node that makes `new` ends the cluster, is the last reader of `old`, and may overwrite it."""
         for node in reversed(self.nodes):
             if any(v is new for v in node.outputs):
-                return id(node) in last and node.inputs[0] is old and not any(v is old for v in node.inputs[1:])
+                return id(node) in last and sum(v is old for v in node.inputs) == 1
             if any(v is old for v in node.inputs):
                 return False
         return False

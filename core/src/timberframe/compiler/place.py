@@ -89,9 +89,9 @@ class Placer:
         self, node: Node, by_name: Mapping[str, Node], where: Mapping[str, Device]
     ) -> tuple[Device, str] | None:
         """The device that a variable or a colocation request dictates."""
-        accesses = node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp"
-        if accesses and node.variable is not None and node.variable in where:
-            return where[node.variable], f"with variable '{node.variable}'"
+        for name in _variables(node):
+            if name in where:
+                return where[name], f"with variable '{name}'"
         for name in node.colocation:
             other = by_name.get(name)
             if other is not None and other.device is not None and self._refusal(node, other.device) is None:
@@ -171,7 +171,7 @@ class Placer:
             return False  # a recursion
         seen = seen | {function.name}
         for op in function.get_operations():
-            if op.type in STATE_WRITE or (op.type in STATE_READ and op.type != "ReadVariableOp"):
+            if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
                 return False
             if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
                 continue
@@ -187,6 +187,15 @@ class Placer:
             elif device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)) is not None:
                 return False
         return True
+
+
+def _variables(node: Node) -> list[str]:
+    """The variables that decide where a node runs, its own first."""
+    if node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp":
+        return [] if node.variable is None else [node.variable]
+    if node.op.reads or node.op.updates:
+        return [variable_name(x) for x in node.inputs if x.dtype.name == "resource"]
+    return []
 
 
 _STRUCTURAL = frozenset({"Const", "Placeholder", "NoOp", "VarHandleOp", *STATE_READ, *STATE_WRITE, *LOOPS, *BRANCHES})

@@ -132,7 +132,8 @@ def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) 
     if node.op.name == "AssignVariableOp":
         return dtype, declared
     known = facts.variables[name] if name in facts.variables else variable_shape(name)
-    if known is None and node.op.name in _NEEDS_VALUE and not is_static(declared):
+    needed = node.op.name in _NEEDS_VALUE or node.op.reads or node.op.updates
+    if known is None and needed and not is_static(declared):
         raise FailedPreconditionError(
             f"{node.op.name} '{node.name}': variable '{name}' has no value; run its initializer first", node.name
         )

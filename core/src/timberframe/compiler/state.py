@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timberframe.compiler.ir import STATE_READ, STATE_WRITE, Node, Output, Program
+from timberframe.compiler.ir import STATE_READ, STATE_WRITE, Node, Output, Program, written_inputs
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.function import FuncGraph
 
@@ -61,10 +61,15 @@ def accesses(node: Node) -> dict[str, bool]:
         return {node.variable: True}
     if node.op.name in STATE_READ and node.variable is not None:
         return {node.variable: False}
-    if not node.bodies:
+    handles = [i for i, x in enumerate(node.inputs) if x.dtype.name == _HANDLE]
+    if node.bodies:
+        writes = any(writes_state(f, set()) for f in node.bodies)
+        return {variable_name(node.inputs[i]): writes for i in handles}
+    if not (node.op.reads or node.op.updates):
         return {}
-    writes = any(writes_state(f, set()) for f in node.bodies)
-    return {variable_name(x): writes for x in node.inputs if x.dtype.name == _HANDLE}
+    written = written_inputs(node.op, node.attrs)
+    found = {variable_name(node.inputs[i]): False for i in handles}
+    return found | {variable_name(node.inputs[i]): True for i in written}
 
 
 def writes_state(function: FuncGraph, seen: set[str]) -> bool:
@@ -73,7 +78,7 @@ def writes_state(function: FuncGraph, seen: set[str]) -> bool:
         return False
     seen.add(function.name)
     for op in function.get_operations():
-        if op.type in STATE_WRITE:
+        if op.type in STATE_WRITE or op.op_def.updates:
             return True
         for value in op.attrs.values():
             inner = function.find_function(value) if isinstance(value, str) else None

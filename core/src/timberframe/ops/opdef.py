@@ -146,6 +146,8 @@ class OpDef:
     shape_inputs: tuple[str, ...] = ()
     launch_inputs: tuple[str, ...] = ()
     planned: PlannedFunction | None = None
+    reads: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
     stateful: bool = False
     commutative: bool = False
     alias: tuple[tuple[int, int], ...] = ()
@@ -194,6 +196,10 @@ def define_op(
     planned: for launch inputs that an output's shape may depend on after all (the begin of a slice up to the end):
         ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
         has the value of each flat input that is a Const, else None. Launchers get them all the same.
+    reads: resource inputs in whose places the kernel gets the current values of the variables behind the handles.
+    updates: resource inputs that get new values: the kernel gets the current ones in their places, and its first
+        outputs are the new ones, in this order and of the same shapes. So does the reference. A kernel that may work
+        in place must have checked its inputs before it writes, so that an error leaves the variables whole.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     commutative: the two inputs may change places.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
@@ -214,10 +220,11 @@ def define_op(
         **rest,
     )
     named = {a.name for a in op.inputs}
-    unknown = [n for n in (*op.shape_inputs, *op.launch_inputs) if n not in named]
+    special = (*op.shape_inputs, *op.launch_inputs, *op.reads, *op.updates)
+    unknown = [n for n in special if n not in named]
     if unknown:
         raise InvalidArgumentError(
-            f"op {name}: {', '.join(unknown)} in shape_inputs or launch_inputs; it must name an input"
+            f"op {name}: {', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates; it must name an input"
         )
     register(op)
     return op
