@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.dtypes import as_dtype
 from timberframe.graph.inference import arg_dtypes, value_positions
 from timberframe.ops.opdef import InferenceContext, OpDef
-from timberframe.plugin.contracts import Cluster, KernelNode, RunContext, Value
+from timberframe.plugin.contracts import Cluster, KernelNode, RandomStream, RunContext, Value
 from timberframe.shapes import StaticShape, is_static
 from timberframe_conformance.case import UnsupportedError
 
@@ -49,6 +49,7 @@ def one_node(
         for i, (t, (shape, dynamic)) in enumerate(zip(arg_dtypes(op.outputs, attrs), shapes, strict=True))
     ]
     node = KernelNode(op.name, "case", attrs, inputs, outputs, device)
+    node.stream = None if op.stream is None else RandomStream()
     fed = [v for v in inputs if v.kind == "input"]
     return Cluster(device, [node], fed, outputs), [arrays[v.id] for v in fed]
 

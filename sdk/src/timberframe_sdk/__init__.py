@@ -31,6 +31,7 @@ from timberframe.plugin.contracts import KernelDef as KernelDef
 from timberframe.plugin.contracts import KernelNode as KernelNode
 from timberframe.plugin.contracts import Launcher as Launcher
 from timberframe.plugin.contracts import Memory as Memory
+from timberframe.plugin.contracts import RandomStream as RandomStream
 from timberframe.plugin.contracts import RunContext as RunContext
 from timberframe.plugin.contracts import Value as Value
 from timberframe.plugin.hooks import hookimpl as hookimpl

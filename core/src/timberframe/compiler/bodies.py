@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from timberframe.compiler.build import build_function
-from timberframe.compiler.ir import FunctionProgram, Node, Output
+from timberframe.compiler.ir import FunctionProgram, Node, Output, body_scope
 from timberframe.compiler.simplify import drop_copies, merge_equal
 from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
 from timberframe.compiler.stages import find_host_values, planned_inputs
@@ -160,7 +160,8 @@ def _close(
     lowering: Lowering, node: Node, part: _Body, order: list[int], reads: list[_Read], results: list[Output]
 ) -> Cluster:
     """The body as a cluster whose inputs line up with the kernel node's."""
-    inner = type(lowering)(lowering.device, part.facts, lowering.variables)
+    scope = body_scope(lowering.scope, node, part.program.function)
+    inner = type(lowering)(lowering.device, part.facts, lowering.variables, scope)
     inputs: list[Value] = []
     for i in order:
         feed = part.program.feeds[i]

@@ -134,3 +134,10 @@ def body_names(node_op: str, attrs: dict[str, Any]) -> Sequence[str]:
     if node_op in BRANCHES:
         return attrs["then_branch"], attrs["else_branch"]
     return ()
+
+
+def body_scope(scope: str, node: Node, function: FuncGraph) -> str:
+    """The name of a body that `node`, itself in `scope`, runs: the way to it, which recursion makes no longer."""
+    step = f"/{function.name}/"
+    head, found, _ = scope.partition(step)
+    return head + found if found else f"{scope}{node.name}{step}"

@@ -18,7 +18,7 @@ from timberframe.compiler.specialise import Facts
 from timberframe.compiler.stages import Stage
 from timberframe.compiler.state import variable_name
 from timberframe.dtypes import DType
-from timberframe.plugin.contracts import Cluster, Device, KernelNode, Update, Value, Variable
+from timberframe.plugin.contracts import Cluster, Device, KernelNode, RandomStream, Update, Value, Variable
 from timberframe.shapes import StaticShape
 
 
@@ -46,14 +46,21 @@ class Variables(Protocol):
     def destroy(self, name: str) -> bool:
         """Drops the variable's value; False if it had none."""
 
+    def stream(self, name: str) -> RandomStream:
+        """The random numbers of the node of this name."""
+
 
 class Lowering:
-    """Builds one cluster; loops and branches use it for their bodies."""
+    """Builds one cluster; loops and branches use it for their bodies.
 
-    def __init__(self, device: Device, facts: Facts, variables: Variables) -> None:
+    scope: which body it is, by `body_scope`; random streams are named by it and the node. "" outside of bodies.
+    """
+
+    def __init__(self, device: Device, facts: Facts, variables: Variables, scope: str = "") -> None:
         self.device = device
         self.facts = facts
         self.variables = variables
+        self.scope = scope
         self.nodes: list[KernelNode] = []
         self.values: dict[Output, Value] = {}
         self.inputs: dict[Output, Value] = {}
@@ -143,9 +150,12 @@ class Lowering:
         op: str | None = None,
         inner: Sequence[Cluster] = (),
     ) -> KernelNode:
-        return KernelNode(
+        made = KernelNode(
             op or node.op.name, node.name, node.attrs, inputs, outputs, self.device, node.where, tuple(inner)
         )
+        if node.op.stream is not None:
+            made.stream = self.variables.stream(self.scope + node.name)
+        return made
 
     def _assign(self, node: Node, op: str) -> None:
         name, dtype = node.variable or "", node.attrs["dtype"]
@@ -230,9 +240,9 @@ class Lowering:
         return False
 
 
-def lower_stage(stage: Stage, facts: Facts, variables: Variables) -> Lowered:
-    """The cluster of a stage."""
-    lowering = Lowering(stage.device, facts, variables)
+def lower_stage(stage: Stage, facts: Facts, variables: Variables, scope: str = "") -> Lowered:
+    """The cluster of a stage of the program in `scope`."""
+    lowering = Lowering(stage.device, facts, variables, scope)
     for node in stage.nodes:
         lowering.add(node)
     return lowering.finish(stage.wanted)

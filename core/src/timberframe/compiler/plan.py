@@ -64,12 +64,16 @@ class Level:
 class Plan:
     """A program, placed and cut into stages.
 
-    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones.
+    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones. scope: which body the
+    program is, by `body_scope`; "" for what a Session is asked to run.
     """
 
-    def __init__(self, program: Program, placer: Placer, variables: Variables, optimizations: Optimizations) -> None:
+    def __init__(
+        self, program: Program, placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
+    ) -> None:
         self.program = program
         self.variables = variables
+        self.scope = scope
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self.placements: list[Placement] = []
         self.folded: list[str] = []
@@ -168,7 +172,7 @@ class Plan:
         if node is not None:
             inputs = [x for x in node.inputs if x.dtype.name != "resource"]
             return BoundStage(stage, stage.device, inputs, list(node.outputs), node=node)
-        lowered = lower_stage(stage, facts, self.variables)
+        lowered = lower_stage(stage, facts, self.variables, self.scope)
         executable = stage.device.compile(lowered.cluster)
         check_memory(stage.device, lowered.cluster, executable)
         return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, lowered.cluster)

@@ -55,6 +55,18 @@ class NotDifferentiable:
     reason: str
 
 
+@dataclass(frozen=True)
+class RandomDraw:
+    """How a stateful op draws from its stream of Philox blocks (four 32-bit numbers each).
+
+    blocks: ``f(attrs, input shapes, output shape) -> int``, how many a launch reserves. sample: ``f(attrs, philox,
+    *inputs) -> array`` in NumPy, `philox` being the generator at the first of them.
+    """
+
+    blocks: Callable[[Attrs, Sequence[StaticShape], StaticShape], int]
+    sample: Callable[..., Any]
+
+
 class InferenceContext:
     """What a shape function sees: the attrs, and shapes, dtypes and (where known) values of the flat list of inputs."""
 
@@ -149,6 +161,7 @@ class OpDef:
     reads: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()
     stateful: bool = False
+    stream: RandomDraw | None = None
     commutative: bool = False
     alias: tuple[tuple[int, int], ...] = ()
     accuracy: Accuracy = EXACT
@@ -201,6 +214,7 @@ def define_op(
         outputs are the new ones, in this order and of the same shapes. So does the reference. A kernel that may work
         in place must have checked its inputs before it writes, so that an error leaves the variables whole.
     stateful: never folded, never merged with another node, never dropped once it is needed.
+    stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
     commutative: the two inputs may change places.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
     accuracy: how far a kernel may be off; see `timberframe.ops.accuracy`.

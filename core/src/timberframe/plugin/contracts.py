@@ -7,6 +7,7 @@ device itself, and the kernels it looks up.
 from __future__ import annotations
 
 import math
+import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,13 +48,40 @@ class Value:
         return self.dtype.itemsize * math.prod(self.shape)
 
 
+class RandomStream:
+    """Where the random numbers of one op stand in a Session: a counter of the Philox blocks that it has reserved.
+
+    A block is four 32-bit numbers. The counter belongs to the Session by the name of the node, so that the stream goes
+    on across shapes and fetches. `seeds` are what an op without a seed of its own takes; each stream has others.
+    """
+
+    __slots__ = ("__weakref__", "_cell", "_lock", "seeds")
+
+    def __init__(self) -> None:
+        self._cell = np.zeros(1, np.uint64)
+        self._lock = threading.Lock()
+        self.seeds = secrets.randbits(64), secrets.randbits(64)
+
+    @property
+    def address(self) -> int:
+        """Address of the 64-bit counter: native code reserves by an atomic addition to it."""
+        return int(self._cell.ctypes.data)
+
+    def reserve(self, blocks: int) -> int:
+        """Takes so many blocks and returns the number of the first; no other caller gets any of them."""
+        with self._lock:
+            first = int(self._cell[0])
+            self._cell[0] = (first + blocks) % 2**64
+        return first
+
+
 @dataclass(slots=True, eq=False)
 class KernelNode:
     """One node as the builder of its kernel sees it.
 
     attrs holds every attr of the op, type attrs as DType. `where` is the user's file:line. `inner` holds the bodies of
     While (cond, body) and If (then, else), whose inputs line up with this node's inputs (for If: after the predicate).
-    `index` is the node's number in its executable, for error reports.
+    `index` is the node's number in its executable, for error reports. `stream` is set for ops that draw random numbers.
     """
 
     op: str
@@ -66,6 +94,7 @@ class KernelNode:
     inner: tuple[Cluster, ...] = ()
     index: int = 0
     workspace_bytes: int = 0
+    stream: RandomStream | None = None
 
     def const(self, i: int) -> np.ndarray | None:
         """Host value of input i if it is a constant or a `shape` input, else None."""

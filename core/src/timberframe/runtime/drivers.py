@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe.compiler.ir import BRANCHES, LOOPS, Node
+from timberframe.compiler.ir import BRANCHES, LOOPS, Node, body_scope
 from timberframe.compiler.plan import Located, Plan, host_array
 from timberframe.compiler.state import variable_name
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
@@ -53,7 +53,8 @@ def _with_handles(node: Node, state: list[Located]) -> list[Located]:
 def _body(node: Node, which: int, run: Run) -> Plan:
     given = node.inputs if node.op.name in LOOPS else node.inputs[1:]
     handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
-    return run.runtime.function_plan(node.bodies[which], handles)
+    function = node.bodies[which]
+    return run.runtime.function_plan(function, handles, body_scope(run.plan.scope, node, function))
 
 
 def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Located]:

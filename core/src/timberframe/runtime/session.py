@@ -70,14 +70,15 @@ class Runtime:
                 self._pool = ThreadPoolExecutor(threads, "timberframe")
             return self._pool
 
-    def function_plan(self, function: FuncGraph, handles: Mapping[int, str]) -> Plan:
+    def function_plan(self, function: FuncGraph, handles: Mapping[int, str], scope: str) -> Plan:
         """The plan of a function body that the executor drives."""
-        key = function, tuple(handles.items())
+        key = function, tuple(handles.items()), scope
         with self._lock:
             plan = self._functions.get(key)
             if plan is None:
                 program = build_function(function, handles)
-                plan = self._functions[key] = Plan(program, self.placer, self.variables, self.optimizations)
+                plan = Plan(program, self.placer, self.variables, self.optimizations, scope)
+                self._functions[key] = plan
             return plan
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import threading
 
 from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
-from timberframe.plugin.contracts import Device, Variable
+from timberframe.plugin.contracts import Device, RandomStream, Variable
 from timberframe.shapes import StaticShape
 
 
@@ -15,6 +15,7 @@ class VariableStore:
 
     def __init__(self) -> None:
         self._variables: dict[str, Variable] = {}
+        self._streams: dict[str, RandomStream] = {}
         self._lock = threading.Lock()
 
     def get(self, name: str, device: Device, dtype: DType) -> Variable:
@@ -51,6 +52,14 @@ class VariableStore:
         with found.lock:
             found.array = found.shape = None
         return True
+
+    def stream(self, name: str) -> RandomStream:
+        """The random numbers of the node of this name, from their start when it is asked for first."""
+        with self._lock:
+            found = self._streams.get(name)
+            if found is None:
+                found = self._streams[name] = RandomStream()
+            return found
 
     def clear(self) -> None:
         """Drops all variables."""

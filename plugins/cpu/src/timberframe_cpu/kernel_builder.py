@@ -98,6 +98,7 @@ def _key(definition: KernelDef | None, node: KernelNode) -> Any:
             node.op,
             definition and id(definition),
             tuple(node.attrs.items()),
+            node.stream and (node.stream.address, node.stream.seeds),
             *[_value_key(v) for v in node.inputs],
             None,
             *[(v.dtype.num, v.shape) for v in node.outputs],

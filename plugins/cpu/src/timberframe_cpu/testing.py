@@ -14,7 +14,7 @@ from timberframe.graph.inference import arg_ranges
 from timberframe.ops import registry
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.ops.signature import ArgDef
-from timberframe.plugin.contracts import KernelNode, Value
+from timberframe.plugin.contracts import KernelNode, RandomStream, Value
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.shapes import StaticShape, check_size, is_static
 from timberframe_cpu.guard import GuardedArray
@@ -120,7 +120,9 @@ def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray]
         Value(len(flat) + i, t.numpy, check_size([d or 0 for d in s or ()]), dynamic=is_dynamic)
         for i, (t, s, is_dynamic) in enumerate(zip(output_dtypes(op, attrs), shapes, dynamic, strict=True))
     ]
-    return KernelNode(op.name, name, attrs, ins, outs, device=None)  # type: ignore[arg-type]  # builders of single kernels ask no device
+    node = KernelNode(op.name, name, attrs, ins, outs, device=None)  # type: ignore[arg-type]  # builders of single kernels ask no device
+    node.stream = None if op.stream is None else RandomStream()
+    return node
 
 
 def _arg_dtypes(arg: ArgDef, attrs: Mapping[str, Any]) -> list[DType]:
