@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "common/lapack.h"
+
 enum { ROW_MAJOR = 101 };
 static const int cblas_transpose[] = {111, 112, 113};
 
@@ -48,7 +50,7 @@ const char *tf_blas_load(const char *path) {
     if (!*target) return dlerror();
   }
   set_num_threads(1);
-  return NULL;
+  return tf_lapack_load(library);
 }
 
 static int fits(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f) {

@@ -12,6 +12,7 @@ FAMILIES = (
     "compare",
     "constants",
     "convolution",
+    "decompositions",
     "diagonal",
     "einsum",
     "indexing",

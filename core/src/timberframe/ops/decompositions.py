@@ -1,0 +1,124 @@
+"""Qr and Cholesky."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from timberframe.errors import InvalidArgumentError
+from timberframe.ops.accuracy import Residual
+from timberframe.ops.matrices import (
+    COMPLEXES, REALS, SQUARES, TYPES, adjoint, by_type, matrix_shape, norm, orthonormal, positive_definite,
+    random_matrices, residual, square_shape,
+)  # fmt: skip
+from timberframe.ops.opdef import Attrs, InferenceContext, define_op
+from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.shapes import Shape
+
+SOURCE = "test ratios of LAPACK, see timberframe.ops.matrices"
+
+
+def _qr_shape(c: InferenceContext) -> list[Shape]:
+    shape = matrix_shape(c)
+    if shape is None:
+        return [None, None]
+    batch, (rows, columns) = shape[:-2], shape[-2:]
+    if c.attrs["full_matrices"]:
+        return [(*batch, rows, rows), (*batch, rows, columns)]
+    least = 0 if 0 in (rows, columns) else None if rows is None or columns is None else min(rows, columns)
+    return [(*batch, rows, least), (*batch, least, columns)]
+
+
+def _qr(attrs: Attrs, input: Any) -> tuple[Any, Any]:
+    rows, columns = input.shape[-2:]
+    if 0 not in input.shape:
+        q, r = np.linalg.qr(input, "complete" if attrs["full_matrices"] else "reduced")
+        return q, r
+    least = rows if attrs["full_matrices"] else min(rows, columns)
+    identity = np.broadcast_to(np.eye(rows, least, dtype=input.dtype), (*input.shape[:-2], rows, least))
+    return identity, np.zeros((*input.shape[:-2], least, columns), input.dtype)
+
+
+def _qr_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
+    (a,), (q, r) = inputs, outputs
+    return (
+        residual("input - q r", a - q @ r, norm(a), u),
+        orthonormal("q* q - 1", q, u),
+        ("r below its diagonal", norm(np.tril(r, -1)), 0.0),
+    )
+
+
+_RECTANGLES = ((1, 1), (5, 3), (3, 5), (2, 4, 4), (2, 3, 7, 2), (0, 3), (3, 0), (0, 2, 2), (131, 67), (67, 131), (1, 5))
+
+
+def _qr_samples() -> Iterator[Sample]:
+    for full in (False, True):
+        yield from by_type(random_matrices, _RECTANGLES, full_matrices=full)
+    yield Sample([Arg(values=np.diag([2.0, -3.0, 0.0]))], {}, {"T": REALS})
+    yield Sample([Arg(values=np.zeros((2, 3)))])
+
+
+define_op(
+    "Qr",
+    inputs=["input: T"],
+    outputs=["q: T", "r: T"],
+    attrs=["full_matrices: bool = false", TYPES],
+    doc=(
+        "Matrices as q r, q having orthonormal columns and r being upper triangular; the sign of r's diagonal is free. "
+        "With full_matrices q is square, else it has no more columns than are needed."
+    ),
+    shape=_qr_shape,
+    reference=_qr,
+    accuracy=Residual(_qr_laws, SOURCE),
+    samples=_qr_samples,
+    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \[3\]; it must have rank 2 or more")],
+)
+
+
+def _cholesky(attrs: Attrs, input: Any) -> Any:
+    if 0 in input.shape:
+        return input
+    lower = np.tril(input, -1)
+    diagonal = np.real(np.diagonal(input, axis1=-2, axis2=-1))[..., None] * np.eye(input.shape[-1])
+    try:
+        return np.linalg.cholesky(lower + adjoint(lower) + diagonal)
+    except np.linalg.LinAlgError:
+        raise InvalidArgumentError("Cholesky: a matrix is not positive definite; it must be") from None
+
+
+def _cholesky_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
+    (a,), (lower,) = inputs, outputs
+    wrong = np.tril(a - lower @ adjoint(lower))
+    return residual("input - l l*", wrong, norm(a), u), ("l above its diagonal", norm(np.triu(lower, 1)), 0.0)
+
+
+def _cholesky_samples() -> Iterator[Sample]:
+    yield from by_type(positive_definite, SQUARES)
+    above = positive_definite((4, 4)) + np.triu(np.full((4, 4), 1e3), 1)  # which is not read
+    yield Sample([Arg(values=above)], {}, {"T": (*REALS, *COMPLEXES)})
+
+
+def _cholesky_errors() -> Iterator[ErrorSample]:
+    types = {"T": (*REALS, *COMPLEXES)}
+    wrong = r"matrix 0 is not positive definite: .* row 1"
+    yield ErrorSample([Arg(values=[[1.0, 2.0], [2.0, 1.0]])], wrong, types=types)
+    batch = np.stack([np.eye(3), np.eye(3), np.diag([1.0, 1.0, 0.0])])
+    yield ErrorSample([Arg(values=batch)], "matrix 2 is not positive definite: .* row 2", types=types)
+    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square")
+    yield ErrorSample([Arg((3,))], "must have rank 2 or more")
+
+
+define_op(
+    "Cholesky",
+    inputs=["input: T"],
+    outputs=["output: T"],
+    attrs=[TYPES],
+    doc="The lower triangular l with a positive diagonal for which l l* is the input; only its lower triangle is read.",
+    shape=lambda c: [square_shape(c)],
+    reference=_cholesky,
+    accuracy=Residual(_cholesky_laws, SOURCE),
+    samples=_cholesky_samples,
+    errors=_cholesky_errors,
+)

@@ -1,0 +1,61 @@
+/* Qr and Cholesky.
+ *
+ * LAPACK sees row-major matrices transposed. So A = Q R is had as the transposed A's factors L Q', and the lower factor of
+ * Cholesky as the upper one, both without moving anything. */
+#include "linalg/matrices.h"
+
+/* words: rows, columns, columns of q. Workspace: the matrix, tau of min(rows, columns), LAPACK's own of the length in
+ * the fourth word. */
+static int32_t qr_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
+  const size_t size = job->routines->element;
+  const int64_t rows = job->words[0], columns = job->words[1], width = job->words[2];
+  const int64_t rank = rows < columns ? rows : columns, r_rows = width == rank ? rank : rows;
+  const int32_t lwork = (int32_t)job->words[3];
+  char *const a = workspace, *const tau = a + (size_t)(rows * columns) * size, *const work = tau + (size_t)rank * size;
+  char *const q = matrix_at(job, job->outputs[0], matrix, rows * width);
+  char *const r = matrix_at(job, job->outputs[1], matrix, r_rows * columns);
+  memcpy(a, matrix_at(job, job->inputs[0], matrix, rows * columns), (size_t)(rows * columns) * size);
+  int32_t info = 0;
+  if (rank > 0) {
+    info = job->routines->gelqf(LAPACK_COLUMN_MAJOR, (int32_t)columns, (int32_t)rows, a, (int32_t)columns, tau, work,
+                                lwork);
+  }
+  if (info) return info;
+  for (int64_t i = 0; i < r_rows; i++) {
+    const int64_t zeros = i < columns ? i : columns;
+    memset(r + (size_t)(i * columns) * size, 0, (size_t)zeros * size);
+    memcpy(r + (size_t)(i * columns + zeros) * size, a + (size_t)(i * columns + zeros) * size,
+           (size_t)(columns - zeros) * size);
+  }
+  if (rows == 0 || width == 0) return 0;
+  for (int64_t i = 0; i < rows; i++)
+    memcpy(q + (size_t)(i * width) * size, a + (size_t)(i * columns) * size, (size_t)rank * size);
+  return job->routines->orglq(LAPACK_COLUMN_MAJOR, (int32_t)width, (int32_t)rows, (int32_t)rank, q, (int32_t)width, tau,
+                              work, lwork);
+}
+
+/* words: rows. The lower triangle is read, and the upper one of the result cleared. */
+static int32_t cholesky_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
+  (void)workspace;
+  const size_t size = job->routines->element;
+  const int64_t rows = job->words[0];
+  const char *const a = matrix_at(job, job->inputs[0], matrix, rows * rows);
+  char *const l = matrix_at(job, job->outputs[0], matrix, rows * rows);
+  for (int64_t i = 0; i < rows; i++) {
+    memmove(l + (size_t)(i * rows) * size, a + (size_t)(i * rows) * size, (size_t)(i + 1) * size);
+    memset(l + (size_t)(i * rows + i + 1) * size, 0, (size_t)(rows - i - 1) * size);
+  }
+  return job->routines->potrf(LAPACK_COLUMN_MAJOR, 'U', (int32_t)rows, l, (int32_t)rows);
+}
+
+static int32_t qr(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                  const int64_t *parameters) {
+  return matrices_run(context, inputs, outputs, 2, parameters, qr_matrix);
+}
+
+static int32_t cholesky(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                        const int64_t *parameters) {
+  return matrices_run(context, inputs, outputs, 1, parameters, cholesky_matrix);
+}
+
+TF_TABLE(linalg_factor) = {TF_ENTRY(qr), TF_ENTRY(cholesky), TF_END};

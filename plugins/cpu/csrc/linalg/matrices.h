@@ -1,0 +1,62 @@
+/* What the kernels of matrix decompositions share: they treat the matrices of a batch one by one, on several threads. */
+#ifndef TIMBERFRAME_CPU_MATRICES_H
+#define TIMBERFRAME_CPU_MATRICES_H
+
+#include <string.h>
+
+#include "common/lapack.h"
+#include "common/table.h"
+
+enum { MATRIX_SLOTS = 32, MATRIX_WORDS = 4, MATRIX_FAULT = 1, MATRIX_INTERNAL = 2 };
+
+/* A batch under work. Its parameters begin with the number of the type in tf_lapack, of matrices, of slots (each with a
+ * workspace of its own; slot s treats matrices s, s + slots, ...) and of the workspace's bytes; `words` are those behind. */
+typedef struct matrix_job {
+  const tf_tensor *const *inputs;
+  tf_tensor *const *outputs;
+  const int64_t *words;
+  const lapack_routines *routines;
+  int type;
+  int64_t count, slots, workspace_bytes;
+  char *workspace;
+  int32_t (*body)(const struct matrix_job *job, int64_t matrix, char *workspace);
+  struct {
+    int64_t matrix;
+    int32_t info;
+  } faults[MATRIX_SLOTS];
+} matrix_job;
+
+static void matrix_range(void *argument, int64_t begin, int64_t end) {
+  matrix_job *job = argument;
+  for (int64_t slot = begin; slot < end; slot++) {
+    for (int64_t i = slot; i < job->count && !job->faults[slot].info; i += job->slots) {
+      job->faults[slot].matrix = i;
+      job->faults[slot].info = job->body(job, i, job->workspace + slot * job->workspace_bytes);
+    }
+  }
+}
+
+/* Treats all matrices with `body`, which returns what LAPACK returned. Reasons: MATRIX_FAULT with the number of the first
+ * matrix that is at fault and of the row or column where it is; MATRIX_INTERNAL with the argument that LAPACK refused. */
+static int32_t matrices_run(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                            int64_t output_count, const int64_t *parameters,
+                            int32_t (*body)(const matrix_job *, int64_t, char *)) {
+  const int type = (int)parameters[0];
+  matrix_job job = {inputs, outputs, parameters + MATRIX_WORDS, &tf_lapack[type], type, parameters[1], parameters[2],
+                    parameters[3], outputs[output_count]->data, body, {{0, 0}}};
+  context->parallel_for(context, job.slots, 1, matrix_range, &job);
+  int64_t first = -1;
+  for (int64_t slot = 0; slot < job.slots; slot++)
+    if (job.faults[slot].info && (first < 0 || job.faults[slot].matrix < job.faults[first].matrix)) first = slot;
+  if (first < 0) return TF_OK;
+  const int32_t info = job.faults[first].info;
+  if (info < 0) return tf_fail(context, TF_INTERNAL, MATRIX_INTERNAL, job.faults[first].matrix, -info, 0, 0);
+  return tf_fail(context, TF_INVALID_ARGUMENT, MATRIX_FAULT, job.faults[first].matrix, info - 1, 0, 0);
+}
+
+/* Matrix number `matrix` of a tensor whose matrices have this many elements. */
+static inline char *matrix_at(const matrix_job *job, const tf_tensor *t, int64_t matrix, int64_t elements) {
+  return (char *)t->data + (size_t)(matrix * elements) * job->routines->element;
+}
+
+#endif
