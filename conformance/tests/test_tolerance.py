@@ -129,3 +129,12 @@ def test_float64_is_judged_by_mpmath_where_the_reference_errs() -> None:
     assert (judge(op, [x], np.tanh(x)).max_ulp or 0) < 5
     with pytest.raises(CaseFailedError):
         judge(op, [x], np.tanh(x) * (1 + 100 * 2.0**-52))
+
+
+def test_decomposition_is_judged_by_what_must_hold_of_it() -> None:
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    q, r = np.linalg.qr(matrix)
+    op, attrs, dtypes = registry.get("Qr"), {"full_matrices": False}, [np.dtype(np.float64)] * 2
+    check(op, attrs, [matrix], [-q, -r], dtypes)
+    with pytest.raises(CaseFailedError, match=r"input - q r is .* in 1 of 1"):
+        check(op, attrs, [matrix], [-q, r], dtypes)

@@ -20,6 +20,7 @@ from timberframe.api.comparison import *
 from timberframe.api.composites import *
 from timberframe.api.constants import *
 from timberframe.api.control_flow import *
+from timberframe.api.decompositions import *
 from timberframe.api.diagonal import *
 from timberframe.api.framework import *
 from timberframe.api.gradients import *

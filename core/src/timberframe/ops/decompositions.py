@@ -10,8 +10,19 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.ops.accuracy import Residual
 from timberframe.ops.matrices import (
-    COMPLEXES, REALS, SQUARES, TYPES, adjoint, by_type, matrix_shape, norm, orthonormal, positive_definite,
-    random_matrices, residual, square_shape,
+    COMPLEXES,
+    REALS,
+    SQUARES,
+    TYPES,
+    adjoint,
+    by_type,
+    matrix_shape,
+    norm,
+    orthonormal,
+    positive_definite,
+    random_matrices,
+    residual,
+    square_shape,
 )  # fmt: skip
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample

@@ -1,7 +1,7 @@
 """What the ops of matrix decompositions share: shapes, samples, and how far a decomposition may be off.
 
-The limits are the test ratios of LAPACK: a residual over (matrix norm x size x unit roundoff) stays below 30 for code in
-order (LAPACK Users' Guide, 3rd ed., and the thresholds of its own test programs, Working Note 41).
+The limits are the test ratios of LAPACK: a residual over (matrix norm x size x unit roundoff) stays below 30 for code
+in order (LAPACK Users' Guide, 3rd ed., and the thresholds of its own test programs, Working Note 41).
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from timberframe.shapes import Shape, StaticShape, format_shape, merge_dim
 TEST_RATIO = 30
 TYPES = "T: {double, float, half, complex64, complex128}"
 REALS, COMPLEXES = ("float32", "float64"), ("complex64", "complex128")
-SQUARES: tuple[StaticShape, ...] = ((1, 1), (0, 0), (2, 2), (5, 5), (3, 4, 4), (2, 3, 2, 2), (0, 3, 3), (2, 0, 0), (67, 67))
+SQUARES: tuple[StaticShape, ...] = (
+    (1, 1),
+    (0, 0),
+    (2, 2),
+    (5, 5),
+    (3, 4, 4),
+    (2, 3, 2, 2),
+    (0, 3, 3),
+    (2, 0, 0),
+    (67, 67),
+)
 """Shapes of (batches of) square matrices to try: empty, one, small, a batch, and one beyond LAPACK's block size."""
 
 

@@ -39,6 +39,7 @@ static int32_t cholesky_matrix(const matrix_job *job, int64_t matrix, char *work
   (void)workspace;
   const size_t size = job->routines->element;
   const int64_t rows = job->words[0];
+  if (rows == 0) return 0;
   const char *const a = matrix_at(job, job->inputs[0], matrix, rows * rows);
   char *const l = matrix_at(job, job->outputs[0], matrix, rows * rows);
   for (int64_t i = 0; i < rows; i++) {
