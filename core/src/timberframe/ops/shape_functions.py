@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
 from timberframe.ops.opdef import InferenceContext
 from timberframe.shapes import Shape, broadcast, format_shape, merge
@@ -111,3 +112,14 @@ def merge_shapes(c: InferenceContext, a: Shape, b: Shape, what: str) -> Shape:
 def shapes_differ(c: InferenceContext, a: Shape, b: Shape, what: str) -> InvalidArgumentError:
     """The error for two shapes that must be equal and are not."""
     return c.error(f"{what} have shapes {format_shape(a)} and {format_shape(b)}; they must be equal")
+
+
+def variable_behind(c: InferenceContext, i: int, dtype: DType) -> Shape:
+    """Shape of the variable behind input i, which must be a 0-d handle of a variable of this dtype."""
+    c.require_rank(i, 0)
+    found = c.handles[i] if i < len(c.handles) else None
+    if found is None:
+        return None
+    if found[0] is not None and found[0] is not dtype:
+        raise c.error(f"variable of input {i} has dtype {found[0]}; it must be {dtype}")
+    return found[1]

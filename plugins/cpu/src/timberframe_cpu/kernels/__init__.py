@@ -21,6 +21,7 @@ FAMILIES = (
     "linalg",
     "movement",
     "normalization",
+    "optimizer",
     "pooling",
     "reduction",
     "scan",

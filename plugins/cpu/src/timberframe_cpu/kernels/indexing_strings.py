@@ -101,6 +101,18 @@ def _scatter_update(node: KernelNode) -> _Launcher:
     return launch
 
 
+def _update_rows(node: KernelNode) -> _Launcher:
+    def launch(variable: np.ndarray, indices: np.ndarray, updates: np.ndarray, out: np.ndarray) -> None:
+        flat, limit = indices.reshape(-1).astype(np.int64), variable.shape[0]
+        _check(node, (flat < 0) | (flat >= limit), indexing.INDEX_REASON.replace("params", "the variable"), flat, limit)
+        out[...] = variable
+        values = updates.reshape(flat.size, *variable.shape[1:]) if updates.ndim else [updates[()]] * flat.size
+        for row, value in zip(flat, values, strict=True):
+            out[row] = value
+
+    return launch
+
+
 def _one_hot(node: KernelNode) -> _Launcher:
     rank, axis = len(node.inputs[0].shape), node.attrs["axis"]
     at = rank if axis == -1 else axis
@@ -207,6 +219,8 @@ KERNELS = [
     KernelDef("GatherNd", "CPU", _gather_nd, _PARAMS),
     KernelDef("ScatterNd", "CPU", _scatter_nd, _SCATTERED),
     KernelDef("TensorScatterUpdate", "CPU", _scatter_update, _SCATTERED),
+    KernelDef("ResourceScatterNdUpdate", "CPU", _scatter_update, _SCATTERED),
+    KernelDef("ResourceScatterUpdate", "CPU", _update_rows, {"dtype": _STRING, "Tindices": ("int32", "int64")}),
     KernelDef("OneHot", "CPU", _one_hot, _T),
     KernelDef("ReverseSequence", "CPU", _reverse_sequence, _T),
     KernelDef("DynamicPartition", "CPU", _dynamic_partition, _T),

@@ -1,0 +1,23 @@
+/* Update ops of float64. */
+#include <math.h>
+
+#include "optimizer/drive.h"
+
+#define T double
+#define RULE(name) name##_rule_float64
+#define SQRT sqrt
+#define ABS fabs
+#define POW pow
+#define EXP exp
+#define HIGHER(a, b) ((a) < (b) ? (b) : (a))
+#include "optimizer/rules.h"
+#include "optimizer/real_rules.h"
+#undef T
+
+UPDATE_DRIVER(float64, double, double, , APPLY_AS_IT_IS)
+
+#define ALL(X) NUMBER_RULES(X, float64, float64) REAL_RULES(X, float64, float64) WIDE_RULES(X, float64, float64)
+
+ALL(UPDATE_KERNEL)
+
+TF_TABLE(optimizer_float64) = {ALL(ENTER) TF_END};
