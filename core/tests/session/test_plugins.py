@@ -97,6 +97,18 @@ def test_a_plugin_with_a_misspelt_hook_is_refused(tmp_path: Path) -> None:
     assert "timberframe_devicez" in shown.stdout
 
 
+def test_a_function_without_the_hook_mark_is_refused(tmp_path: Path) -> None:
+    install(tmp_path, "unmarked", "def timberframe_kernels():\n    return []\n")
+    shown = python(tmp_path, SHOW)
+    assert "plugin unmarked failed" in shown.stdout
+    assert "timberframe_kernels: is not marked as a hook; put @hookimpl before it" in shown.stdout
+
+
+def test_a_kernel_for_an_op_that_nobody_defines_is_refused() -> None:
+    with pytest.raises(LookupError, match=r"op MatMull: not registered; nearest names: .*MatMul"):
+        KernelRegistry().register([KernelDef("MatMull", "CPU", lambda node: print)])
+
+
 def test_environment_selects_plugins(tmp_path: Path) -> None:
     install(tmp_path, "broken", "raise OSError('no')")
     program = "import os; os.environ['TIMBERFRAME_PLUGINS'] = '-broken'\n" + SHOW

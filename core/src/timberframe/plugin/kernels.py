@@ -25,7 +25,7 @@ class KernelRegistry:
         with self._lock:
             table = dict(self._table)
             for new in kernels:
-                _check_types(new)
+                _check(new)
                 key = new.op, new.device
                 for old in table.get(key, ()):
                     if _same_claim(old, new):
@@ -81,9 +81,12 @@ class KernelRegistry:
         )
 
 
-def _check_types(kernel: KernelDef) -> None:
-    """Raises InvalidArgumentError where `types` names no type attr of the op, or no dtype."""
-    op = registry.find(kernel.op)
+def _check(kernel: KernelDef) -> None:
+    """Raises NotFoundError for an op that nobody defines, InvalidArgumentError for types that name no attr or dtype.
+
+    The package of a vendor's op (``Vendor>Op``) may be absent: its kernels then wait for nothing.
+    """
+    op = registry.find(kernel.op) if ">" in kernel.op else registry.get(kernel.op)
     for name, allowed in kernel.types.items():
         if op is not None and (name not in op.attrs or not op.attrs[name].kind.endswith(("type", "type)"))):
             names = ", ".join(a.name for a in op.attrs.values() if a.kind.endswith(("type", "type)"))) or "none"

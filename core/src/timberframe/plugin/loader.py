@@ -114,6 +114,7 @@ class PluginRegistry:
             manager.add_hookspecs(HookSpecs)
             manager.register(module, plugin.name)
             manager.check_pending()
+            _check_marks(manager, module)
             for defined in manager.hook.timberframe_ops():
                 list(defined)
             return manager, [k for some in manager.hook.timberframe_kernels() for k in some]
@@ -149,6 +150,14 @@ class PluginRegistry:
         for device in devices:
             device.kernels = self.kernels
         return devices
+
+
+def _check_marks(manager: pluggy.PluginManager, module: object) -> None:
+    """Raises InvalidArgumentError for a function that has a hook's name and lacks the mark: pluggy passes over it."""
+    marked = {caller.name for caller in manager.get_hookcallers(module) or ()}
+    for name in (n for n in vars(HookSpecs) if n.startswith("timberframe_")):
+        if callable(getattr(module, name, None)) and name not in marked:
+            raise InvalidArgumentError(f"function {name}: is not marked as a hook; put @hookimpl before it")
 
 
 def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> list[Plugin]:
