@@ -1,4 +1,4 @@
-/* Conv2D: an implicit matrix product of pixels [batch * height * width, taps * channels] and the filter.
+/* Conv2D and its gradient by the input: an implicit matrix product of pixels [batch * height * width, taps * channels] and the filter.
  *
  * No matrix of patches is built: a register tile of pixels by output channels reads the image through pointers, one for
  * each pixel and tap, that lead to a row of zeros where the window hangs over the edge. Each output element adds up its
@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "common/table.h"
-#include "conv/layout.h"
+#include "conv/entry.h"
+#include "conv/phases.h"
 #include "conv/shape.h"
 #include "conv/vector.h"
 
@@ -25,29 +26,40 @@
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */
 
-/* The first tap of a pixel's window; negative where it hangs over the edge. */
+/* The first tap of a pixel's window, negative where it hangs over the edge, and the element where its result begins. */
 typedef struct position {
-  int64_t image, y, x;
+  int64_t image, y, x, out;
 } position;
 
 #define T float
 #define NAME float
 #include "conv/implicit.inc"
+#include "conv/forward.inc"
+#include "conv/transposed.inc"
 #define T double
 #define NAME double
 #include "conv/implicit.inc"
+#include "conv/forward.inc"
+#include "conv/transposed.inc"
 #define T uint32_t
 #define NAME int32
 #include "conv/implicit.inc"
+#include "conv/forward.inc"
+#include "conv/transposed.inc"
 
-#define PREFIX conv2d
-#include "conv/entry.inc"
+FORWARD(conv2d, run, float, float, float)
+FORWARD(conv2d, run, double, double, double)
+FORWARD(conv2d, run, int32, uint32_t, int32)
+FORWARD(conv2d, run, float16, float, float)
+FORWARD(conv2d, run, bfloat16, float, float)
+BACKWARD(conv2d_input, run_input, float, float, float)
+BACKWARD(conv2d_input, run_input, double, double, double)
+BACKWARD(conv2d_input, run_input, int32, uint32_t, int32)
+BACKWARD(conv2d_input, run_input, float16, float, float)
+BACKWARD(conv2d_input, run_input, bfloat16, float, float)
 
-KERNEL(float, float, float)
-KERNEL(double, double, double)
-KERNEL(int32, uint32_t, int32)
-HALF_KERNEL(float16)
-HALF_KERNEL(bfloat16)
-
-TF_TABLE(conv_conv2d) = {TF_ENTRY(conv2d_float),   TF_ENTRY(conv2d_double),   TF_ENTRY(conv2d_int32),
-                         TF_ENTRY(conv2d_float16), TF_ENTRY(conv2d_bfloat16), TF_END};
+TF_TABLE(conv_conv2d) = {
+  TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
+  TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_input_float), TF_ENTRY(conv2d_input_double), TF_ENTRY(conv2d_input_int32),
+  TF_ENTRY(conv2d_input_float16), TF_ENTRY(conv2d_input_bfloat16), TF_END,
+};

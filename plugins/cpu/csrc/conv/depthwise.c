@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/table.h"
-#include "conv/layout.h"
+#include "conv/entry.h"
 #include "conv/shape.h"
 #include "conv/vector.h"
 
@@ -21,13 +21,10 @@
 #define NAME double
 #include "conv/depthwise.inc"
 
-#define PREFIX depthwise
-#include "conv/entry.inc"
-
-KERNEL(float, float, float)
-KERNEL(double, double, double)
-HALF_KERNEL(float16)
-HALF_KERNEL(bfloat16)
+FORWARD(depthwise, run, float, float, float)
+FORWARD(depthwise, run, double, double, double)
+FORWARD(depthwise, run, float16, float, float)
+FORWARD(depthwise, run, bfloat16, float, float)
 
 TF_TABLE(conv_depthwise) = {TF_ENTRY(depthwise_float), TF_ENTRY(depthwise_double), TF_ENTRY(depthwise_float16),
                             TF_ENTRY(depthwise_bfloat16), TF_END};
