@@ -33,8 +33,12 @@ from timberframe.api.search import *
 from timberframe.api.selection import *
 from timberframe.api.slicing import *
 from timberframe.api.state import *
+from timberframe.api.templates import *
 from timberframe.api.types import *
 from timberframe.api.unary import *
+from timberframe.api.variable_collections import *
+from timberframe.api.variable_functions import *
+from timberframe.api.variable_scope import *
 from timberframe.runtime.session import InteractiveSession as InteractiveSession
 from timberframe.runtime.session import Session as Session
 from timberframe.runtime.session import get_default_session as get_default_session

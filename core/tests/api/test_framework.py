@@ -101,3 +101,11 @@ def test_is_tensor() -> None:
     assert tf.is_tensor(tf.constant(1))
     assert tf.is_tensor(tf.Variable(1))
     assert not tf.is_tensor(1)
+
+
+def test_default_graph_survives_a_second_entry_inside_another() -> None:
+    outer, inner = tf.Graph(), tf.Graph()
+    with outer.as_default(), inner.as_default():
+        with outer.as_default():
+            pass
+        assert tf.get_default_graph() is inner

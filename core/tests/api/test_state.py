@@ -76,7 +76,7 @@ def test_reads_stay_on_the_variables_device() -> None:
     with tf.device("/acme:1"):
         v = tf.Variable(1.0)
     with tf.device("/other:0"):
-        assert v.read_value().device == "/device:ACME:1"
+        assert v.value().device == "/device:ACME:1"
 
 
 def test_variable_made_in_a_branch_belongs_to_the_outer_graph(graph: tf.Graph) -> None:
@@ -99,3 +99,25 @@ def test_variables_compare_by_identity() -> None:
     a, b = tf.Variable(1.0), tf.Variable(1.0)
     assert a != b
     assert len({a, b, a}) == 2
+
+
+def test_initial_value_of_a_loop_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="belongs to a loop, a branch or another graph"):
+        tf.while_loop(lambda i: i < 3, lambda i: i + tf.Variable(i + 1), [0])
+
+
+def test_collections_must_be_a_list() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="collections is 'variables'; a list of names is required"):
+        tf.Variable(1.0, collections="variables")
+
+
+def test_variable_def_finds_the_variable_again(graph: tf.Graph) -> None:
+    v = tf.Variable(1.0, name="v", trainable=False)
+    before = len(graph)
+    again = tf.Variable.from_proto(v.to_proto().SerializeToString())
+    assert (again.handle, again.initializer, again.trainable) == (v.handle, v.initializer, False)
+    assert len(graph) == before
+
+
+def test_variable_def_of_another_scope_is_none() -> None:
+    assert tf.Variable(1.0, name="v").to_proto("scope") is None

@@ -39,10 +39,35 @@ def test_variable_reads_like_a_tensor(session: tf.Session) -> None:
     assert session.run(v[1:]).tolist() == [-2, 3]
 
 
-def test_uninitialized_variable_is_named(session: tf.Session) -> None:
+def test_uninitialized_variable_is_named_with_both_places(session: tf.Session) -> None:
     v = tf.Variable(X, name="weights")
-    with pytest.raises(tf.errors.FailedPreconditionError, match="weights"):
-        session.run(v)
+    made = r"variable 'weights' has no value; run its initializer first \(the variable was made at .*flow\.py:\d+\)"
+    for needs in (v + 1, v.assign_add(X)):
+        with pytest.raises(tf.errors.FailedPreconditionError, match=rf"{made}  \[.*flow\.py:\d+\]"):
+            session.run(needs)
+
+
+@pytest.mark.parametrize("shape", ["static", "unknown"])
+def test_uninitialized_variable_is_named_in_bodies(session: tf.Session, shape: str) -> None:
+    v = tf.Variable(1.0, name="weights", validate_shape=shape == "static")
+    pred = tf.placeholder(tf.bool, [])
+    branch = tf.cond(pred, lambda: v.assign_add(1.0), lambda: v * 2.0)
+    loop = tf.while_loop(lambda x: x < 3.0, lambda x: x + tf.reshape(v, []), [0.0])
+    for fetch, feeds in ((branch, {pred: True}), (branch, {pred: False}), (loop, {})):
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"'weights' has no value.*\[.*flow\.py:\d+\]"):
+            session.run(fetch, feeds)
+    session.run(v.initializer)
+    assert session.run(branch, {pred: True}) == 2
+
+
+def test_assertion_names_the_uninitialized(session: tf.Session) -> None:
+    a, _ = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="b")
+    check = tf.assert_variables_initialized()
+    session.run(a.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"variables without a value:\] \[b\]"):
+        session.run(check)
+    session.run(tf.global_variables_initializer())
+    session.run(check)
 
 
 def test_initialized_value_falls_back_on_the_initial_value(session: tf.Session) -> None:

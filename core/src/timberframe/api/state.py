@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from timberframe.api.control_flow import cond
-from timberframe.api.framework import GraphKeys, control_dependencies, group
+from timberframe.api.framework import GraphKeys, control_dependencies
+from timberframe.api.variable_updates import PartialUpdates
 from timberframe.dtypes import DType, as_dtype
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
@@ -17,12 +17,9 @@ from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import TensorShape, as_shape
+from timberframe.graphdef.messages import VariableDef, as_message
 
-__all__ = [
-    "Variable", "assign", "assign_add", "assign_sub", "global_variables", "global_variables_initializer",
-    "is_variable_initialized", "local_variables", "local_variables_initializer", "model_variables",
-    "report_uninitialized_variables", "trainable_variables", "variables_initializer",
-]  # fmt: skip
+__all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
 
 _OPERATORS = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "div", "rdiv", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod",
@@ -31,13 +28,32 @@ _OPERATORS = (
 )  # fmt: skip
 
 
-class Variable:
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable are brought together; one process has one copy, so all mean the same."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How updates of copies of a variable are put together; one process has one copy, so all mean the same."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+class Variable(PartialUpdates):
     """A tensor that a Session keeps from run to run, until it is closed.
 
     initial_value: a value or a function without arguments that returns one; it decides dtype and shape. trainable: adds
     the variable to GraphKeys.TRAINABLE_VARIABLES. collections: to which it belongs, by default
-    GraphKeys.GLOBAL_VARIABLES. validate_shape: if False, values of any shape may be assigned. The others are
-    TensorFlow's; caching_device, variable_def, import_scope and use_resource change nothing.
+    GraphKeys.GLOBAL_VARIABLES. validate_shape: if False, values of any shape may be assigned. constraint: a function of
+    the value that optimizers apply after each update. variable_def: a VariableDef that names the variable's operations
+    in the current graph, in the place of everything else. The other arguments are TensorFlow's and change nothing.
 
     In a graph a variable stands for its value: operators, functions of `tf.*` and fetches read it.
     """
@@ -47,7 +63,7 @@ class Variable:
     def __init__(
         self,
         initial_value: Any = None,
-        trainable: bool = True,
+        trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
@@ -58,48 +74,74 @@ class Variable:
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = True,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
-        if initial_value is None:
-            raise InvalidArgumentError(f"Variable '{name or 'Variable'}': has no initial_value; one is required")
-        self.trainable = trainable
         self.constraint = constraint
-        graph = _outermost(get_default_graph())
-        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
-            self._create(scope, initial_value, None if dtype is None else as_dtype(dtype), validate_shape, shape)
-        names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
-        if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
+        self.synchronization = synchronization
+        self.aggregation = aggregation
+        if variable_def is not None:
+            self._find(as_message(variable_def, VariableDef, "variable_def"), import_scope)
+            return
+        label = name or "Variable"
+        if initial_value is None:
+            raise InvalidArgumentError(f"Variable '{label}': has no initial_value; one is required")
+        self.trainable = synchronization is not VariableSynchronization.ON_READ if trainable is None else trainable
+        names = _collection_names(label, collections)
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
             names.append(GraphKeys.TRAINABLE_VARIABLES)
+        graph = outermost(get_default_graph())
+        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(label) as scope:
+            self._create(scope, initial_value, None if dtype is None else as_dtype(dtype), validate_shape, shape)
         graph.add_to_collections(names, self)
 
     def _create(self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any) -> None:
         graph = get_default_graph()
         with graph.name_scope("Initializer"):
-            value = initial_value() if callable(initial_value) else initial_value
-            self.initial_value = convert_to_tensor(value, dtype, "initial_value")
-        self.dtype = self.initial_value.dtype.base_dtype
-        declared = as_shape(shape) if shape is not None else self.initial_value.static_shape if validate_shape else None
+            self.initial_value: Tensor | None = _initial_tensor(scope[:-1], initial_value, dtype, graph)
+        value = self.initial_value
+        self.dtype = value.dtype.base_dtype
+        declared = as_shape(shape) if shape is not None else value.static_shape if validate_shape else None
         attrs = {"dtype": self.dtype, "shape": TensorShape(declared), "shared_name": scope[:-1]}
         self.handle: Tensor = apply_op("VarHandleOp", attrs=attrs, name=scope)
-        with self._on_its_device():
+        with self.on_its_device():
             with graph.name_scope("IsInitialized"):
                 self._is_initialized: Tensor = apply_op("VarIsInitializedOp", [self.handle])
             self.initializer: Operation = apply_op(
-                "AssignVariableOp", [self.handle, self.initial_value], {"validate_shape": validate_shape}, "Assign"
+                "AssignVariableOp", [self.handle, value], {"validate_shape": validate_shape}, "Assign"
             )
             with graph.name_scope("Read"):
-                self._fetched = self._read()
+                self._fetched = self.value()
+
+    def _find(self, proto: Any, import_scope: str | None) -> None:
+        """Takes the operations that a VariableDef names, from the current graph."""
+        graph = get_default_graph()
+        prefix = f"{import_scope}/" if import_scope else ""
+
+        def element(name: str) -> Any:
+            return graph.as_graph_element(prefix + name)
+
+        self.handle = element(proto.variable_name)
+        dtype = self.handle.op.attrs.get("dtype")
+        if self.handle.dtype.name != "resource" or dtype is None:
+            raise InvalidArgumentError(
+                f"Variable '{proto.variable_name}': is a {self.handle.op.type} in the graph; a VarHandleOp is required"
+            )
+        self.dtype = dtype
+        self.trainable = bool(proto.trainable)
+        self.synchronization = VariableSynchronization(proto.synchronization)
+        self.aggregation = VariableAggregation(proto.aggregation)
+        self.initializer = element(proto.initializer_name)
+        self.initial_value = element(proto.initial_value_name) if proto.initial_value_name else None
+        self._fetched = element(proto.snapshot_name) if proto.snapshot_name else self.value()
 
     @contextmanager
-    def _on_its_device(self) -> Iterator[None]:
+    def on_its_device(self) -> Iterator[None]:
+        """Places what is made inside where the variable is."""
         graph = get_default_graph()
         with graph.device(None), graph.device(self.handle.device):
             yield
-
-    def _read(self, name: str | None = None) -> Tensor:
-        with self._on_its_device():
-            value: Tensor = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
-        return value
 
     # What it is
 
@@ -122,8 +164,7 @@ class Variable:
     @property
     def shape(self) -> TensorShape:
         """The shape of the values that it may hold."""
-        assert self.handle.handle is not None
-        return TensorShape(self.handle.handle[1])
+        return TensorShape(self.handle.op.attrs["shape"])
 
     def get_shape(self) -> TensorShape:
         """The shape of the values that it may hold."""
@@ -132,22 +173,64 @@ class Variable:
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The VariableDef that names its operations, without `export_scope`; None where it is not in that scope."""
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        proto = VariableDef(is_resource=True, trainable=self.trainable)
+        proto.synchronization, proto.aggregation = self.synchronization.value, self.aggregation.value
+        proto.variable_name = self.name.removeprefix(prefix)
+        proto.initializer_name = self.initializer.name.removeprefix(prefix)
+        proto.snapshot_name = self._fetched.name.removeprefix(prefix)
+        if self.initial_value is not None:
+            proto.initial_value_name = self.initial_value.name.removeprefix(prefix)
+        return proto
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable whose operations a VariableDef names; import_scope stands before all its names."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
     # Reading
 
     def value(self) -> Tensor:
         """The value at the time of the read."""
         return self._read()
 
+    def _read(self, name: str | None = None) -> Tensor:
+        with self.on_its_device():
+            value: Tensor = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
+        return value
+
     def read_value(self) -> Tensor:
         """The value at the time of the read."""
-        return self._read()
+        with get_default_graph().name_scope("Read"):
+            value = self._read()
+        result: Tensor = apply_op("Identity", [value])
+        return result
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
-        return self._read(name)
+        user = (name or "").rpartition("/")[0]  # the read is named after the operation that it is made for
+        return self._read(f"{user}/ReadVariableOp" if user and not user.endswith("/") else None)
 
     def _as_graph_element(self) -> Tensor:
         """What a fetch or a feed of the variable means: one read, made with it."""
         return self._fetched
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value: slices along its first dimension, one for each index."""
+        with get_default_graph().name_scope(name or "Gather") as scope, self.on_its_device():
+            where = convert_to_tensor(indices, name="indices")
+            rows: Tensor = apply_op("ResourceGather", [self.handle, where], {"dtype": self.dtype}, scope)
+        return rows
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Slices of the value, one for each index tuple in the last dimension of indices."""
+        with get_default_graph().name_scope(name or "GatherNd") as scope, self.on_its_device():
+            where = convert_to_tensor(indices, name="indices")
+            slices: Tensor = apply_op("ResourceGatherNd", [self.handle, where], {"dtype": self.dtype}, scope)
+        return slices
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while it has none."""
@@ -156,7 +239,7 @@ class Variable:
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
-        with self._on_its_device():
+        with self.on_its_device():
             result: Tensor = apply_op("VarIsInitializedOp", [self.handle], name=name)
         return result
 
@@ -164,36 +247,46 @@ class Variable:
         """The value in `session`, or in the default session."""
         return self._fetched.eval(session=session)
 
-    # Writing
+    # Writing, see also api/variable_updates.py
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Makes `value` the value; returns it as read thereafter, or the operation without read_value."""
-        return self._update("AssignVariableOp", value, name, read_value)
+        return self.update("AssignVariableOp", [value], name, read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds `delta`; returns like `assign`."""
-        return self._update("AssignAddVariableOp", delta, name, read_value)
+        return self.update("AssignAddVariableOp", [delta], name, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts `delta`; returns like `assign`."""
-        return self._update("AssignSubVariableOp", delta, name, read_value)
+        return self.update("AssignSubVariableOp", [delta], name, read_value)
 
-    def _update(self, op: str, value: Any, name: str | None, read_value: bool) -> Any:
-        tensor = convert_to_tensor(value, self.dtype)
-        with self._on_its_device():
-            update: Operation = apply_op(op, [self.handle, tensor], name=name)
+    def update(self, op: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+        """Runs an op that changes the variable, whose first input is the handle and whose last is of its dtype.
+
+        Returns the value read thereafter, or the operation without read_value.
+        """
+        values = [*inputs[:-1], convert_to_tensor(inputs[-1], self.dtype)]
+        with self.on_its_device():
+            update: Operation = apply_op(op, [self.handle, *values], name=name)
         if not read_value:
             return update
         with control_dependencies([update]):
             return self._read()
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which then grows by one; OutOfRangeError once it has reached `limit`."""
+        with self.on_its_device():
+            before: Tensor = apply_op("ResourceCountUpTo", [self.handle], {"limit": limit, "T": self.dtype})
+        return before
+
     def load(self, value: Any, session: Any = None) -> None:
         """Sets the value in `session`, or in the default session, at once."""
-        self.initializer.run({self.initial_value: value}, session)
+        self.initializer.run({self.initializer.inputs[1]: value}, session)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._read())
@@ -205,17 +298,36 @@ class Variable:
         return self is other
 
 
-def _outermost(graph: Graph) -> Graph:
+def outermost(graph: Graph) -> Graph:
     """The graph around function bodies: a variable made inside a loop or branch belongs there."""
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
     return graph
 
 
+def _collection_names(label: str, collections: Sequence[str] | None) -> list[str]:
+    if collections is None:
+        return [GraphKeys.GLOBAL_VARIABLES]
+    if isinstance(collections, str) or not isinstance(collections, list | tuple | set):
+        raise InvalidArgumentError(f"Variable '{label}': collections is {collections!r}; a list of names is required")
+    return list(collections)
+
+
+def _initial_tensor(label: str, value: Any, dtype: DType | None, graph: Graph) -> Tensor:
+    made = value() if callable(value) and not hasattr(value, "__tf_tensor__") else value
+    tensor = convert_to_tensor(made, dtype, "initial_value")
+    if tensor.graph is not graph:
+        raise InvalidArgumentError(
+            f"Variable '{label}': initial_value '{tensor.name}' belongs to a loop, a branch or another graph; "
+            "it must be computed outside, or be a function that computes it"
+        )
+    return tensor
+
+
 def _install_operators() -> None:
     def through_read(method: str) -> Callable[..., Any]:
         def operator(self: Variable, *args: Any) -> Any:
-            return getattr(self._read(), method)(*args)
+            return getattr(self.value(), method)(*args)
 
         operator.__name__ = method
         return operator
@@ -225,75 +337,3 @@ def _install_operators() -> None:
 
 
 _install_operators()
-
-
-def assign(
-    ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
-) -> Any:
-    """Makes `value` the variable's value; returns the value read thereafter."""
-    return ref.assign(value, name=name)
-
-
-def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Adds `value` to the variable; returns the value read thereafter."""
-    return ref.assign_add(value, name=name)
-
-
-def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Subtracts `value` from the variable; returns the value read thereafter."""
-    return ref.assign_sub(value, name=name)
-
-
-def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that all workers share; by default every variable."""
-    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
-
-
-def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that belong to one worker."""
-    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
-
-
-def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that are marked as the model's."""
-    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
-
-
-def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that optimizers change."""
-    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
-
-
-def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives these variables their initial values."""
-    return group(*(v.initializer for v in var_list), name=name)
-
-
-def global_variables_initializer() -> Operation:
-    """An operation that gives all global variables their initial values."""
-    return variables_initializer(global_variables())
-
-
-def local_variables_initializer() -> Operation:
-    """An operation that gives all local variables their initial values."""
-    return variables_initializer(local_variables())
-
-
-def is_variable_initialized(variable: Variable) -> Tensor:
-    """Whether a variable has a value."""
-    return variable.is_initialized()
-
-
-def report_uninitialized_variables(
-    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> Tensor:
-    """The names of the variables without a value: a string vector. By default of all global and local variables."""
-    variables = global_variables() + local_variables() if var_list is None else list(var_list)
-    with get_default_graph().name_scope(name):
-        if not variables:
-            return convert_to_tensor(np.empty(0, object))
-        states = apply_op("Pack", [[v.is_initialized() for v in variables]])
-        absent = apply_op("Reshape", [apply_op("Where", [apply_op("LogicalNot", [states])]), [-1]])
-        names = [v.op.name for v in variables]
-        missing: Tensor = apply_op("GatherV2", [names, absent, 0])
-        return missing

@@ -8,8 +8,9 @@ import numpy as np
 
 from timberframe.compiler.ir import LOOPS, Node, Output
 from timberframe.compiler.stages import planned_inputs
+from timberframe.compiler.state import uninitialized
 from timberframe.dtypes import DType
-from timberframe.errors import FailedPreconditionError, InvalidArgumentError, OpError
+from timberframe.errors import InvalidArgumentError, OpError
 from timberframe.graph.inference import run_shape_function
 from timberframe.ops.opdef import InferenceContext
 from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
@@ -134,7 +135,5 @@ def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) 
     known = facts.variables[name] if name in facts.variables else variable_shape(name)
     needed = node.op.name in _NEEDS_VALUE or node.op.reads or node.op.updates
     if known is None and needed and not is_static(declared):
-        raise FailedPreconditionError(
-            f"{node.op.name} '{node.name}': variable '{name}' has no value; run its initializer first", node.name
-        )
+        raise uninitialized(node, x)
     return dtype, declared if known is None else known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timberframe.compiler.ir import STATE_READ, STATE_WRITE, Node, Output, Program, written_inputs
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe.graph.function import FuncGraph
 
 _HANDLE = "resource"
@@ -17,6 +17,17 @@ def variable_name(handle: Output) -> str:
         return node.variable
     raise InvalidArgumentError(
         f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",
+        node.name,
+    )
+
+
+def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
+    """The error of a node that needs the value of a variable which has none."""
+    made = handle.node.where if handle.node.op.name == "VarHandleOp" else ""
+    place = f" (the variable was made at {made})" if made else ""
+    return FailedPreconditionError(
+        f"{node.op.name} '{node.name}': variable '{handle.node.variable}' has no value; "
+        f"run its initializer first{place}",
         node.name,
     )
 

@@ -201,6 +201,8 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
 def _default_dtype(value: Any, array: np.ndarray, preferred: DType | None) -> DType:
     if isinstance(value, np.ndarray | np.generic):
         return as_dtype(array.dtype)
+    if preferred is not None and not array.size:
+        return preferred
     if preferred is not None and array.dtype.kind in _ACCEPTED.get(_kind(preferred), "") and _fits(array, preferred):
         return preferred
     if array.dtype.kind == "f":

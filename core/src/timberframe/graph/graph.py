@@ -247,6 +247,10 @@ class Graph:
         finally:
             self._scopes.name = old
 
+    def get_name_scope(self) -> str:
+        """The current name scope, without the slash at its end."""
+        return self._scopes.name.rstrip("/")
+
     # Placement and order
 
     @contextmanager
@@ -361,13 +365,21 @@ class Graph:
         try:
             yield self
         finally:
-            _defaults.stack.remove(self)
+            remove_last(_defaults.stack, self)
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The GraphDef message of this graph."""
         from timberframe.graphdef.export import export_graph
 
         return export_graph(self, add_shapes=add_shapes)
+
+
+def remove_last(stack: list[Any], item: Any) -> None:
+    """Takes the innermost occurrence of an item from a stack, which may hold it several times."""
+    for i in reversed(range(len(stack))):
+        if stack[i] is item:
+            del stack[i]
+            return
 
 
 class _Defaults(threading.local):

@@ -1,8 +1,8 @@
 """Names, numbers and types of the fields of TensorFlow's protobuf messages, as data.
 
 A message is a list of ``name number type``. A type is a protobuf scalar, another message or an enum; ``[type]`` is a
-repeated field, ``{key: type}`` a map, and ``| group`` after it puts the field into that oneof. Only what graphs, ops
-and session settings need is here; fields that a newer producer wrote are kept, unread, by protobuf itself.
+repeated field, ``{key: type}`` a map, and ``| group`` after it puts the field into that oneof. Only what graphs, ops,
+session settings and saved models need is here; fields that a newer producer wrote are kept, unread, by protobuf itself.
 """
 
 from __future__ import annotations
@@ -39,6 +39,16 @@ ENUMS: Mapping[str, Mapping[str, int]] = {
     "OptimizerOptions.GlobalJitLevel": {"DEFAULT": 0, "OFF": -1, "ON_1": 1, "ON_2": 2},
     "RewriterConfig.Toggle": {
         "DEFAULT": 0, "ON": 1, "OFF": 2, "AGGRESSIVE": 3, "EXPERIMENTAL_MLIR": 4, "EXPERIMENTAL_BOTH": 5,
+    },
+    "SaverDef.CheckpointFormatVersion": {"LEGACY": 0, "V1": 1, "V2": 2},
+    "BundleHeaderProto.Endianness": {"LITTLE": 0, "BIG": 1},
+    "VariableSynchronization": {
+        "VARIABLE_SYNCHRONIZATION_AUTO": 0, "VARIABLE_SYNCHRONIZATION_NONE": 1,
+        "VARIABLE_SYNCHRONIZATION_ON_WRITE": 2, "VARIABLE_SYNCHRONIZATION_ON_READ": 3,
+    },
+    "VariableAggregation": {
+        "VARIABLE_AGGREGATION_NONE": 0, "VARIABLE_AGGREGATION_SUM": 1, "VARIABLE_AGGREGATION_MEAN": 2,
+        "VARIABLE_AGGREGATION_ONLY_FIRST_REPLICA": 3,
     },
     "RunOptions.TraceLevel": {"NO_TRACE": 0, "SOFTWARE_TRACE": 1, "HARDWARE_TRACE": 2, "FULL_TRACE": 3},
 }  # fmt: skip
@@ -128,4 +138,40 @@ _SESSION = {
     "output_partition_graphs 5 bool, report_tensor_allocations_upon_oom 7 bool",
 }
 
-MESSAGES: Mapping[str, str] = {**_GRAPH, **_TENSOR, **_FUNCTION, **_SESSION}
+_SAVING = {
+    "MetaGraphDef": "meta_info_def 1 MetaGraphDef.MetaInfoDef, graph_def 2 GraphDef, saver_def 3 SaverDef, "
+    "collection_def 4 {string: CollectionDef}, signature_def 5 {string: SignatureDef}, asset_file_def 6 [AssetFileDef]",
+    "MetaGraphDef.MetaInfoDef": "meta_graph_version 1 string, stripped_op_list 2 OpList, tags 4 [string], "
+    "tensorflow_version 5 string, tensorflow_git_version 6 string, stripped_default_attrs 7 bool, "
+    "function_aliases 8 {string: string}",
+    "CollectionDef": "node_list 1 CollectionDef.NodeList | kind, bytes_list 2 CollectionDef.BytesList | kind, "
+    "int64_list 3 CollectionDef.Int64List | kind, float_list 4 CollectionDef.FloatList | kind",
+    "CollectionDef.NodeList": "value 1 [string]",
+    "CollectionDef.BytesList": "value 1 [bytes]",
+    "CollectionDef.Int64List": "value 1 [int64]",
+    "CollectionDef.FloatList": "value 1 [float]",
+    "SignatureDef": "inputs 1 {string: TensorInfo}, outputs 2 {string: TensorInfo}, method_name 3 string, "
+    "defaults 4 {string: TensorProto}",
+    "TensorInfo": "name 1 string | encoding, coo_sparse 4 TensorInfo.CooSparse | encoding, dtype 2 DataType, "
+    "tensor_shape 3 TensorShapeProto",
+    "TensorInfo.CooSparse": "values_tensor_name 1 string, indices_tensor_name 2 string, "
+    "dense_shape_tensor_name 3 string",
+    "AssetFileDef": "tensor_info 1 TensorInfo, filename 2 string",
+    "SaverDef": "filename_tensor_name 1 string, save_tensor_name 2 string, restore_op_name 3 string, "
+    "max_to_keep 4 int32, sharded 5 bool, keep_checkpoint_every_n_hours 6 float, "
+    "version 7 SaverDef.CheckpointFormatVersion",
+    "SavedModel": "saved_model_schema_version 1 int64, meta_graphs 2 [MetaGraphDef]",
+    "BundleHeaderProto": "num_shards 1 int32, endianness 2 BundleHeaderProto.Endianness, version 3 VersionDef",
+    "BundleEntryProto": "dtype 1 DataType, shape 2 TensorShapeProto, shard_id 3 int32, offset 4 int64, size 5 int64, "
+    "crc32c 6 fixed32, slices 7 [TensorSliceProto]",
+    "TensorSliceProto": "extent 1 [TensorSliceProto.Extent]",
+    "TensorSliceProto.Extent": "start 1 int64, length 2 int64 | has_length",
+    "VariableDef": "variable_name 1 string, initial_value_name 6 string, initializer_name 2 string, "
+    "snapshot_name 3 string, save_slice_info_def 4 SaveSliceInfoDef, is_resource 5 bool, trainable 7 bool, "
+    "synchronization 8 VariableSynchronization, aggregation 9 VariableAggregation",
+    "SaveSliceInfoDef": "full_name 1 string, full_shape 2 [int64], var_offset 3 [int64], var_shape 4 [int64]",
+    "CheckpointState": "model_checkpoint_path 1 string, all_model_checkpoint_paths 2 [string], "
+    "all_model_checkpoint_timestamps 3 [double], last_preserved_timestamp 4 double",
+}
+
+MESSAGES: Mapping[str, str] = {**_GRAPH, **_TENSOR, **_FUNCTION, **_SESSION, **_SAVING}

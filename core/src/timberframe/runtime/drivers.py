@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.compiler.ir import BRANCHES, LOOPS, Node, body_scope
 from timberframe.compiler.plan import Located, Plan, host_array
-from timberframe.compiler.state import variable_name
+from timberframe.compiler.state import uninitialized, variable_name
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 from timberframe.plugin.contracts import Device
 from timberframe.shapes import format_shape
@@ -99,10 +99,7 @@ def _is_initialized(node: Node, run: Run) -> list[Located]:
 def _variable_shape(node: Node, run: Run) -> list[Located]:
     shape = run.plan.variables.shape(node.variable or "")
     if shape is None:
-        raise FailedPreconditionError(
-            f"{node.op.name} '{node.name}': variable '{node.variable}' has no value; run its initializer first",
-            node.name,
-        )
+        raise uninitialized(node, node.inputs[0])
     return [(np.array(shape, node.outputs[0].dtype.numpy), None)]
 
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from timberframe.compiler import specialise
 from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
-from timberframe.errors import InternalError, OpError, UnknownError
+from timberframe.compiler.state import uninitialized
+from timberframe.errors import FailedPreconditionError, InternalError, OpError, UnknownError
 from timberframe.plugin.contracts import Array, Device, RunContext
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ class Run:
         start = time.perf_counter_ns() if self.context.trace is not None else 0
         try:
             outputs = bound.executable.run(inputs, self.context)
+        except FailedPreconditionError as e:
+            raise _at_its_reader(e, bound) from None
         except OpError:
             raise
         except (KeyboardInterrupt, SystemExit):
@@ -114,6 +118,15 @@ class Run:
         if device is None:
             return array.copy(), None  # a feed that is fetched
         return array, device
+
+
+def _at_its_reader(error: FailedPreconditionError, bound: BoundStage) -> OpError:
+    """What a device says of a variable without a value, at the first node that needs the value."""
+    for node in bound.stage.nodes:
+        for handle in node.inputs if node.op.name != "AssignVariableOp" else ():
+            if handle.node.variable is not None and handle.node.variable == error.node:
+                return specialise.located(uninitialized(node, handle), node)
+    return error
 
 
 def move(located: Located, device: Device) -> Array:

@@ -17,7 +17,7 @@ from timberframe.compiler.plan import Located, Optimizations, Plan, collection_p
 from timberframe.config import RunOptions, SessionConfig
 from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from timberframe.graph.function import FuncGraph
-from timberframe.graph.graph import Graph, get_default_graph
+from timberframe.graph.graph import Graph, get_default_graph, remove_last
 from timberframe.graph.operation import Tensor
 from timberframe.plugin import loader
 from timberframe.plugin.contracts import CancelToken, RunContext
@@ -341,7 +341,7 @@ def _as_default(session: BaseSession) -> Any:
         with session.graph.as_default():
             yield session
     finally:
-        _defaults.stack.remove(session)
+        remove_last(_defaults.stack, session)
 
 
 def get_default_session() -> BaseSession | None:
