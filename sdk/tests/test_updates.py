@@ -133,6 +133,6 @@ def test_an_uninitialised_variable_is_named(session: tf.Session) -> None:
     var, speed = tf.Variable([1.0], name="var"), tf.Variable([1.0], name="speed")
     push = apply_op("Test>Push", [var.handle, speed.handle, [1.0]])
     session.run(var.initializer)
-    with pytest.raises(tf.errors.FailedPreconditionError, match="'speed'.*no value"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match=r"'speed'.*no value"):
         session.run(push)
     np.testing.assert_array_equal(session.run(var), [1.0])

@@ -52,29 +52,40 @@ class Allocator:
 
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer of at least `nbytes` bytes; ResourceExhaustedError when the limit or the device refuses."""
+        return Buffer(self.obtain(nbytes), nbytes, self.release)
+
+    def obtain(self, nbytes: int) -> Any:
+        """What `raw` gives, counted as used until `release`."""
+        self.reserve(nbytes)
+        try:
+            return self.raw(nbytes)
+        except MemoryError as e:
+            self.release(nbytes)
+            with self._lock:
+                raise self._exhausted(nbytes, f"the device ({e})" if str(e) else "the device") from e
+        except BaseException:
+            self.release(nbytes)
+            raise
+
+    def reserve(self, nbytes: int) -> None:
+        """Counts memory as used; ResourceExhaustedError where the limit forbids it."""
         with self._lock:
             if self.fail_at is not None:
                 self.fail_at -= 1
                 if self.fail_at < 0:
                     self.fail_at = None
                     raise self._exhausted(nbytes, "an injected fault")
-            if self.limit is not None and self._used + nbytes > self.limit:
+            used = self._used + nbytes
+            if self.limit is not None and used > self.limit:
                 raise self._exhausted(nbytes, "the limit")
-            self._used += nbytes
-            self._peak = max(self._peak, self._used)
+            self._used = used
+            if used > self._peak:
+                self._peak = used
             self._live += 1
             self._total += 1
-        try:
-            return Buffer(self.raw(nbytes), nbytes, self._release)
-        except MemoryError as e:
-            self._release(nbytes)
-            with self._lock:
-                raise self._exhausted(nbytes, f"the device ({e})" if str(e) else "the device") from e
-        except BaseException:
-            self._release(nbytes)
-            raise
 
-    def _release(self, nbytes: int) -> None:
+    def release(self, nbytes: int) -> None:
+        """Counts memory as free again."""
         with self._lock:
             self._used -= nbytes
             self._live -= 1

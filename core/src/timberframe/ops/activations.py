@@ -14,10 +14,21 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accuracy, Pointwise
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, define_op
 from timberframe.ops.samples import Arg, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, unchanged
-from timberframe.ops.unary import FLOAT_TYPES, FLOATS, INEXACT_TYPES, in_own_width, unary_op, unary_samples
+from timberframe.ops.unary import (
+    FLOAT_TYPES,
+    FLOATS,
+    INEXACT_TYPES,
+    Gradient,
+    by_input,
+    by_output,
+    in_own_width,
+    unary_op,
+    unary_samples,
+)
 
 _REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 SELU_SCALE = 1.0507009873554804934  # Klambauer et al., Self-Normalizing Neural Networks (2017), equation 14
@@ -61,10 +72,16 @@ def _relu6(x: np.ndarray) -> np.ndarray:
     return np.where(x > 6, np.full((), 6, x.dtype), _relu(x))
 
 
+def _gradient_op(name: str) -> Callable[[Any, Any], Any]:
+    """The formula that is an op of the gradient and the input or output."""
+    return lambda grad, value: apply_op(name, [grad, value])
+
+
 def _activation(
     name: str,
     doc: str,
     function: Callable[[Any], Any],
+    gradient: Gradient,
     types: str = FLOAT_TYPES,
     accuracy: Accuracy = EXACT,
     values: Sequence[float] = (0.0, -0.0, -1e-40, 1e-40),
@@ -82,6 +99,7 @@ def _activation(
         samples=samples,
         inputs=("features: T",),
         outputs=("activations: T",),
+        gradient=gradient,
     )
 
 
@@ -92,14 +110,29 @@ unary_op(
     INEXACT_TYPES,
     values=(0.0, -0.0, -87.5, -88.8, -103.0, 16.6, 17.4, -745.0, 37.0),
     accuracy=Pointwise(float32=5, float64=5, complex=12),
+    gradient=by_output(lambda grad, y: apply_op("SigmoidGrad", [y, grad])),
 )
 
-_activation("Relu", "max(x, 0) by element; NaN stays.", _relu, _REAL_NUMBERS.replace("}", ", qint8}"))
-_activation("Relu6", "min(max(x, 0), 6) by element; NaN stays.", _relu6, _REAL_NUMBERS, values=(5.99, 6.0, 6.01, -0.0))
+_activation(
+    "Relu",
+    "max(x, 0) by element; NaN stays.",
+    _relu,
+    by_output(_gradient_op("ReluGrad")),
+    _REAL_NUMBERS.replace("}", ", qint8}"),
+)
+_activation(
+    "Relu6",
+    "min(max(x, 0), 6) by element; NaN stays.",
+    _relu6,
+    by_output(_gradient_op("Relu6Grad")),
+    _REAL_NUMBERS,
+    values=(5.99, 6.0, 6.01, -0.0),
+)
 _activation(
     "Softplus",
     "log(1 + exp(x)) by element.",
     _softplus,
+    by_input(lambda grad, x: grad * apply_op("Sigmoid", [x])),
     accuracy=Pointwise(float32=6, float64=6),
     values=(0.0, -0.0, 13.9, -13.9, 15.3, -103.0, 88.8, 1e30),
 )
@@ -107,18 +140,21 @@ _activation(
     "Softsign",
     "x / (1 + |x|) by element; NaN of an infinity.",
     lambda x: x / (1 + np.abs(x)),
+    by_input(_gradient_op("SoftsignGrad")),
     accuracy=Pointwise(float32=1.5, float64=1.5),
 )
 _activation(
     "Elu",
     "x where it is not negative, exp(x) - 1 elsewhere, by element.",
     _elu,
+    by_output(_gradient_op("EluGrad")),
     accuracy=Pointwise(float32=3, float64=3),
 )
 _activation(
     "Selu",
     "s x where x is not negative, s a (exp(x) - 1) elsewhere, with s = 1.0507009873554805, a = 1.6732632423543772.",
     _selu,
+    by_output(_gradient_op("SeluGrad")),
     accuracy=Pointwise(float32=5, float64=5),
 )
 
@@ -146,5 +182,6 @@ define_op(
     shape=unchanged,
     reference=_leaky_relu,
     samples=_leaky_relu_samples,
+    gradient=lambda op, grad: [apply_op("LeakyReluGrad", [grad, op.inputs[0]], {"alpha": op.attrs["alpha"]})],
     accuracy=Pointwise(float32=0.5, float64=0.5),
 )

@@ -1,4 +1,4 @@
-"""Sums, differences, products, powers and extremes of two operands that broadcast, and sums of many."""
+"""Sums, differences, products and extremes of two operands that broadcast, and sums of many."""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ import numpy as np
 
 from timberframe.ops.accuracy import Accumulation, Pointwise
 from timberframe.ops.binary import (
-    COMPLEX,
-    FLOATS,
-    SIGNED,
     at_least_float32,
     binary_op,
-    broadcast_samples,
     host_value,
-    limits,
-    own_dtype,
-    value_sample,
 )
+from timberframe.ops.gradients import apply_op, broadcast_gradients, conjugate
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import BROADCAST_RULE, all_equal
@@ -50,6 +44,21 @@ def _strings_or_numbers(attrs: Attrs, x: Any, y: Any) -> Any:
     return np.asarray(np.add(x, y), dtype=object if x.dtype == object else None)
 
 
+def _add_gradient(op: Any, grad: Any) -> list[Any]:
+    return broadcast_gradients(op, grad, grad)
+
+
+def _mul_gradient(op: Any, grad: Any) -> list[Any]:
+    x, y = op.inputs
+    return broadcast_gradients(op, grad * conjugate(y), conjugate(x) * grad)
+
+
+def _mul_no_nan_gradient(op: Any, grad: Any) -> list[Any]:
+    """As of a product; TensorFlow's own lacks the conjugates."""
+    x, y = map(conjugate, op.inputs)
+    return broadcast_gradients(op, apply_op("MulNoNan", [grad, y]), apply_op("MulNoNan", [x, grad]))
+
+
 _ADD_VALUE = host_value(lambda x, y: x + y)
 
 binary_op(
@@ -58,6 +67,7 @@ binary_op(
     _strings_or_numbers,
     "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
     value=_ADD_VALUE,
+    gradient=_add_gradient,
 )
 
 binary_op(
@@ -67,6 +77,7 @@ binary_op(
     _NUMBERS,
     commutative=True,
     value=_ADD_VALUE,
+    gradient=_add_gradient,
 )
 
 binary_op(
@@ -75,6 +86,7 @@ binary_op(
     lambda attrs, x, y: np.subtract(x, y),
     _SUB_NUMBERS,
     value=host_value(lambda x, y: x - y),
+    gradient=lambda op, grad: broadcast_gradients(op, grad, -grad),
 )
 
 binary_op(
@@ -85,6 +97,7 @@ binary_op(
     commutative=True,
     accuracy=PRODUCT,
     value=host_value(lambda x, y: x * y),
+    gradient=_mul_gradient,
 )
 
 binary_op(
@@ -93,12 +106,19 @@ binary_op(
     _mul_no_nan,
     _INEXACT,
     accuracy=PRODUCT,
+    gradient=_mul_no_nan_gradient,
 )
 
 
 def _squared_difference(attrs: Attrs, x: Any, y: Any) -> Any:
     d = np.subtract(x, y)
     return np.multiply(np.conj(d), d) if np.iscomplexobj(d) else at_least_float32(lambda a, b: (a - b) * (a - b))(x, y)
+
+
+def _squared_difference_gradient(op: Any, grad: Any) -> list[Any]:
+    x, y = op.inputs
+    scaled = 2 * grad * (x - y)
+    return broadcast_gradients(op, scaled, -scaled)
 
 
 binary_op(
@@ -109,6 +129,7 @@ binary_op(
     commutative=True,
     # (1 + u)^2 of the difference and one rounding of the product: 3u; complex: one more rounding of each square's sum.
     accuracy=Pointwise(float32=3, float64=3, float16=1, complex=4),
+    gradient=_squared_difference_gradient,
 )
 
 
@@ -120,12 +141,20 @@ def _minimum(attrs: Attrs, x: Any, y: Any) -> Any:
     return np.where((y < x) | (y != y), y, x)
 
 
+def _extreme_gradient(op: Any, grad: Any, first_wins: Any) -> list[Any]:
+    """To the operand that was taken; of equal ones to the first."""
+    zeros = apply_op("ZerosLike", [grad])
+    gx, gy = (apply_op("SelectV2", [first_wins, *pair]) for pair in ((grad, zeros), (zeros, grad)))
+    return broadcast_gradients(op, gx, gy)
+
+
 binary_op(
     "Maximum",
     "The larger of x and y by element; NaN where either is NaN.",
     _maximum,
     _REAL_NUMBERS,
     value=host_value(max),
+    gradient=lambda op, grad: _extreme_gradient(op, grad, op.inputs[0] >= op.inputs[1]),
 )
 
 binary_op(
@@ -134,141 +163,7 @@ binary_op(
     _minimum,
     _REAL_NUMBERS,
     value=host_value(min),
-)
-
-
-def _power(attrs: Attrs, x: Any, y: Any) -> Any:
-    if x.dtype.kind in "iu":
-        return _integer_power(x, y)
-    if x.dtype.kind == "c":
-        return _complex_power(x, y)
-    return at_least_float32(np.power)(x, y)
-
-
-def _integer_power(x: Any, y: Any) -> Any:
-    """By repeated squaring, which wraps around as the kernels do."""
-    base, exponent = (a.copy() for a in np.broadcast_arrays(x, y))
-    result = np.ones_like(base)
-    while np.any(exponent > 0):
-        result = np.where(exponent & 1, result * base, result)
-        base = base * base
-        exponent = exponent >> 1
-    return result.astype(x.dtype)
-
-
-def _complex_power(x: Any, y: Any) -> Any:
-    x, y = np.broadcast_arrays(x, y)
-    wide = np.exp(y.astype(np.clongdouble) * np.log(np.where(x == 0, 1, x).astype(np.clongdouble)))
-    at_zero = np.where(y == 0, 1, np.where(y.real > 0, 0, np.nan + 1j * np.nan))
-    return np.where(y == 0, 1, np.where(x == 0, at_zero, wide)).astype(x.dtype)
-
-
-def _power_samples() -> Iterator[Sample]:
-    yield from broadcast_samples(types=FLOATS)
-    yield from broadcast_samples(Arg(low=0.01, high=30), Arg(low=-9, high=9), FLOATS)
-    yield from broadcast_samples(Arg(), Arg(low=0, high=6, special=False), SIGNED)
-    yield from broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX)
-    infinity, nan = np.inf, np.nan
-    x = (-1.0, -1.0, 1.0, nan, 0.0, -0.0, -0.0, -8.0, -8.0, -infinity, 0.0, -infinity, 0.5, 2.0, -2.0, 1.5, nan, 2.0)
-    y = (
-        infinity,
-        -infinity,
-        nan,
-        0.0,
-        -1.0,
-        -3.0,
-        2.0,
-        1 / 3,
-        3.0,
-        3.0,
-        -infinity,
-        -3.0,
-        infinity,
-        -infinity,
-        1e30,
-        -1e30,
-        1.0,
-        -149.0,
-    )
-    yield value_sample(FLOATS, x, y)
-    for dtype in SIGNED:
-        low, high = limits(dtype)
-        yield value_sample((dtype,), (low, high, -1, -1, 0, 3, 2, low), (1, 2, 125, 126, 0, 41, 63, 0))
-
-
-binary_op(
-    "Pow",
-    "x to the power y by element, with C99's special cases. Integers wrap around; their exponents are at least 0.",
-    _power,
-    "{bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
-    accuracy=Pointwise(float32=16, float64=16, float16=4),  # OpenCL C full profile
-    samples=_power_samples,
-    errors=lambda: (
-        ErrorSample((Arg(values=(2, 3)), Arg(values=(1, -1))), match="exponent", types={"T": SIGNED}),
-        ErrorSample((Arg(values=(1, -1)), Arg(values=-2)), match="exponent", types={"T": SIGNED}),
-    ),
-)
-
-binary_op(
-    "Atan2",
-    "The angle of the point (x, y) against the x axis, in radians, in [-pi, pi], with C99's special cases.",
-    lambda attrs, y, x: at_least_float32(np.arctan2)(y, x),
-    "{bfloat16, half, float, double}",
-    inputs=("y: T", "x: T"),
-    accuracy=Pointwise(float32=6, float64=6, float16=2),  # OpenCL C full profile
-)
-
-
-def _next_after(attrs: Attrs, x: Any, y: Any) -> Any:
-    return np.nextafter(*own_dtype(attrs, x, y))
-
-
-binary_op(
-    "NextAfter",
-    "The number that follows x1 in its dtype on the way to x2; x2 where both are equal.",
-    _next_after,
-    "{double, float} = DT_FLOAT",
-    inputs=("x1: T", "x2: T"),
-    outputs=("output: T",),
-    gradient=NotDifferentiable("the result differs from the first input by one unit in the last place only"),
-)
-
-
-def _times_log(function: Any) -> Any:
-    """x * function(y), and 0 where x is 0."""
-
-    def reference(attrs: Attrs, x: Any, y: Any) -> Any:
-        product = at_least_float32(lambda a, b: np.where(a == 0, a, a * function(b)))
-        return product(x, y).astype(x.dtype)
-
-    return reference
-
-
-def _log_samples() -> Iterator[Sample]:
-    yield from broadcast_samples(Arg(), Arg(low=0), FLOATS)
-    yield from broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX)
-    yield value_sample(FLOATS, (0.0, 0.0, -0.0, 1.0, -1.0, 2.0), (0.0, np.nan, -5.0, 0.0, np.inf, -1.0))
-
-
-# Three ULP of the logarithm (OpenCL C full profile), which the product may double at a binade's end, and its own half.
-_LOG_ACCURACY = Pointwise(float32=7, float64=7, float16=3, complex=12)
-
-binary_op(
-    "Xlogy",
-    "x * log(y) by element, and 0 where x is 0 whatever y is.",
-    _times_log(np.log),
-    "{half, bfloat16, float, double, complex64, complex128}",
-    accuracy=_LOG_ACCURACY,
-    samples=_log_samples,
-)
-
-binary_op(
-    "Xlog1py",
-    "x * log(1 + y) by element, and 0 where x is 0 whatever y is.",
-    _times_log(np.log1p),
-    "{half, bfloat16, float, double, complex64, complex128}",
-    accuracy=_LOG_ACCURACY,
-    samples=_log_samples,
+    gradient=lambda op, grad: _extreme_gradient(op, grad, op.inputs[0] <= op.inputs[1]),
 )
 
 
@@ -303,6 +198,7 @@ define_op(
     reference=_add_n,
     commutative=True,
     accuracy=Accumulation(terms=lambda attrs, *inputs: len(inputs)),
+    gradient=lambda op, grad: [grad] * len(op.inputs),
     samples=_add_n_samples,
     errors=lambda: (
         ErrorSample(([Arg(shape=(2, 3)), Arg(shape=(3, 2))],), match="must be equal"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.binary import COMPLEX, FLOATS, INTEGERS, broadcast_errors, broadcast_samples
+from timberframe.ops.gradients import apply_op, broadcast_gradients
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op, is_known
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, broadcast_all, unchanged
@@ -102,6 +103,13 @@ def _cast_samples() -> Iterator[Sample]:
     )
 
 
+def _cast_gradient(op: Any, grad: Any) -> list[Any]:
+    """Back in the input's dtype; nothing flows through integers. Of complex numbers cast to real, the real part."""
+    source, target = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype.base_dtype
+    smooth = all(t.is_floating or t.is_complex for t in (source, target))
+    return [apply_op("Cast", [grad], {"DstT": source}) if smooth else None]
+
+
 define_op(
     "Cast",
     inputs=("x: SrcT",),
@@ -113,6 +121,7 @@ define_op(
     reference=_cast,
     value=_cast_value,
     samples=_cast_samples,
+    gradient=_cast_gradient,
 )
 
 
@@ -121,6 +130,11 @@ def _complex_reference(attrs: Attrs, real: Any, imag: Any) -> Any:
     result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     result.real, result.imag = real, imag
     return result
+
+
+def _complex_gradient(op: Any, grad: Any) -> list[Any]:
+    parts = [apply_op(part, [grad], {"Tout": op.inputs[0].dtype}) for part in ("Real", "Imag")]
+    return broadcast_gradients(op, *parts)
 
 
 define_op(
@@ -136,6 +150,7 @@ define_op(
         *_with_types(broadcast_samples(), "float64", "complex128"),
     ),
     errors=broadcast_errors,
+    gradient=_complex_gradient,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import Accumulation
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import merge_inputs
@@ -40,6 +41,7 @@ cross = define_op(
     shape=_shape,
     reference=_cross,
     accuracy=Accumulation(lambda attrs, a, b: 3, _magnitude),
+    gradient=lambda op, grad: [apply_op("Cross", [op.inputs[1], grad]), apply_op("Cross", [grad, op.inputs[0]])],
     samples=lambda: [Sample([Arg(s), Arg(s)]) for s in ((3,), (0, 3), (7, 3), (2, 5, 3), (65_537, 3))],
     errors=lambda: [
         ErrorSample([Arg((2, 2)), Arg((2, 2))], r"inputs have shape \[2,2\]; the last dimension must have size 3"),

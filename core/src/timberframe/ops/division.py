@@ -23,6 +23,7 @@ from timberframe.ops.binary import (
     own_dtype,
     value_sample,
 )
+from timberframe.ops.gradients import apply_op, broadcast_gradients, conjugate
 from timberframe.ops.opdef import Attrs
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 
@@ -142,6 +143,30 @@ def _zero_divisors() -> tuple[ErrorSample, ...]:
     )
 
 
+def _quotient_gradient(op_name: str) -> Callable[..., list[Any]]:
+    """grad / y and -grad x / y^2, each quotient by the op itself."""
+
+    def gradient(op: Any, grad: Any) -> list[Any]:
+        x, y = map(conjugate, op.inputs)
+        slope = apply_op(op_name, [apply_op(op_name, [-x, y]), y])
+        return broadcast_gradients(op, apply_op(op_name, [grad, y]), grad * slope)
+
+    return gradient
+
+
+def _remainder_gradient(quotient: str) -> Callable[..., list[Any]]:
+    """1 and minus the integer quotient."""
+    return lambda op, grad: broadcast_gradients(op, grad, grad * -apply_op(quotient, list(op.inputs)))
+
+
+def _xdivy_gradient(op: Any, grad: Any) -> list[Any]:
+    """1 / y and -x / y^2, both 0 where x is 0; conjugated, which TensorFlow's own are not."""
+    x, y = map(conjugate, op.inputs)
+    present = apply_op("Cast", [apply_op("NotEqual", [x, 0])], {"DstT": x.dtype})
+    gy = apply_op("Xdivy", [-x, apply_op("Square", [y])]) * grad
+    return broadcast_gradients(op, apply_op("Xdivy", [present, y]) * grad, gy)
+
+
 _TRUNCATED = host_value(python_truncated_quotient)
 
 binary_op(
@@ -153,6 +178,7 @@ binary_op(
     samples=_samples(complex_types=True),
     errors=_zero_divisors,
     value=_TRUNCATED,
+    gradient=_quotient_gradient("Div"),
 )
 
 binary_op(
@@ -165,6 +191,7 @@ binary_op(
         *broadcast_samples(types=FLOATS),
         *broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX),
     ),
+    gradient=_quotient_gradient("RealDiv"),
 )
 
 binary_op(
@@ -199,6 +226,7 @@ binary_op(
     samples=_samples(),
     errors=_zero_divisors,
     value=host_value(lambda x, y: x % y),
+    gradient=_remainder_gradient("FloorDiv"),
 )
 
 for _name in ("Mod", "TruncateMod"):
@@ -212,6 +240,7 @@ for _name in ("Mod", "TruncateMod"):
         samples=_samples(),
         errors=_zero_divisors,
         value=host_value(lambda x, y: x - y * python_truncated_quotient(x, y)),
+        gradient=_remainder_gradient("TruncateDiv"),
     )
 
 binary_op(
@@ -225,6 +254,7 @@ binary_op(
         *broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX),
         value_sample(FLOATS, (1.0, np.nan, np.inf, 0.0, 3.0), (0.0, -0.0, 0.0, 0.0, 2.0)),
     ),
+    gradient=_quotient_gradient("DivNoNan"),
 )
 
 binary_op(
@@ -238,4 +268,5 @@ binary_op(
         *broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX),
         value_sample(FLOATS, (0.0, 0.0, 1.0, -0.0, 3.0), (0.0, np.nan, 0.0, -5.0, 2.0)),
     ),
+    gradient=_xdivy_gradient,
 )

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import Accumulation
+from timberframe.ops.gradients import apply_op, conjugate, constant, shape_of, sum_to_shape
 from timberframe.ops.linalg import finite_complex
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape, format_shape
+from timberframe.shapes import Shape, format_shape, is_static
 
 ELLIPSIS = "..."
 
@@ -134,6 +135,57 @@ def _terms(attrs: Attrs, *inputs: Any) -> int:
     return summed_terms(equation, label_sizes(equation, [x.shape for x in inputs])) + 1
 
 
+def _gradient(op: Any, grad: Any) -> list[Any]:
+    """For each operand the einsum of the gradient with the other operand's conjugate."""
+    terms, right = split_equation(op.attrs["equation"])
+    result = []
+    for i, term in enumerate(terms):
+        factors = [(conjugate(x), t) for k, (x, t) in enumerate(zip(op.inputs, terms, strict=True)) if k != i]
+        result.append(_operand_gradient(op.inputs[i], term, [(grad, right), *factors]))
+    return result
+
+
+def _operand_gradient(x: Any, term: str, factors: list[tuple[Any, str]]) -> Any:
+    """Labels of x alone, over which it was summed, repeat the gradient; what its ellipsis was repeated along is summed.
+
+    The ellipsis is brought to the front for that, where shapes broadcast.
+    """
+    labels = "".join(dict.fromkeys(term.replace(ELLIPSIS, "")))
+    present = "".join(t for _, t in factors)
+    alone = "".join(a for a in labels if a not in present)
+    if alone:
+        sizes = apply_op("Pack", [[shape_of(x)[_place(term, a)] for a in alone]])
+        factors = [*factors, (apply_op("Fill", [sizes, constant(1, x.dtype)]), alone)]
+    if not any(ELLIPSIS in t for _, t in factors):
+        return _product(factors, term)
+    front = ELLIPSIS + labels
+    wide, own = _product(factors, front), _product([(x, term)], front)
+    if is_static(wide.static_shape) and wide.static_shape == own.static_shape:
+        return _product(factors, term)
+    return _product([(sum_to_shape(wide, own), front if ELLIPSIS in term else labels)], term)
+
+
+def _place(term: str, label: str) -> int:
+    """The dimension that has a label, from the end where it follows the ellipsis."""
+    before = term.partition(ELLIPSIS)[0]
+    return before.index(label) if label in before else term.rindex(label) - len(term)
+
+
+def _product(factors: list[tuple[Any, str]], right: str) -> Any:
+    """The einsum of one to three factors, two at a time."""
+    while len(factors) > 2:
+        (x, a), (y, b), *rest = factors
+        joined = "".join(dict.fromkeys((a + b).replace(ELLIPSIS, "")))
+        dots = ELLIPSIS if ELLIPSIS in a + b else ""
+        wanted = right + "".join(t for _, t in rest)
+        kept = dots + "".join(c for c in joined if c in wanted)
+        factors = [(_product([(x, a), (y, b)], kept), kept), *rest]
+    equation = ",".join(t for _, t in factors) + "->" + right
+    if len(factors) == 1 and factors[0][1] == right:
+        return factors[0][0]
+    return apply_op("Einsum", [[x for x, _ in factors]], {"equation": equation})
+
+
 _CASES: tuple[tuple[Any, ...], ...] = (
     ("->", ()), ("i->", (7,)), ("i->i", (7,)), ("ij->ji", (3, 5)), ("ijk->kij", (2, 3, 5)), ("ij->i", (3, 5)),
     ("ij->", (3, 5)), ("ii->", (4, 4)), ("ii->i", (4, 4)), ("i->ii", (3,)), ("ij->iji", (2, 3)),
@@ -186,6 +238,7 @@ einsum = define_op(
     shape=_shape,
     reference=_einsum,
     accuracy=Accumulation(_terms),
+    gradient=_gradient,
     samples=lambda: finite_complex(_samples()),
     errors=_errors,
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import Accumulation
+from timberframe.ops.gradients import apply_op, conjugate, sum_to_shape
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import broadcast_pair, merge_shapes
@@ -147,6 +148,18 @@ def _matmul_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg((2, 3)), Arg((2, 3, 4))], r"input 1 has shape \[2,3,4\]; it must have rank 2")
 
 
+def _matmul_gradient(op: Any, grad: Any) -> list[Any]:
+    """grad b' and a' grad for adjoints a', b'; where an operand was transposed, the transposes of these."""
+    a, b = map(conjugate, op.inputs)
+    swap_a, swap_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
+    of_a = (b, grad, swap_b, True) if swap_a else (grad, b, False, not swap_b)
+    of_b = (grad, a, True, swap_a) if swap_b else (a, grad, not swap_a, False)
+    return [
+        apply_op("MatMul", [x, y], {"transpose_a": swap_x, "transpose_b": swap_y, mark: True})
+        for (x, y, swap_x, swap_y), mark in ((of_a, "grad_a"), (of_b, "grad_b"))
+    ]
+
+
 matmul = define_op(
     "MatMul",
     inputs=["a: T", "b: T"],
@@ -162,6 +175,7 @@ matmul = define_op(
     shape=_matmul_shape,
     reference=_matmul,
     accuracy=Accumulation(_depth),
+    gradient=_matmul_gradient,
     samples=lambda: finite_complex(_matmul_samples()),
     errors=_matmul_errors,
 )
@@ -205,6 +219,26 @@ def _batch_errors(broadcasting: bool) -> Any:
 _FLAG_ATTRS = ("adj_x: bool = false", "adj_y: bool = false", "grad_x: bool = false", "grad_y: bool = false")
 
 
+def _batch_gradient(op: Any, grad: Any) -> list[Any]:
+    """As of MatMul with adjoints; summed over the batch dimensions along which an operand was repeated."""
+    x, y = op.inputs
+    swap_x, swap_y = op.attrs["adj_x"], op.attrs["adj_y"]
+    of_x = (y, grad, swap_y, True) if swap_x else (grad, y, False, not swap_y)
+    of_y = (grad, x, True, swap_x) if swap_y else (x, grad, not swap_x, False)
+    return [
+        _operand_gradient(op, operand, first, second, {"adj_x": swap_first, "adj_y": swap_second, mark: True})
+        for operand, (first, second, swap_first, swap_second), mark in ((x, of_x, "grad_x"), (y, of_y, "grad_y"))
+    ]
+
+
+def _operand_gradient(op: Any, operand: Any, first: Any, second: Any, attrs: dict[str, Any]) -> Any:
+    if "Tout" in op.attrs:
+        if operand.dtype.is_integer:
+            return None
+        attrs["Tout"] = operand.dtype
+    return sum_to_shape(apply_op(op.type, [first, second], attrs), operand)
+
+
 def _define_batch_matmul(name: str, types: str, doc: str, broadcasting: bool) -> None:
     define_op(
         name,
@@ -215,6 +249,7 @@ def _define_batch_matmul(name: str, types: str, doc: str, broadcasting: bool) ->
         shape=_broadcast_batch_shape if broadcasting else _equal_batch_shape,
         reference=_batch_matmul,
         accuracy=Accumulation(_depth),
+        gradient=_batch_gradient,
         samples=lambda: finite_complex(_batch_samples(broadcasting)()),
         errors=_batch_errors(broadcasting),
     )
@@ -257,6 +292,7 @@ batch_matmul_v3 = define_op(
     shape=_broadcast_batch_shape,
     reference=_mixed_matmul,
     accuracy=Accumulation(_depth),
+    gradient=_batch_gradient,
     samples=lambda: finite_complex(_mixed_samples(), "Ta"),
     errors=_batch_errors(True),
 )

@@ -1,9 +1,9 @@
-"""Reductions along axes: sums, means, products, extremes, norms, and the places of extremes."""
+"""Reductions along axes: sums, means, products, extremes and norms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,13 @@ import numpy as np
 from timberframe.dtypes import NUMERIC, as_dtype
 from timberframe.ops.accuracy import EXACT, Accumulation, Accuracy, Bound, Pointwise
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe.ops.reduction_gradients import (
+    extreme_gradient,
+    mean_gradient,
+    norm_gradient,
+    product_gradient,
+    sum_gradient,
+)
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import scalar
 from timberframe.shapes import Shape, StaticShape, format_shape
@@ -214,6 +221,8 @@ def _define_reduction(
     accuracy: Accuracy = EXACT,
     value: Any = None,
     samples: Any = _samples,
+    *,
+    gradient: Any,
 ) -> None:
     define_op(
         name,
@@ -228,12 +237,21 @@ def _define_reduction(
         accuracy=accuracy,
         samples=samples,
         errors=_errors,
+        gradient=gradient,
     )
 
 
 _ANY_ZERO = Pointwise(0.0, 0.0, 0.0)  # exact, but of -0 and 0 either may be the larger
 
-_define_reduction("Sum", _NUMBER, "Sum over the given axes; integers wrap.", _sum, Accumulation(_count), _host_value)
+_define_reduction(
+    "Sum",
+    _NUMBER,
+    "Sum over the given axes; integers wrap.",
+    _sum,
+    Accumulation(_count),
+    _host_value,
+    gradient=sum_gradient,
+)
 _define_reduction(
     "Mean",
     _NUMBER,
@@ -241,6 +259,7 @@ _define_reduction(
     "and 0 for integers and complex numbers.",
     _mean,
     Accumulation(lambda attrs, *inputs: _count(attrs, *inputs) + 2),
+    gradient=mean_gradient,
 )
 _define_reduction(
     "Prod",
@@ -250,12 +269,25 @@ _define_reduction(
     Accumulation(_count),
     _host_value,
     lambda: product_samples(_samples()),
+    gradient=product_gradient,
 )
 _define_reduction(
-    "Max", _REAL, "Largest element; NaN if there is one; none: the lowest.", _max, _ANY_ZERO, _host_extreme
+    "Max",
+    _REAL,
+    "Largest element; NaN if there is one; none: the lowest.",
+    _max,
+    _ANY_ZERO,
+    _host_extreme,
+    gradient=extreme_gradient,
 )
 _define_reduction(
-    "Min", _REAL, "Smallest element, NaN if there is one; none: the highest.", _min, _ANY_ZERO, _host_extreme
+    "Min",
+    _REAL,
+    "Smallest element, NaN if there is one; none: the highest.",
+    _min,
+    _ANY_ZERO,
+    _host_extreme,
+    gradient=extreme_gradient,
 )
 _define_reduction(
     "EuclideanNorm",
@@ -263,6 +295,7 @@ _define_reduction(
     "Root of the sum of squared magnitudes. Of integers: the sum wraps; its root is cut off, 0 of a negative one.",
     _euclidean_norm,
     Bound(_norm_error, "Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1, and the root"),
+    gradient=norm_gradient,
 )
 
 
@@ -294,78 +327,6 @@ _define_logical("All", "Whether every element along the axes is true; true for n
 _define_logical("Any", "Whether some element along the axes is true; false for none.", _any)
 
 
-def _argument_shape(c: InferenceContext) -> list[Shape]:
-    c.require_rank(1, 0)
-    shape, value = c.shapes[0], c.value(1)
-    if shape is None:
-        return [None]
-    if value is None:
-        return [(None,) * (len(shape) - 1) if shape else None]
-    axis = c.axis(int(value), len(shape), "dimension")
-    if shape[axis] == 0:
-        raise c.error(f"dimension {axis} of shape {format_shape(shape)} is empty; it needs at least one element")
-    return [shape[:axis] + shape[axis + 1 :]]
-
-
-def _argument(best: Callable[..., Any], place: Callable[..., Any], worst: float) -> Callable[..., Any]:
-    def reference(attrs: Attrs, input: Any, dimension: Any) -> Any:
-        axis = int(dimension)
-        if input.dtype.kind in "iub":
-            return place(input, axis=axis).astype(attrs["output_type"].numpy)
-        # The first element equal to the best that is a number; the index 0 where there is none.
-        known = np.where(np.isnan(input), np.asarray(worst, input.dtype), input)
-        return np.argmax(input == best(known, axis=axis, keepdims=True), axis=axis).astype(attrs["output_type"].numpy)
-
-    return reference
-
-
-def _argument_samples() -> Iterable[Sample]:
-    for shape, axis in (
-        ((1,), 0), ((17,), -1), ((0, 3), 1), ((7, 13), 0), ((7, 13), 1), ((7, 13), -2), ((3, 2, 5), 1), ((2, 0, 3), 0),
-        ((64, 3), 0), ((3, 1100), 1), ((5, 600), 0), ((1, 5), 0), ((65_537,), 0), ((65_537, 2), 0), ((2, 65_537), 0),
-        ((2, 65_537), 1), ((2, 1, 3, 1, 2, 1, 3, 1), 4),
-    ):  # fmt: skip
-        yield Sample([Arg(shape), Arg(values=axis)])
-        yield Sample([Arg(shape, distinct=True), Arg(values=axis)], types={"T": ("float32", "int64")})
-    nan, inf = math.nan, math.inf
-    rows = ((1, nan, 2), (nan, 1, 2), (nan, nan, nan), (nan, -inf, inf), (nan, inf, -inf), (-inf, -inf, nan), (3, 3, 1))
-    for axis in (0, 1):
-        yield Sample([Arg(values=rows), Arg(values=axis)], types={"T": ("float16", "bfloat16", "float32", "float64")})
-
-
-def _argument_errors() -> Iterable[ErrorSample]:
-    yield ErrorSample([Arg((2, 3)), Arg(values=2)], r"dimension 2 is outside the input's rank 2")
-    yield ErrorSample([Arg((2, 3)), Arg(values=-3)], r"dimension -3 is outside the input's rank 2")
-    yield ErrorSample([Arg(()), Arg(values=0)], r"dimension 0 is outside the input's rank 0")
-    yield ErrorSample([Arg((0, 3)), Arg(values=0)], r"dimension 0 of shape \[0,3\] is empty")
-    yield ErrorSample([Arg((2, 3)), Arg(values=(1,))], r"must have rank 0")
-
-
-def _define_argument(name: str, adjective: str, reference: Any, index_types: str, axis_types: str) -> None:
-    define_op(
-        name,
-        inputs=["input: T", "dimension: Tidx"],
-        outputs=["output: output_type"],
-        attrs=[
-            "T: {realnumbertype, quantizedtype, bool}",
-            f"Tidx: {{{axis_types}}} = DT_INT32",
-            f"output_type: {{{index_types}}} = DT_INT64",
-        ],
-        doc=f"Index of the first {adjective} element along one axis. NaN is passed over; a line of only NaN gives 0.",
-        shape=_argument_shape,
-        reference=reference,
-        gradient=NotDifferentiable("an index is piecewise constant"),
-        shape_inputs=("dimension",),
-        samples=_argument_samples,
-        errors=_argument_errors,
-    )
-
-
-_define_argument(
-    "ArgMax", "largest", _argument(np.max, np.argmax, -math.inf), "int16, uint16, int32, int64", "int16, int32, int64"
-)
-_define_argument("ArgMin", "smallest", _argument(np.min, np.argmin, math.inf), "int32, int64", "int32, int64")
-
 l2_loss = define_op(
     "L2Loss",
     inputs=["t: T"],
@@ -375,6 +336,7 @@ l2_loss = define_op(
     shape=scalar,
     reference=lambda attrs, t: np.asarray(np.sum(t * t, dtype=t.dtype) / np.asarray(2, t.dtype)),
     accuracy=Accumulation(lambda attrs, t: t.size + 2),
+    gradient=lambda op, grad: [op.inputs[0] * grad],
     samples=lambda: [Sample([Arg(s)]) for s in ((), (0,), (1,), (17,), (7, 13), (65_537,), (3, 5, 7, 2), (140_001,))],
     level="inference",
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import Accumulation, Accuracy, Bound
+from timberframe.ops.gradients import apply_op, conjugate
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.reduction import product_samples
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -88,7 +89,9 @@ def _errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg((2, 3)), Arg(values=(0,))], r"must have rank 0")
 
 
-def _define_scan(name: str, types: str, doc: str, reference: Any, accuracy: Accuracy, samples: Any = _samples) -> None:
+def _define_scan(
+    name: str, types: str, doc: str, reference: Any, accuracy: Accuracy, gradient: Any, samples: Any = _samples
+) -> None:
     define_op(
         name,
         inputs=["x: T", "axis: Tidx"],
@@ -101,16 +104,53 @@ def _define_scan(name: str, types: str, doc: str, reference: Any, accuracy: Accu
         accuracy=accuracy,
         samples=samples,
         errors=_errors,
+        gradient=gradient,
     )
 
 
-_define_scan("Cumsum", "numbertype", "Running sum along an axis; integers wrap.", _cumsum, Accumulation(_length))
+def _backwards(op: Any, op_name: str, x: Any) -> Any:
+    """The scan of another tensor from the other end."""
+    attrs = {"exclusive": op.attrs["exclusive"], "reverse": not op.attrs["reverse"]}
+    return apply_op(op_name, [x, op.inputs[1]], attrs)
+
+
+def _product_gradient(op: Any, grad: Any) -> list[Any]:
+    """The sum of all products that an element is in, over the element; 0 of an element that is 0, as in TensorFlow.
+
+    Conjugated, which TensorFlow's own is not.
+    """
+    total = _backwards(op, "Cumsum", conjugate(op.outputs[0]) * grad)
+    return [apply_op("DivNoNan", [total, conjugate(op.inputs[0])]), None]
+
+
+def _logsumexp_gradient(op: Any, grad: Any) -> list[Any]:
+    """exp(x) times the sum of grad / exp(y) over what an element is in, through logarithms of either sign's part."""
+    x, y = op.inputs[0], op.outputs[0]
+    lowest = float(grad.dtype.min)
+    parts = []
+    for part in (grad, -grad):
+        present = part > 0
+        log = apply_op("Log", [apply_op("SelectV2", [present, part, 1])])
+        sums = _backwards(op, "CumulativeLogsumexp", apply_op("SelectV2", [present, log, lowest]) - y)
+        parts.append(apply_op("Exp", [sums + x]))
+    return [parts[0] - parts[1], None]
+
+
+_define_scan(
+    "Cumsum",
+    "numbertype",
+    "Running sum along an axis; integers wrap.",
+    _cumsum,
+    Accumulation(_length),
+    lambda op, grad: [_backwards(op, "Cumsum", grad), None],
+)
 _define_scan(
     "Cumprod",
     "numbertype",
     "Running product along an axis; integers wrap.",
     _cumprod,
     Accumulation(_length),
+    _product_gradient,
     lambda: product_samples(_samples()),
 )
 _define_scan(
@@ -119,4 +159,5 @@ _define_scan(
     "Running logarithm of the sum of exponentials along an axis; -inf for no elements.",
     _cumulative_logsumexp,
     Bound(_logsumexp_error, "error of log(exp(a) + exp(b)) = max + log1p(exp(min - max)), summed over the chain"),
+    _logsumexp_gradient,
 )

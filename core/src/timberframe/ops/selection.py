@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from timberframe.ops.gradients import apply_op, sum_to_shape
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import BROADCAST_RULE, merge_inputs, merge_shapes
@@ -52,6 +53,11 @@ def _select_samples() -> Iterator[Sample]:
         yield Sample((Arg(shape=condition), Arg(shape=shape), Arg(shape=shape)))
 
 
+def _select_gradient(op: Any, grad: Any) -> list[Any]:
+    condition, zeros = op.inputs[0], apply_op("ZerosLike", [grad])
+    return [None, *(apply_op("Select", [condition, *pair]) for pair in ((grad, zeros), (zeros, grad)))]
+
+
 define_op(
     "Select",
     inputs=("condition: bool", "t: T", "e: T"),
@@ -62,6 +68,7 @@ define_op(
     shape=_select_shape,
     reference=_select,
     samples=_select_samples,
+    gradient=_select_gradient,
     errors=lambda: (
         ErrorSample((Arg(shape=(3,)), Arg(shape=(2, 3)), Arg(shape=(2, 3))), match="one element for each row"),
         ErrorSample((Arg(shape=()), Arg(shape=(2, 3)), Arg(shape=(1, 3))), match="must be equal"),
@@ -100,6 +107,12 @@ def _select_v2_samples() -> Iterator[Sample]:
         yield Sample((Arg(shape=condition), Arg(shape=t), Arg(shape=e)))
 
 
+def _select_v2_gradient(op: Any, grad: Any) -> list[Any]:
+    condition, t, e = op.inputs
+    chosen = (apply_op("SelectV2", [condition, *pair]) for pair in ((grad, 0), (0, grad)))
+    return [None, *(sum_to_shape(part, x) for part, x in zip(chosen, (t, e), strict=True))]
+
+
 define_op(
     "SelectV2",
     inputs=("condition: bool", "t: T", "e: T"),
@@ -109,6 +122,7 @@ define_op(
     shape=_select_v2_shape,
     reference=lambda attrs, condition, t, e: np.where(condition, t, e),
     samples=_select_v2_samples,
+    gradient=_select_v2_gradient,
     errors=lambda: (
         ErrorSample((Arg(shape=(3,)), Arg(shape=(2, 2)), Arg(shape=(2, 2))), match="do not broadcast"),
         ErrorSample((Arg(shape=()), Arg(shape=(2,)), Arg(shape=(3,))), match="do not broadcast"),
@@ -152,6 +166,26 @@ def _clip_samples() -> Iterator[Sample]:
     )
 
 
+def _clip_gradient(op: Any, grad: Any) -> list[Any]:
+    """To t where it was kept, to a bound where that was taken; of complex numbers by part."""
+    if not grad.dtype.is_complex:
+        parts = _clip_real_gradient([*op.inputs, grad])
+    else:
+        names = {"Tout": grad.dtype.real_dtype}
+        split = ([apply_op(part, [x], names) for x in (*op.inputs, grad)] for part in ("Real", "Imag"))
+        by_part = zip(*map(_clip_real_gradient, split), strict=True)
+        parts = [apply_op("Complex", list(pair), {"Tout": grad.dtype}) for pair in by_part]
+    return [sum_to_shape(part, x) for part, x in zip(parts, op.inputs, strict=True)]
+
+
+def _clip_real_gradient(tensors: Sequence[Any]) -> list[Any]:
+    t, low, high, grad = tensors
+    zeros = apply_op("ZerosLike", [grad])
+    below, above = t < low, t > high
+    kept = apply_op("SelectV2", [apply_op("LogicalOr", [below, above]), zeros, grad])
+    return [kept, *(apply_op("SelectV2", [taken, grad, zeros]) for taken in (below, above))]
+
+
 define_op(
     "ClipByValue",
     inputs=("t: T", "clip_value_min: T", "clip_value_max: T"),
@@ -162,6 +196,7 @@ define_op(
     shape=_clip_shape,
     reference=_clip,
     samples=_clip_samples,
+    gradient=_clip_gradient,
     errors=lambda: (
         ErrorSample((Arg(shape=(4,)), Arg(shape=(2,)), Arg(shape=())), match="must be equal"),
         ErrorSample((Arg(shape=(2, 2)), Arg(shape=()), Arg(shape=(1,))), match="must be equal"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accuracy
+from timberframe.ops.gradients import conjugate
 from timberframe.ops.opdef import Attrs, OpDef, Reference, define_op
 from timberframe.ops.samples import Arg, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, unchanged
@@ -16,6 +17,8 @@ from timberframe.ops.shape_functions import UNARY_SHAPES, unchanged
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 SIGNED = ("int8", "int16", "int32", "int64")
+
+Gradient = Callable[..., list[Any]]
 
 FLOAT_TYPES = "{bfloat16, half, float, double}"
 INEXACT_TYPES = "{bfloat16, half, float, double, complex64, complex128}"
@@ -53,6 +56,16 @@ def unary_op(
         samples=samples or (lambda: unary_samples(values)),
         **rest,
     )
+
+
+def by_input(formula: Callable[[Any, Any], Any]) -> Gradient:
+    """The gradient ``formula(grad, x)`` of y = f(x), x conjugated; of a holomorphic f it is grad times f'(x)."""
+    return lambda op, grad: [formula(grad, conjugate(op.inputs[0]))]
+
+
+def by_output(formula: Callable[[Any, Any], Any]) -> Gradient:
+    """Like `by_input` for a formula that needs y, conjugated, in place of x."""
+    return lambda op, grad: [formula(grad, conjugate(op.outputs[0]))]
 
 
 def _only_input(function: Callable[[Any], Any]) -> Reference:

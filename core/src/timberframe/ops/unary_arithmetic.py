@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import complex64, complex128, float32
 from timberframe.ops.accuracy import Pointwise
+from timberframe.ops.gradients import apply_op, conjugate
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, unchanged
@@ -23,6 +25,8 @@ from timberframe.ops.unary import (
     INTEGER_TYPES,
     SIGNED_AND_COMPLEX_TYPES,
     SIGNED_TYPES,
+    Gradient,
+    by_input,
     in_own_width,
     unary_op,
     unary_samples,
@@ -35,9 +39,27 @@ _ALL_NUMBERS = (
 _CORRECTLY_ROUNDED = Pointwise(float32=0.5, float64=0.5, float16=1, complex=5)
 
 
-unary_op("Abs", "|x| by element. The lowest integer stays itself.", np.abs, SIGNED_TYPES, values=(-0.0, 0.0))
+def _result_gradient(op_name: str) -> Gradient:
+    """The gradient by an op that takes the function's result and the gradient, and conjugates the result itself."""
+    return lambda op, grad: [apply_op(op_name, [op.outputs[0], grad])]
 
-unary_op("Neg", "-x by element. The lowest integer stays itself.", np.negative, SIGNED_AND_COMPLEX_TYPES)
+
+unary_op(
+    "Abs",
+    "|x| by element. The lowest integer stays itself.",
+    np.abs,
+    SIGNED_TYPES,
+    values=(-0.0, 0.0),
+    gradient=by_input(lambda grad, x: grad * apply_op("Sign", [x])),
+)
+
+unary_op(
+    "Neg",
+    "-x by element. The lowest integer stays itself.",
+    np.negative,
+    SIGNED_AND_COMPLEX_TYPES,
+    gradient=lambda op, grad: [-grad],
+)
 
 
 def _sign(x: np.ndarray) -> np.ndarray:
@@ -55,7 +77,7 @@ unary_op(
     SIGNED_AND_COMPLEX_TYPES,
     values=(0.0, -0.0, 1e-30, -1e-30),
     accuracy=Pointwise(float32=0, float64=0, float16=0, complex=3),
-    gradient=None,
+    gradient=lambda op, grad: [apply_op("ZerosLike", [op.inputs[0]])],
 )
 
 
@@ -80,6 +102,7 @@ for _name in ("Reciprocal", "Inv"):
         SIGNED_AND_COMPLEX_TYPES,
         values=(0.0, -0.0, 3.0, 1e-40, 2.0**-126, 2.0**127),
         accuracy=_CORRECTLY_ROUNDED,
+        gradient=_result_gradient(f"{_name}Grad"),
     )
 
 unary_op(
@@ -88,6 +111,7 @@ unary_op(
     in_own_width(np.square),
     _ALL_NUMBERS,
     accuracy=Pointwise(float32=0.5, float64=0.5, float16=0.5, complex=2.24),
+    gradient=by_input(lambda grad, x: grad * (2 * x)),
 )
 
 unary_op(
@@ -97,6 +121,7 @@ unary_op(
     INEXACT_TYPES,
     values=(0.0, -0.0, 1e-40, 2.0, -1e-40),
     accuracy=Pointwise(float32=0.5, float64=0.5, float16=1, complex=3),
+    gradient=_result_gradient("SqrtGrad"),
 )
 
 
@@ -114,6 +139,7 @@ unary_op(
     INEXACT_TYPES,
     values=(0.0, -0.0, 1e-40, 2.0, 4.0),
     accuracy=Pointwise(float32=2, float64=2, float16=1, complex=8),
+    gradient=_result_gradient("RsqrtGrad"),
 )
 
 define_op(
@@ -142,6 +168,7 @@ unary_op(
     "{complex64, complex128, variant} = DT_COMPLEX64",
     inputs=("input: T",),
     outputs=("output: T",),
+    gradient=lambda op, grad: [conjugate(grad)],
 )
 
 _PAIRS = (("complex64", "float32"), ("complex128", "float64"))
@@ -182,8 +209,21 @@ def _reference(function: Callable[[Any], Any]) -> Callable[[Attrs, Any], Any]:
     return lambda attrs, x: function(x)
 
 
-_part("Real", "The real part by element.", np.real)
-_part("Imag", "The imaginary part by element.", np.imag)
+def complex_of(real: Any, imaginary: Any) -> Any:
+    """The complex numbers with these parts, one of which may be the number 0."""
+    dtype = (imaginary if isinstance(real, int) else real).dtype
+    return apply_op("Complex", [real, imaginary], {"Tout": complex64 if dtype is float32 else complex128})
+
+
+def _angle_gradient(op: Any, grad: Any) -> list[Any]:
+    """The slopes of the angle, -y / |z|^2 along x and x / |z|^2 along y, are those of -1 / (y + ix)."""
+    z = op.inputs[0]
+    real, imaginary = (apply_op(part, [z], {"Tout": grad.dtype}) for part in ("Real", "Imag"))
+    return [-(complex_of(grad, 0) / complex_of(imaginary, real))]
+
+
+_part("Real", "The real part by element.", np.real, gradient=lambda op, grad: [complex_of(grad, 0)])
+_part("Imag", "The imaginary part by element.", np.imag, gradient=lambda op, grad: [complex_of(0, grad)])
 _part(
     "ComplexAbs",
     "The modulus by element; infinite where a part is, even if the other is NaN.",
@@ -191,10 +231,14 @@ _part(
     argument="x",
     result="y",
     accuracy=Pointwise(float32=4, float64=4),  # hypot of OpenCL C 3.0, section 7.4
+    gradient=lambda op, grad: [
+        apply_op("DivNoNan", [complex_of(grad, 0) * op.inputs[0], complex_of(op.outputs[0], 0)])
+    ],
 )
 _part(
     "Angle",
     "The argument in (-pi, pi] by element.",
     lambda x: np.arctan2(x.imag, x.real),
     accuracy=Pointwise(float32=6, float64=6),  # atan2 of OpenCL C 3.0, section 7.4
+    gradient=_angle_gradient,
 )

@@ -14,10 +14,11 @@ import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accuracy, Pointwise
 from timberframe.ops.activations import SELU_SCALE, SELU_SCALE_ALPHA, sigmoid
+from timberframe.ops.gradients import apply_op, conjugate
 from timberframe.ops.opdef import Attrs, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, all_equal
-from timberframe.ops.unary import INEXACT_TYPES
+from timberframe.ops.unary import INEXACT_TYPES, Gradient
 from timberframe.ops.unary_arithmetic import complex_reciprocal
 
 _REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -40,6 +41,7 @@ def _gradient_op(
     function: Callable[[Any, Any], Any],
     inputs: tuple[str, str],
     types: str,
+    gradient: Gradient,
     accuracy: Accuracy = _STEPS,
 ) -> None:
     """Declares an op of two tensors of one shape; narrow floats are computed in float32."""
@@ -61,6 +63,7 @@ def _gradient_op(
         samples=_samples,
         errors=_errors,
         level="training",
+        gradient=gradient,
     )
 
 
@@ -87,18 +90,82 @@ def _reciprocal_grad(y: Any, dy: Any) -> Any:
     return -(dy * c * c)
 
 
+def _second_order(op_name: str, slope: Callable[[Any, Any], Any], conjugates: bool = True) -> Gradient:
+    """The gradient of ``op_name(y, dy)``, which is linear in dy: that with respect to dy is the op itself.
+
+    slope: ``f(y, b)`` is what the gradient is times with respect to y. conjugates: the op conjugates y itself, so the
+    derivative is with respect to the conjugate, for which the gradient takes the conjugate's place; else y and b do.
+    """
+
+    def gradient(op: Any, grad: Any) -> list[Any]:
+        y, dy = op.inputs
+        c = conjugate(y)
+        first = conjugate(grad) * slope(c, dy) if conjugates else grad * slope(c, conjugate(dy))
+        return [first, apply_op(op_name, [c, grad])]
+
+    return gradient
+
+
+def _sqrt_second_order(op: Any, grad: Any) -> list[Any]:
+    scaled = grad / op.inputs[0]
+    return [-conjugate(scaled) * op.outputs[0], 0.5 * scaled]
+
+
 _BY_RESULT = ("y", "dy")
-for _name, _doc, _function in (
-    ("TanhGrad", "dy (1 - y^2) by element, y being tanh's result; complex: the conjugate of 1 - y^2.",
-     lambda y, dy: dy * np.conj((1 - y) * (1 + y))),
-    ("SigmoidGrad", "dy y (1 - y) by element, y being Sigmoid's result; complex: the conjugate of y (1 - y).",
-     lambda y, dy: dy * np.conj(y * (1 - y))),
-    ("SqrtGrad", "dy / (2 y) by element, y being Sqrt's result; complex: its conjugate.", _sqrt_grad),
-    ("RsqrtGrad", "-dy y^3 / 2 by element, y being Rsqrt's result; complex: its conjugate.", _rsqrt_grad),
-    ("ReciprocalGrad", "-dy y^2 by element, y being Reciprocal's result; complex: its conjugate.", _reciprocal_grad),
-    ("InvGrad", "-dy y^2 by element, y being Inv's result; complex: its conjugate.", _reciprocal_grad),
+for _name, _doc, _function, _gradient in (
+    ("TanhGrad", "dy (1 - y^2) by element, y being tanh's result (complex: its conjugate).",
+     lambda y, dy: dy * ((1 - y) * (1 + y)), _second_order("TanhGrad", lambda y, dy: -2 * dy * y, conjugates=False)),
+    ("SigmoidGrad", "dy y (1 - y) by element, y being Sigmoid's result (complex: its conjugate).",
+     lambda y, dy: dy * (y * (1 - y)),
+     _second_order("SigmoidGrad", lambda y, dy: dy * (1 - 2 * y), conjugates=False)),
+    ("SqrtGrad", "dy / (2 y) by element, y being Sqrt's result; complex: its conjugate.",
+     _sqrt_grad, _sqrt_second_order),
+    ("RsqrtGrad", "-dy y^3 / 2 by element, y being Rsqrt's result; complex: its conjugate.",
+     _rsqrt_grad, _second_order("RsqrtGrad", lambda y, dy: -1.5 * dy * apply_op("Square", [y]))),
+    ("ReciprocalGrad", "-dy y^2 by element, y being Reciprocal's result; complex: its conjugate.",
+     _reciprocal_grad, _second_order("ReciprocalGrad", lambda y, dy: -2 * dy * y)),
+    ("InvGrad", "-dy y^2 by element, y being Inv's result; complex: its conjugate.",
+     _reciprocal_grad, _second_order("InvGrad", lambda y, dy: -2 * dy * y)),
 ):  # fmt: skip
-    _gradient_op(_name, _doc, _function, _BY_RESULT, INEXACT_TYPES)
+    _gradient_op(_name, _doc, _function, _BY_RESULT, INEXACT_TYPES, _gradient)
+
+
+def _piecewise(op_name: str) -> Gradient:
+    """The gradient of ``op_name(gradients, features)`` where the slope is constant but for steps."""
+    return lambda op, grad: [
+        apply_op(op_name, [grad, op.inputs[1]], _alpha(op)),
+        apply_op("ZerosLike", [op.inputs[1]]),
+    ]
+
+
+def _alpha(op: Any) -> dict[str, Any]:
+    return {"alpha": op.attrs["alpha"]} if "alpha" in op.attrs else {}
+
+
+def _exponential(op_name: str) -> Gradient:
+    """The gradient of ``op_name(gradients, outputs)`` whose slope grows by the output where that is negative."""
+
+    def gradient(op: Any, grad: Any) -> list[Any]:
+        before, y = op.inputs
+        slope = apply_op("Select", [y < 0, grad * before, apply_op("ZerosLike", [y])])
+        return [apply_op(op_name, [grad, y]), slope]
+
+    return gradient
+
+
+def _softplus_second_order(op: Any, grad: Any) -> list[Any]:
+    before, x = op.inputs
+    return [
+        apply_op("SoftplusGrad", [grad, x]),
+        apply_op("SigmoidGrad", [apply_op("Sigmoid", [x]), grad * before]),
+    ]
+
+
+def _softsign_second_order(op: Any, grad: Any) -> list[Any]:
+    before, x = op.inputs
+    first = apply_op("SoftsignGrad", [grad, x])
+    return [first, -2 * first * before * apply_op("Sign", [x]) / (1 + abs(x))]
+
 
 _BY_FEATURES = ("gradients", "features")
 _BY_OUTPUTS = ("gradients", "outputs")
@@ -109,6 +176,7 @@ _gradient_op(
     lambda g, x: np.where(x > 0, g, np.zeros((), g.dtype)),
     _BY_FEATURES,
     _REAL_NUMBERS,
+    _piecewise("ReluGrad"),
     EXACT,
 )
 _gradient_op(
@@ -117,6 +185,7 @@ _gradient_op(
     lambda g, x: np.where((x > 0) & (x < 6), g, np.zeros((), g.dtype)),
     _BY_FEATURES,
     _REAL_NUMBERS,
+    _piecewise("Relu6Grad"),
     EXACT,
 )
 _gradient_op(
@@ -125,6 +194,7 @@ _gradient_op(
     lambda g, y: np.where(y < 0, (y + 1) * g, g),
     _BY_OUTPUTS,
     _FLOATS,
+    _exponential("EluGrad"),
 )
 _gradient_op(
     "SeluGrad",
@@ -132,6 +202,7 @@ _gradient_op(
     lambda g, y: g * np.where(y < 0, y + SELU_SCALE_ALPHA, SELU_SCALE),
     _BY_OUTPUTS,
     _FLOATS,
+    _exponential("SeluGrad"),
 )
 _gradient_op(
     "SoftplusGrad",
@@ -139,6 +210,7 @@ _gradient_op(
     lambda g, x: g * sigmoid(x),
     _BY_FEATURES,
     _FLOATS,
+    _softplus_second_order,
     Pointwise(float32=6, float64=6),
 )
 _gradient_op(
@@ -147,6 +219,7 @@ _gradient_op(
     lambda g, x: g / (1 + np.abs(x)) / (1 + np.abs(x)),
     _BY_FEATURES,
     _FLOATS,
+    _softsign_second_order,
 )
 
 
@@ -172,5 +245,6 @@ define_op(
     accuracy=Pointwise(float32=0.5, float64=0.5),
     samples=_leaky_relu_samples,
     errors=_errors,
+    gradient=_piecewise("LeakyReluGrad"),
     level="training",
 )

@@ -15,12 +15,24 @@ import numpy as np
 
 from timberframe.ops import special_functions as special
 from timberframe.ops.accuracy import Bound, Pointwise
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs
 from timberframe.ops.samples import Arg, Sample
-from timberframe.ops.unary import FLOAT_TYPES, FLOATS, INEXACT_TYPES, in_own_width, unary_op, unary_samples
+from timberframe.ops.unary import (
+    FLOAT_TYPES,
+    FLOATS,
+    INEXACT_TYPES,
+    Gradient,
+    by_input,
+    by_output,
+    in_own_width,
+    unary_op,
+    unary_samples,
+)
 
 _COMPLEX_LIMIT = 6.0
 _PI = np.pi
+_SLOPE_OF_ERF = float(2 / np.sqrt(_PI))  # at 0
 
 
 def _expm1(x: np.ndarray) -> np.ndarray:
@@ -45,6 +57,10 @@ def _log1p(x: np.ndarray) -> np.ndarray:
     return result
 
 
+def _square(x: Any) -> Any:
+    return apply_op("Square", [x])
+
+
 def _math_op(
     name: str,
     doc: str,
@@ -52,6 +68,8 @@ def _math_op(
     limit: float,
     values: Sequence[float],
     ranges: Sequence[tuple[float, float]] = (),
+    *,
+    gradient: Gradient,
     types: str = INEXACT_TYPES,
     arg: Arg = Arg(),
 ) -> None:
@@ -63,7 +81,7 @@ def _math_op(
             yield Sample((Arg(shape=(997,), low=low, high=high),), types={"T": FLOATS})
 
     accuracy = Pointwise(float32=limit, float64=limit, complex=_COMPLEX_LIMIT)
-    unary_op(name, doc, in_own_width(function), types, accuracy=accuracy, samples=samples)
+    unary_op(name, doc, in_own_width(function), types, accuracy=accuracy, samples=samples, gradient=gradient)
 
 
 _TINY = (0.0, -0.0, 1e-40, -1e-40, 1e-5, -1e-5, 1e-310)
@@ -78,6 +96,7 @@ _math_op(
     3,
     (88.7, 88.73, -87.4, -103.9, -104.0, 709.7, 709.8, -745.1, *_TINY),
     ((-110, 95), (-750, 715)),
+    gradient=by_output(lambda grad, y: grad * y),
 )
 _math_op(
     "Expm1",
@@ -86,6 +105,7 @@ _math_op(
     3,
     (88.7, -17.5, 709.7, -38.0, *_TINY),
     ((-1e-3, 1e-3), (-40, 95)),
+    gradient=by_input(lambda grad, x: grad * apply_op("Exp", [x])),
 )
 _math_op(
     "Log",
@@ -94,6 +114,7 @@ _math_op(
     3,
     (*_NEAR_ONE, *_TINY, 0.70710678, 1.41421356, 3e38),
     ((0, 4), (0.9, 1.1), (0, 1e30)),
+    gradient=by_input(lambda grad, x: grad / x),
 )
 _math_op(
     "Log1p",
@@ -102,10 +123,35 @@ _math_op(
     2,
     (-1.0, -0.99999994, 3e38, 1e300, *_TINY),
     ((-1, 1), (-1e-3, 1e-3), (0, 1e30)),
+    gradient=by_input(lambda grad, x: grad / (1 + x)),
 )
-_math_op("Sin", "The sine of x in radians, by element.", np.sin, 4, _MULTIPLES, _LARGE)
-_math_op("Cos", "The cosine of x in radians, by element.", np.cos, 4, _MULTIPLES, _LARGE)
-_math_op("Tan", "The tangent of x in radians, by element.", np.tan, 5, _MULTIPLES, _LARGE)
+_math_op(
+    "Sin",
+    "The sine of x in radians, by element.",
+    np.sin,
+    4,
+    _MULTIPLES,
+    _LARGE,
+    gradient=by_input(lambda grad, x: grad * apply_op("Cos", [x])),
+)
+_math_op(
+    "Cos",
+    "The cosine of x in radians, by element.",
+    np.cos,
+    4,
+    _MULTIPLES,
+    _LARGE,
+    gradient=by_input(lambda grad, x: -grad * apply_op("Sin", [x])),
+)
+_math_op(
+    "Tan",
+    "The tangent of x in radians, by element.",
+    np.tan,
+    5,
+    _MULTIPLES,
+    _LARGE,
+    gradient=by_input(lambda grad, x: grad * _square(apply_op("Reciprocal", [apply_op("Cos", [x])]))),
+)
 _math_op(
     "Asin",
     "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
@@ -113,6 +159,7 @@ _math_op(
     4,
     (*_NEAR_ONE, *_TINY, -1.0),
     ((-1, 1),),
+    gradient=by_input(lambda grad, x: grad / apply_op("Sqrt", [1 - _square(x)])),
 )
 _math_op(
     "Acos",
@@ -121,6 +168,7 @@ _math_op(
     4,
     (*_NEAR_ONE, *_TINY, -1.0),
     ((-1, 1),),
+    gradient=by_input(lambda grad, x: -grad / apply_op("Sqrt", [1 - _square(x)])),
 )
 _math_op(
     "Atan",
@@ -129,6 +177,7 @@ _math_op(
     5,
     (*_TINY, 0.41421356, 2.4142135, 1e30),
     ((-1e3, 1e3),),
+    gradient=by_input(lambda grad, x: grad / (1 + _square(x))),
 )
 _math_op(
     "Sinh",
@@ -137,8 +186,17 @@ _math_op(
     4,
     (88.8, 89.4, -89.5, 710.4, *_NEAR_ONE, *_TINY),
     ((-1, 1), (-95, 95)),
+    gradient=by_input(lambda grad, x: grad * apply_op("Cosh", [x])),
 )
-_math_op("Cosh", "The hyperbolic cosine by element.", np.cosh, 4, (88.8, 89.4, -89.5, 710.4, *_TINY), ((-95, 95),))
+_math_op(
+    "Cosh",
+    "The hyperbolic cosine by element.",
+    np.cosh,
+    4,
+    (88.8, 89.4, -89.5, 710.4, *_TINY),
+    ((-95, 95),),
+    gradient=by_input(lambda grad, x: grad * apply_op("Sinh", [x])),
+)
 _math_op(
     "Tanh",
     "The hyperbolic tangent by element.",
@@ -146,6 +204,7 @@ _math_op(
     5,
     (9.0, 9.02, -9.1, 19.0, 22.0, *_TINY),
     ((-1, 1), (-20, 20)),
+    gradient=by_output(lambda grad, y: apply_op("TanhGrad", [y, grad])),
 )
 _math_op(
     "Asinh",
@@ -154,6 +213,7 @@ _math_op(
     4,
     (*_TINY, 8191.0, 3e38, -1e300),
     ((-1, 1), (-1e30, 1e30)),
+    gradient=by_output(lambda grad, y: grad / apply_op("Cosh", [y])),
 )
 _math_op(
     "Acosh",
@@ -162,6 +222,7 @@ _math_op(
     4,
     (*_NEAR_ONE, 8191.0, 3e38, 1e300),
     ((1, 1.1), (1, 10), (1, 1e30)),
+    gradient=by_output(lambda grad, y: grad / apply_op("Sinh", [y])),
 )
 _math_op(
     "Atanh",
@@ -170,6 +231,7 @@ _math_op(
     5,
     (-1.0, *_NEAR_ONE, *_TINY),
     ((-1, 1),),
+    gradient=by_input(lambda grad, x: grad / (1 - _square(x))),
 )
 
 _math_op(
@@ -180,6 +242,7 @@ _math_op(
     (*_TINY, 3.9, -4.1, 6.0),
     ((-1, 1), (-7, 7)),
     types=FLOAT_TYPES,
+    gradient=by_input(lambda grad, x: grad * _SLOPE_OF_ERF * apply_op("Exp", [-_square(x)])),
 )
 _math_op(
     "Erfc",
@@ -189,6 +252,7 @@ _math_op(
     (*_TINY, 9.1, 10.0, 10.1, 26.5, 27.3),
     ((-7, 28),),
     types=FLOAT_TYPES,
+    gradient=by_input(lambda grad, x: grad * -_SLOPE_OF_ERF * apply_op("Exp", [-_square(x)])),
 )
 _math_op(
     "Erfinv",
@@ -198,6 +262,7 @@ _math_op(
     (-1.0, *_NEAR_ONE, *_TINY),
     ((-1, 1),),
     types=FLOAT_TYPES,
+    gradient=by_output(lambda grad, y: grad / _SLOPE_OF_ERF * apply_op("Exp", [_square(y)])),
 )
 _math_op(
     "Ndtri",
@@ -207,6 +272,7 @@ _math_op(
     (*_NEAR_ONE, 0.0, 1e-5, 1e-12, 0.3),
     ((0, 1), (0, 1e-10)),
     types=FLOAT_TYPES,
+    gradient=by_output(lambda grad, y: grad * float(np.sqrt(2 * _PI)) * apply_op("Exp", [_square(y) / 2])),
 )
 _math_op(
     "Lgamma",
@@ -230,6 +296,7 @@ _math_op(
     ((0.5, 2.5), (0, 1e5)),
     types=FLOAT_TYPES,
     arg=Arg(low=0, high=8),
+    gradient=by_input(lambda grad, x: grad * apply_op("Digamma", [x])),
 )
 
 

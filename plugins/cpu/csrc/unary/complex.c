@@ -96,7 +96,8 @@ TF_DEFINE_AS(imag, float, double, cimag(z))
 TF_DEFINE_AS(complex_abs, float, double, hypot(creal(z), cimag(z)))
 TF_DEFINE_AS(angle, float, double, atan2(cimag(z), creal(z)))
 
-/* Gradients, given the function's result y: the conjugate of its derivative times dy. */
+/* Gradients: dy times the derivative, given the function's result y. Of tanh and sigmoid y is conjugated beforehand,
+   the others conjugate it; both ways are TensorFlow's. */
 
 static tf_complex tf_multiply(tf_complex z, tf_complex w) {
   double a = creal(z), b = cimag(z), c = creal(w), d = cimag(w);
@@ -105,11 +106,11 @@ static tf_complex tf_multiply(tf_complex z, tf_complex w) {
 
 static tf_complex tf_tanh_grad(tf_complex y, tf_complex dy) {
   double a = creal(y), b = cimag(y);
-  return tf_multiply(dy, tf_conj(tf_multiply(CMPLX(1.0 - a, -b), CMPLX(1.0 + a, b))));
+  return tf_multiply(dy, tf_multiply(CMPLX(1.0 - a, -b), CMPLX(1.0 + a, b)));
 }
 
 static tf_complex tf_sigmoid_grad(tf_complex y, tf_complex dy) {
-  return tf_multiply(dy, tf_conj(tf_multiply(y, CMPLX(1.0 - creal(y), -cimag(y)))));
+  return tf_multiply(dy, tf_multiply(y, CMPLX(1.0 - creal(y), -cimag(y))));
 }
 
 static tf_complex tf_sqrt_grad(tf_complex y, tf_complex dy) {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.errors import ResourceExhaustedError
+from timberframe_cpu.library import ffi
 from timberframe_sdk.allocator import Allocator, Buffer
 
 COUNTED_BYTES = 1 << 16
@@ -32,21 +33,27 @@ class CpuAllocator(Allocator):
 
     def __init__(self, limit: int | None = None) -> None:
         super().__init__(limit)
-        self._spare: dict[int, list[np.ndarray]] = {}
+        self._spare: dict[int, list[_Block]] = {}
         self._spare_bytes = 0
 
-    def allocate(self, nbytes: int) -> Buffer:
-        """A buffer; where there is no memory for it, idle memory is given back first."""
+    def obtain(self, nbytes: int) -> np.ndarray:
+        """Counted memory; where there is none, idle memory is given back first."""
         try:
-            return super().allocate(nbytes)
+            memory: np.ndarray = super().obtain(nbytes)
         except ResourceExhaustedError:
-            self._drop_spare()
-            if self.reclaim is None or not self.reclaim():
+            if not self._make_room():
                 raise
-            return super().allocate(nbytes)
+            memory = super().obtain(nbytes)
+        return memory
 
-    def spare(self, block: np.ndarray) -> None:
+    def _make_room(self) -> bool:
+        """Gives idle memory back; tells whether there was any."""
+        self._drop_spare()
+        return self.reclaim is not None and self.reclaim()
+
+    def spare(self, block: _Block) -> None:
         """Keeps the memory of a dropped result: the system would give it back page by page, cleared, at each run."""
+        self.release(block.nbytes)
         if self._spare_bytes + block.nbytes > _SPARE_BYTES:
             self._drop_spare()
         if block.nbytes <= _SPARE_BYTES:
@@ -58,15 +65,6 @@ class CpuAllocator(Allocator):
         self._spare_bytes = 0
 
     def raw(self, nbytes: int) -> np.ndarray:
-        spare = self._spare.get(nbytes)
-        if spare:
-            try:
-                block = spare.pop()
-            except IndexError:  # another thread was faster
-                pass
-            else:
-                self._spare_bytes -= nbytes
-                return block
         # Where a store's address and that of a later load agree in their low 12 bits, processors take the load to
         # depend on the store. Page-aligned outputs keep behind the loads of every operand that begins a page or little
         # after it, as large NumPy arrays do.
@@ -83,23 +81,39 @@ class CpuAllocator(Allocator):
         nbytes = dtype.itemsize * math.prod(shape)
         if nbytes < COUNTED_BYTES or dtype.hasobject:
             return np.empty(shape, dtype)
-        return np.asarray(_Owner(self, self.allocate(nbytes))).view(dtype).reshape(shape)
+        block = self._take_spare(nbytes) or _Block(self, self.obtain(nbytes))
+        # NumPy keeps the buffer alive, and it the pointer, whose end gives the block back
+        return np.ndarray(shape, dtype, ffi.buffer(ffi.gc(block.pointer, block.dropped), nbytes))
+
+    def _take_spare(self, nbytes: int) -> _Block | None:
+        try:
+            block = self._spare[nbytes].pop()
+        except (KeyError, IndexError):
+            return None
+        self._spare_bytes -= nbytes
+        try:
+            self.reserve(nbytes)
+        except ResourceExhaustedError:
+            if not self._make_room():
+                raise
+            self.reserve(nbytes)
+        return block
 
 
-class _Owner:
-    """Lets an array keep a Buffer alive: NumPy holds on to the object whose interface it took."""
+class _Block:
+    """Memory of results: counted while an array lies on it, kept for the next one when it was dropped."""
 
-    __slots__ = ("__array_interface__", "allocator", "buffer")
+    __slots__ = ("allocator", "memory", "nbytes", "pointer")
 
-    def __init__(self, allocator: CpuAllocator, buffer: Buffer) -> None:
+    def __init__(self, allocator: CpuAllocator, memory: np.ndarray) -> None:
         self.allocator = allocator
-        self.buffer = buffer
-        self.__array_interface__ = buffer.handle.__array_interface__
+        self.nbytes = memory.nbytes
+        self.memory = memory
+        self.pointer = ffi.cast("char *", ffi.from_buffer(self.memory))
 
-    def __del__(self) -> None:
-        block = self.buffer.handle
-        self.buffer.close()
-        self.allocator.spare(block)
+    def dropped(self, _: object) -> None:
+        """The last array on it is gone."""
+        self.allocator.spare(self)
 
 
 class ArenaPool:
