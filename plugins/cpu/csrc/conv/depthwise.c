@@ -1,4 +1,4 @@
-/* DepthwiseConv2dNative: each channel with filters of its own, vectorised across channels.
+/* DepthwiseConv2dNative and its gradient by the input: each channel with filters of its own, vectorised across channels.
  *
  * Several neighbouring pixels are computed together, so that they share what is read of the filter. Pointers lead to
  * each pixel's channels under each tap, or to zeros outside the image. */
@@ -6,6 +6,7 @@
 
 #include "common/table.h"
 #include "conv/entry.h"
+#include "conv/phases.h"
 #include "conv/shape.h"
 #include "conv/vector.h"
 
@@ -25,6 +26,13 @@ FORWARD(depthwise, run, float, float, float)
 FORWARD(depthwise, run, double, double, double)
 FORWARD(depthwise, run, float16, float, float)
 FORWARD(depthwise, run, bfloat16, float, float)
+BACKWARD(depthwise_input, run_input, float, float, float)
+BACKWARD(depthwise_input, run_input, double, double, double)
+BACKWARD(depthwise_input, run_input, float16, float, float)
+BACKWARD(depthwise_input, run_input, bfloat16, float, float)
 
-TF_TABLE(conv_depthwise) = {TF_ENTRY(depthwise_float), TF_ENTRY(depthwise_double), TF_ENTRY(depthwise_float16),
-                            TF_ENTRY(depthwise_bfloat16), TF_END};
+TF_TABLE(conv_depthwise) = {
+  TF_ENTRY(depthwise_float), TF_ENTRY(depthwise_double), TF_ENTRY(depthwise_float16), TF_ENTRY(depthwise_bfloat16),
+  TF_ENTRY(depthwise_input_float), TF_ENTRY(depthwise_input_double), TF_ENTRY(depthwise_input_float16),
+  TF_ENTRY(depthwise_input_bfloat16), TF_END,
+};

@@ -42,4 +42,24 @@ static inline int has_empty_phase(const conv_shape *s) {
   return 0;
 }
 
+/* The convolution of the output's gradient that gives the pixels of one phase. */
+static inline conv_shape phase_shape(const conv_shape *s, const phase_axis *y, const phase_axis *x) {
+  return (conv_shape){.batch = s->batch,
+                      .height = s->out_height,
+                      .width = s->out_width,
+                      .out_height = y->pixels,
+                      .out_width = x->pixels,
+                      .kernel_height = y->taps,
+                      .kernel_width = x->taps,
+                      .stride_y = 1,
+                      .stride_x = 1,
+                      .dilation_y = y->reach,
+                      .dilation_x = x->reach,
+                      .pad_top = -y->origin,
+                      .pad_left = -x->origin,
+                      .groups = s->groups,
+                      .in_channels = s->out_channels,
+                      .out_channels = s->in_channels};
+}
+
 #endif

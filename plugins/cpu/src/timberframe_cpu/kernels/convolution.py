@@ -15,6 +15,7 @@ _ALIGNMENT = 64
 _PARTS = 16  # that the pixels are cut into for a filter too small to be shared by threads
 _PIECE = 3072  # elements of a filter that are work for a thread
 _PART_PIXELS = 2048  # pixels worth a part
+_PART_TERMS = 65536  # products worth a part
 _WIDEST_LANES = 16  # of a vector register: a panel of output channels is padded to whole registers
 
 
@@ -177,6 +178,24 @@ def _depthwise(node: KernelNode) -> Native:
     return conv.native("depthwise", sizes)
 
 
+def _depthwise_input(node: KernelNode) -> Native:
+    conv = _by_input(node, depthwise=True)
+    filter, channels = conv.filter.size, conv.filter.shape[2] * conv.filter.shape[3]
+    sizes = (conv.copied * conv.x.size, conv.narrow * filter, conv.copied * conv.y.size, filter, channels)
+    return conv.native("depthwise_input", sizes)
+
+
+def _depthwise_filter(node: KernelNode) -> Native:
+    conv = _by_filter(node, depthwise=True)
+    (height, width, copied), filter = _padded(conv), conv.filter.size
+    y, x = conv.windows
+    rows = conv.x.shape[0] * y.out_size
+    parts = max(1, min(_PARTS, rows * x.out_size * filter // _PART_TERMS, rows))
+    image = copied * conv.x.shape[0] * height * width * conv.filter.shape[2]
+    sizes = (image, conv.narrow * filter, conv.copied * conv.y.size, parts * filter, 0)
+    return conv.native("depthwise_filter", sizes, height, width, copied, parts)
+
+
 def _bias_add(node: KernelNode) -> Native:
     """Parameters: channels, and elements behind each channel. Two's complement makes signed sums unsigned ones."""
     shape = node.inputs[0].shape
@@ -202,6 +221,8 @@ KERNELS = [
     KernelDef("Conv2DBackpropInput", "CPU", _conv2d_input, {"T": (*_HALVES_AND_REALS, "int32")}),
     KernelDef("Conv2DBackpropFilter", "CPU", _conv2d_filter, {"T": _HALVES_AND_REALS}),
     KernelDef("DepthwiseConv2dNative", "CPU", _depthwise, {"T": _HALVES_AND_REALS}),
+    KernelDef("DepthwiseConv2dNativeBackpropInput", "CPU", _depthwise_input, {"T": _HALVES_AND_REALS}),
+    KernelDef("DepthwiseConv2dNativeBackpropFilter", "CPU", _depthwise_filter, {"T": _HALVES_AND_REALS}),
     KernelDef("BiasAdd", "CPU", _bias_add, _BIAS_TYPES, inplace=((0, 0),)),
     KernelDef("BiasAddV1", "CPU", _bias_add, _BIAS_TYPES, inplace=((0, 0),)),
     KernelDef("BiasAddGrad", "CPU", _bias_add_grad, _BIAS_TYPES),
