@@ -60,12 +60,18 @@ def build(
         result = apply_op(op.name, inputs, attrs, name="case")
     outputs = list(result) if isinstance(result, list) else [result]
     if op.outputs:
-        built.fetches = outputs
-        built.dtypes = [t.dtype.base_dtype.numpy for t in outputs]
+        built.fetches = [*_after(outputs[0].op, built.reads), *outputs] if op.updates else outputs
+        built.dtypes = [t.dtype.base_dtype.numpy for t in built.fetches]
     else:
         built.setup.append(outputs[0])
         built.fetches, built.dtypes = built.reads, [x.dtype.base_dtype.numpy for x in built.reads]
     return built
+
+
+def _after(node: Any, reads: list[Any]) -> list[Any]:
+    """The same reads of variables, made once more after a node that changes them."""
+    with node.graph.as_default(), node.graph.control_dependencies([node]):
+        return [apply_op("ReadVariableOp", [r.op.inputs[0]], {"dtype": r.dtype}) for r in reads]
 
 
 def _input(built: Built, x: np.ndarray, constant: bool, known: bool) -> Any:

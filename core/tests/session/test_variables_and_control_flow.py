@@ -206,3 +206,53 @@ def test_destroyed_variable_has_no_value(session: tf.Session) -> None:
     assert not session.run(v.is_initialized())
     session.run(v.initializer)
     assert session.run(v).tolist() == X.tolist()
+
+
+def test_rows_of_a_variable_are_read_alone(session: tf.Session) -> None:
+    v = initialized(session, np.arange(6, dtype=np.float32).reshape(3, 2))
+    rows, slices = tf.gather(v, [2, 0]), tf.gather_nd(v, [[1, 1]])
+    assert [x.op.type for x in (rows, slices)] == ["ResourceGather", "ResourceGatherNd"]
+    assert session.run(rows).tolist() == [[4, 5], [0, 1]]
+    assert session.run(slices).tolist() == [3]
+
+
+def test_gradient_of_a_lookup_has_its_rows_alone(session: tf.Session) -> None:
+    v = initialized(session, np.arange(6, dtype=np.float32).reshape(3, 2))
+    (gradient,) = tf.gradients(tf.gather(v, [2, 0, 2]) * [[1.0], [2.0], [3.0]], v)
+    found = session.run(gradient)
+    assert found.indices.tolist() == [2, 0, 2]
+    assert found.values.tolist() == [[1, 1], [2, 2], [3, 3]]
+    (dense,) = tf.gradients(tf.gather_nd(v, [[2, 0], [2, 0]]), v)
+    assert session.run(dense).tolist() == [[0, 0], [0, 0], [2, 0]]
+
+
+def test_counter_stops_at_its_limit(session: tf.Session) -> None:
+    v = initialized(session, 0)
+    step = v.count_up_to(2)
+    assert [session.run(step), session.run(step)] == [0, 1]
+    with pytest.raises(tf.errors.OutOfRangeError, match="the counter has reached its limit 2"):
+        session.run(step)
+    assert session.run(v) == 2
+
+
+def test_accesses_keep_program_order(session: tf.Session) -> None:
+    v = initialized(session, 1.0)
+    before = v.value()
+    v.assign_add(1.0, read_value=False)
+    grown = tf.group(v.assign(v * 10.0, read_value=False), v.assign_sub(3.0, read_value=False))
+    after = v.value()
+    assert session.run([after, grown, before]) == [7, None, 1]
+
+
+def test_accesses_keep_program_order_in_bodies(session: tf.Session) -> None:
+    v = initialized(session, 1.0)
+
+    def body(i: tf.Tensor, seen: tf.Tensor) -> Any:
+        before = v * 1.0
+        v.assign_add(1.0, read_value=False)
+        v.assign(v * 2.0, read_value=False)
+        return i + 1, seen + before * 100.0 + v
+
+    loop = tf.while_loop(lambda i, seen: i < 2, body, [0, 0.0])
+    branch = tf.cond(tf.constant(True), lambda: v.assign_add(0.5) + 0.0, lambda: v.value())
+    assert session.run([loop[1], branch, v.value()]) == [514, 10.5, 10.5]

@@ -10,6 +10,7 @@ import numpy as np
 from timberframe.api.arrays import concat, expand_dims, reshape, shape
 from timberframe.api.framework import name_scope
 from timberframe.api.selection import cast, where
+from timberframe.api.state import Variable
 from timberframe.dtypes import as_dtype, bool_, float32, int32, string
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
@@ -40,6 +41,8 @@ def gather(
     An index out of range is an error. validate_indices is not used.
     """
     along = batch_dims if axis is None else axis
+    if isinstance(params, Variable) and isinstance(along, int) and along == batch_dims == 0:
+        return params.sparse_read(indices, name)
     result: Tensor = apply_op("GatherV2", [params, indices, along], {"batch_dims": batch_dims}, name)
     return result
 
@@ -74,6 +77,8 @@ def gather_nd(
 
     bad_indices_policy: "" and "ERROR" raise for a tuple out of range, "IGNORE" reads zeros.
     """
+    if isinstance(params, Variable) and not bad_indices_policy and not batch_dims:
+        return params.gather_nd(indices, name)
     if batch_dims:
         raise InvalidArgumentError(f"tf.gather_nd: batch_dims is {batch_dims}; only 0 is implemented")
     result: Tensor = apply_op("GatherNd", [params, indices], {"bad_indices_policy": bad_indices_policy}, name)

@@ -77,7 +77,7 @@ def _gather_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> 
     return _read(params, (indices.astype(np.int64),))
 
 
-def _gather_v2_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray, axis: np.ndarray) -> np.ndarray:
+def gather_v2_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray, axis: np.ndarray) -> np.ndarray:
     at = int(axis) % params.ndim
     batch = attrs["batch_dims"] + (indices.ndim if attrs["batch_dims"] < 0 else 0)
     outer, inner = params.shape[batch:at], params.shape[at + 1 :]
@@ -95,7 +95,7 @@ def _gather_v2_value(c: InferenceContext) -> list[np.ndarray | None]:
     size = params.shape[int(axis)]
     if np.any((indices < 0) | (indices >= size)):
         return [None]  # the kernel reports it
-    return [_gather_v2_reference(c.attrs, params, indices, axis)]
+    return [gather_v2_reference(c.attrs, params, indices, axis)]
 
 
 def _gather_samples() -> Iterator[Sample]:
@@ -168,7 +168,7 @@ define_op(
     attrs=("batch_dims: int = 0", "Tparams: type", "Tindices: {int16, int32, int64}", "Taxis: {int32, int64}"),
     doc="Slices of params along axis, one for each index; the first batch_dims dimensions of both are walked together.",
     shape=_gather_v2_shape,
-    reference=_gather_v2_reference,
+    reference=gather_v2_reference,
     value=_gather_v2_value,
     shape_inputs=("axis",),
     samples=_gather_v2_samples,
@@ -200,7 +200,7 @@ def _gather_nd_shape(c: InferenceContext) -> Sequence[Shape]:
     return [indices[:-1] + params[depth:]]
 
 
-def _gather_nd_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def gather_nd_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
     depth = indices.shape[-1]
     at = indices.astype(np.int64)
     if attrs.get("bad_indices_policy") != "IGNORE":
@@ -247,7 +247,7 @@ define_op(
     doc="Slices of params, one for each index tuple in the last dimension of indices. "
     "Policy IGNORE reads zeros where a tuple lies outside.",
     shape=_gather_nd_shape,
-    reference=_gather_nd_reference,
+    reference=gather_nd_reference,
     samples=_gather_nd_samples,
     errors=_gather_nd_errors,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, OutOfRangeError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
@@ -32,6 +32,8 @@ def gather_sizes(node: KernelNode) -> tuple[int, int, int, int, int]:
         assert value is not None
         axis = int(value) % len(params.shape)
         batch = node.attrs["batch_dims"] + (len(indices.shape) if node.attrs["batch_dims"] < 0 else 0)
+    elif node.op == "ResourceGather":
+        axis = batch = node.attrs["batch_dims"]
     outer, inner = math.prod(params.shape[batch:axis]), math.prod(params.shape[axis + 1 :])
     return math.prod(params.shape[:batch]), outer, params.shape[axis], math.prod(indices.shape[batch:]), inner
 
@@ -46,7 +48,7 @@ def _gather_nd(node: KernelNode) -> Native:
     params, indices = node.inputs
     depth = indices.shape[-1]
     inner = math.prod(params.shape[depth:]) * params.dtype.itemsize
-    ignore = node.attrs["bad_indices_policy"] == "IGNORE"
+    ignore = node.attrs.get("bad_indices_policy") == "IGNORE"
     return native("gather_nd", math.prod(indices.shape[:-1]), depth, inner, ignore, reasons=(TUPLE_REASON,))
 
 
@@ -87,6 +89,19 @@ def _sorted_segments(node: KernelNode) -> Native:
     kind = node.op.removeprefix("Segment")
     name = f"accumulate_{_MODES[kind]}_{node.attrs['T'].name}"
     return native(name, 3, ids.size, inner, 0, 0, rows, kind == "Mean", 0, *ids.tolist())
+
+
+def _count_up_to(node: KernelNode) -> Callable[..., None]:
+    limit = node.attrs["limit"]
+
+    def launch(counter: np.ndarray, following: np.ndarray, output: np.ndarray) -> None:
+        if counter >= limit:
+            fact = f"the counter has reached its limit {limit}"
+            raise OutOfRangeError(f"{node.op} '{node.name}': {fact}; it must be below it", node.name)
+        output[...] = counter
+        following[...] = counter + 1
+
+    return launch
 
 
 def _one_hot(node: KernelNode) -> Native:
@@ -172,6 +187,9 @@ KERNELS = [
     KernelDef("Gather", "CPU", _gather, {"Tparams": _FIXED_SIZE}),
     KernelDef("GatherV2", "CPU", _gather, {"Tparams": _FIXED_SIZE}),
     KernelDef("GatherNd", "CPU", _gather_nd, {"Tparams": _FIXED_SIZE}),
+    KernelDef("ResourceGather", "CPU", _gather, {"dtype": _FIXED_SIZE}),
+    KernelDef("ResourceGatherNd", "CPU", _gather_nd, {"dtype": _FIXED_SIZE}),
+    KernelDef("ResourceCountUpTo", "CPU", _count_up_to, {"T": ("int32", "int64")}),
     KernelDef("ScatterNd", "CPU", _scatter, {"T": _FIXED_SIZE, "Tindices": _INDICES}),
     *_scatters(),
     *_segments("Segment", "Sum Mean Prod Min Max", _sorted_segments, _INDICES),

@@ -44,7 +44,7 @@ def _rows(node: KernelNode, indices: np.ndarray, sizes: Sequence[int]) -> np.nda
     depth = len(sizes)
     at = indices.astype(np.int64).reshape(math.prod(indices.shape[:-1]), depth)
     bad = (at < 0) | (at >= np.array(sizes, np.int64))
-    if bad.any() and node.attrs["bad_indices_policy"] != "IGNORE":
+    if bad.any() and node.attrs.get("bad_indices_policy") != "IGNORE":
         number, d = (int(i) for i in np.argwhere(bad)[0])
         message = indexing.TUPLE_REASON.format(number, int(at[number, d]), d, sizes[d])
         raise InvalidArgumentError(f"{node.op} '{node.name}': {message}", node.name)
@@ -217,6 +217,8 @@ KERNELS = [
     KernelDef("Gather", "CPU", _gather, _PARAMS),
     KernelDef("GatherV2", "CPU", _gather, _PARAMS),
     KernelDef("GatherNd", "CPU", _gather_nd, _PARAMS),
+    KernelDef("ResourceGather", "CPU", _gather, {"dtype": _STRING}),
+    KernelDef("ResourceGatherNd", "CPU", _gather_nd, {"dtype": _STRING}),
     KernelDef("ScatterNd", "CPU", _scatter_nd, _SCATTERED),
     KernelDef("TensorScatterUpdate", "CPU", _scatter_update, _SCATTERED),
     KernelDef("ResourceScatterNdUpdate", "CPU", _scatter_update, _SCATTERED),
