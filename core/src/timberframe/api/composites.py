@@ -14,7 +14,7 @@ from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.graph.operation import Tensor
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "eye", "global_norm", "meshgrid"]
+__all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "eye", "global_norm", "meshgrid"]
 
 NAMESPACES = {
     "linalg": ("eye",),
@@ -43,14 +43,35 @@ def _squared_norm(x: Tensor, axes: Any = None, keep: bool = False) -> Tensor:
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """`t`, scaled down to the L2 norm `clip_norm` where its norm is above it; per slice when axes are given."""
+    """`t`, scaled down to the L2 norm `clip_norm` where its norm is above it; per slice when axes are given.
+
+    Its gradient is finite where `t` is all zero.
+    """
     with name_scope(name, "clip_by_norm", [t, clip_norm]):
         x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
-        norm = _op("Sqrt", _squared_norm(x, axes, keep=True))
-        limit = convert_to_tensor(clip_norm, norm.dtype)
-        scale = _op("RealDiv", limit, _op("Maximum", norm, limit))
-        clipped = _op("Mul", x, scale)
+        squared = _squared_norm(x, axes, keep=True)
+        positive = _op("Greater", squared, 0)
+        root = _op("Sqrt", _op("SelectV2", positive, squared, _op("OnesLike", squared)))
+        norm = _op("SelectV2", positive, root, squared)
+        limit = _op("Maximum", convert_to_tensor(clip_norm, norm.dtype), 0)
+        clipped = _op("RealDiv", _op("Mul", x, _as(limit, x)), _as(_op("Maximum", norm, limit), x))
         return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
+
+
+def _as(real: Tensor, x: Tensor) -> Tensor:
+    """A real tensor in the dtype of x, which may be complex."""
+    return real if real.dtype is x.dtype else _op("Cast", real, DstT=x.dtype)
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """`t`, scaled down so that its L2 norm divided by its number of elements is at most `clip_norm`."""
+    with name_scope(name, "clip_by_average_norm", [t, clip_norm]):
+        x = convert_to_tensor(t)
+        size = _op("Cast", _op("Size", x), DstT=x.dtype)
+        inverse = _op("Mul", size, _op("Rsqrt", _op("Sum", _op("Square", x), _all_axes(x))))
+        limit = convert_to_tensor(clip_norm, x.dtype)
+        scale = _op("Mul", limit, _op("Minimum", inverse, _op("Reciprocal", limit)))
+        return _op("Mul", x, scale)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None:
@@ -65,21 +86,23 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Any]:
     """The tensors, all scaled by one factor so that their global norm is at most `clip_norm`; and that norm.
 
-    use_norm: the global norm, where it is known already.
+    use_norm: the global norm, where it is known already. Where it is not finite all results are NaN.
     """
     with name_scope(name, "clip_by_global_norm"):
         norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
         if norm is None:
             return list(t_list), None
         limit = convert_to_tensor(clip_norm, norm.dtype)
-        scale = _op("RealDiv", limit, _op("Maximum", norm, limit))
+        scale = _op("Mul", limit, _op("Minimum", _op("Reciprocal", norm), _op("Reciprocal", limit)))
+        scale = _op("AddV2", scale, _op("Sub", norm, norm))  # NaN for an infinite norm
         return [None if t is None else _scaled(t, scale) for t in t_list], norm
 
 
 def _scaled(t: Any, scale: Tensor) -> Any:
     if isinstance(t, IndexedSlices):
-        return IndexedSlices(_op("Mul", t.values, scale), t.indices, t.dense_shape)
-    return _op("Mul", t, scale)
+        return IndexedSlices(_scaled(t.values, scale), t.indices, t.dense_shape)
+    x = convert_to_tensor(t)
+    return _op("Mul", x, _as(scale, x))
 
 
 def eye(

@@ -60,7 +60,7 @@ def gradients(
     del colocate_gradients_with_ops, gate_gradients, aggregation_method
     unconnected = UnconnectedGradients(unconnected_gradients)
     graph = get_default_graph()
-    results, sources = [_element(y) for y in _as_list(ys)], [_element(x) for x in _as_list(xs)]
+    results, sources = [convert_to_tensor(y) for y in _as_list(ys)], [_element(x) for x in _as_list(xs)]
     stops = {_element(t) for t in _as_list(stop_gradients)}
     with graph.name_scope(name):
         seeds = _seeds(results, _as_list(grad_ys))
