@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.diagonal import require_matrix
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, format_shape, merge_dim
@@ -39,6 +40,7 @@ define_op(
     doc="Zeros outside a band of num_lower diagonals below and num_upper above the main one; negative: all.",
     shape=_band_shape,
     reference=_band,
+    gradient=lambda op, grad: [apply_op("MatrixBandPart", [grad, *op.inputs[1:]]), None, None],
     launch_inputs=("num_lower", "num_upper"),
     samples=lambda: [
         Sample([Arg(shape), Arg(values=lower), Arg(values=upper)])
@@ -96,6 +98,7 @@ define_op(
     doc="The tensor of twice the rank with the input where both halves of the index are equal, and zeros elsewhere.",
     shape=_tensor_diag_shape,
     reference=_tensor_diag,
+    gradient=lambda op, grad: [apply_op("DiagPart", [grad])],
     samples=lambda: [Sample([Arg(s)]) for s in ((1,), (0,), (7,), (2, 3), (2, 1, 2, 3), (131,))],
     errors=lambda: [
         ErrorSample([Arg(())], r"input 0 has shape \[\]; it must have rank 1 or more"),
@@ -110,6 +113,7 @@ define_op(
     doc="The elements of a tensor where both halves of the index are equal.",
     shape=_tensor_diag_part_shape,
     reference=_tensor_diag_part,
+    gradient=lambda op, grad: [apply_op("Diag", [grad])],
     samples=lambda: [Sample([Arg(s * 2)]) for s in ((1,), (0,), (7,), (2, 3), (2, 1, 2, 3), (131,))],
     errors=lambda: [
         ErrorSample([Arg(())], r"input has shape \[\]; its rank must be even and positive"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.errors import InvalidArgumentError
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import unchanged
@@ -46,6 +47,11 @@ def _finite_errors(signed: bool) -> Iterator[ErrorSample]:
     yield wrong([0.0] * 70_000 + [nan], "the tensor has 1 NaN")
 
 
+def _finite_gradient(op: Any, grad: Any) -> list[Any]:
+    message = f"gradient of {op.name}: {op.attrs['message']}"
+    return [apply_op(op.type, [grad], {"message": message})]
+
+
 for _name in ("CheckNumerics", "CheckNumericsV2"):
     define_op(
         _name,
@@ -58,6 +64,7 @@ for _name in ("CheckNumerics", "CheckNumericsV2"):
         ),
         shape=unchanged,
         reference=_finite(_name == "CheckNumericsV2"),
+        gradient=_finite_gradient,
         stateful=True,
         alias=((0, 0),),
         samples=_finite_samples,

@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe.dtypes import as_dtype, string
 from timberframe.ops.accuracy import Bound
+from timberframe.ops.gradients import dense, reshape_like, sum_all
 from timberframe.ops.host_values import HostValue, checked, settle, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -88,6 +89,7 @@ define_op(
     doc="Stands for a tensor that a run may be fed; the input where it is not.",
     shape=_default_shape,
     reference=lambda attrs, x: x,
+    gradient=lambda op, grad: [grad],
     alias=((0, 0),),
     samples=_default_samples,
 )
@@ -150,6 +152,7 @@ define_op(
     shape=_fill_shape,
     reference=_fill,
     value=_fill_value,
+    gradient=lambda op, grad: [None, reshape_like(sum_all(dense(grad)), op.inputs[1])],
     shape_inputs=("dims",),
     samples=_fill_samples,
     errors=_fill_errors,
@@ -389,6 +392,7 @@ define_op(
     doc="`num` values at equal distances from start to stop, both included.",
     shape=_linspace_shape,
     reference=_linspace,
+    gradient=NotDifferentiable("it makes places to evaluate at; as in TensorFlow, nothing flows to its ends"),
     shape_inputs=("num",),
     accuracy=Bound(_sequence_error, "roundings of the step, the product and the sum"),
     samples=_linspace_samples,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import int32
+from timberframe.ops.gradients import apply_op, constant, dense, sum_all, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, StaticShape, format_shape, merge_dim
@@ -260,6 +262,37 @@ def _set_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg((3, 4)), Arg((1, 3)), Arg(values=1)], r"diagonal has shape \[1,3\]; .* it must be \[3\]")
 
 
+def _from_diagonals(x: Any, grad: Any, k: Any, align: str) -> Any:
+    """The gradient of matrices x of which diagonals were taken: those diagonals, and zeros elsewhere."""
+    shape = x.static_shape
+    if shape is None or None in shape[-2:]:
+        return apply_op("MatrixSetDiagV3", [zeros_like(x), grad, k], {"align": align})
+    sizes = [constant(n, int32) for n in shape[-2:]]
+    return apply_op("MatrixDiagV3", [grad, k, *sizes, constant(0, grad.dtype)], {"align": align})
+
+
+def _diagonals(grad: Any, k: Any, align: str) -> Any:
+    return apply_op("MatrixDiagPartV3", [grad, k, constant(0, grad.dtype)], {"align": align})
+
+
+def _part_gradient(op: Any, grad: Any) -> list[Any]:
+    grad = dense(grad)
+    back = _from_diagonals(op.inputs[0], grad, op.inputs[1], _align(op.attrs))
+    return [back, None, sum_all(grad) - sum_all(back)]
+
+
+def _diag_gradient(op: Any, grad: Any) -> list[Any]:
+    grad = dense(grad)
+    back = _diagonals(grad, op.inputs[1], _align(op.attrs))
+    return [back, None, None, None, sum_all(grad) - sum_all(back)]
+
+
+def _set_gradient(op: Any, grad: Any) -> list[Any]:
+    grad, k, align = dense(grad), op.inputs[2], _align(op.attrs)
+    kept = apply_op("MatrixSetDiagV3", [grad, zeros_like(op.inputs[1]), k], {"align": align})
+    return [kept, _diagonals(grad, k, align), None]
+
+
 def _define_family(version: str, align: list[str]) -> None:
     aligned = bool(align)
     define_op(
@@ -270,6 +303,7 @@ def _define_family(version: str, align: list[str]) -> None:
         doc="Diagonals k[0] to k[1] of matrices (0 the main one, positive above), the highest first, padded.",
         shape=_part_shape,
         reference=_part,
+        gradient=_part_gradient,
         shape_inputs=("k",),
         samples=lambda: _part_samples(aligned),
         errors=_part_errors,
@@ -282,6 +316,7 @@ def _define_family(version: str, align: list[str]) -> None:
         doc="Matrices with the given diagonals and padding_value elsewhere; sizes of -1 are the least that hold them.",
         shape=_diag_shape,
         reference=_diag,
+        gradient=_diag_gradient,
         shape_inputs=("k", "num_rows", "num_cols"),
         samples=lambda: _diag_samples(aligned),
         errors=_diag_errors,
@@ -294,6 +329,7 @@ def _define_family(version: str, align: list[str]) -> None:
         doc="The matrices with their diagonals k[0] to k[1] replaced.",
         shape=_set_shape,
         reference=_set,
+        gradient=_set_gradient,
         shape_inputs=("k",),
         samples=lambda: _set_samples(aligned),
         errors=_set_errors,
@@ -303,6 +339,14 @@ def _define_family(version: str, align: list[str]) -> None:
 _define_family("V2", [])
 _define_family("V3", [_ALIGN_ATTR])
 
+
+def _main_part_gradient(op: Any, grad: Any) -> list[Any]:
+    shape = op.inputs[0].static_shape
+    if shape is not None and shape[-1] is not None and shape[-1] == shape[-2]:
+        return [apply_op("MatrixDiag", [grad])]
+    return [apply_op("MatrixSetDiag", [zeros_like(op.inputs[0]), grad])]
+
+
 define_op(
     "MatrixDiagPart",
     inputs=["input: T"],
@@ -311,6 +355,7 @@ define_op(
     doc="The main diagonals of matrices.",
     shape=_part_shape,
     reference=_part,
+    gradient=_main_part_gradient,
     samples=lambda: [Sample([Arg(shape)]) for shape in _MATRICES],
     errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \[3\]; it must have rank 2 or more")],
 )
@@ -322,6 +367,7 @@ define_op(
     doc="Square matrices with the given main diagonals and zero elsewhere.",
     shape=_simple_diag_shape,
     reference=_diag,
+    gradient=lambda op, grad: [apply_op("MatrixDiagPart", [grad])],
     samples=lambda: [Sample([Arg(shape)]) for shape in ((1,), (0,), (7,), (2, 3), (2, 3, 4), (3, 0), (65_537, 2))],
     errors=lambda: [ErrorSample([Arg(())], r"input 0 has shape \[\]; it must have rank 1 or more")],
 )
@@ -333,6 +379,10 @@ define_op(
     doc="The matrices with their main diagonals replaced.",
     shape=_set_shape,
     reference=_set,
+    gradient=lambda op, grad: [
+        apply_op("MatrixSetDiag", [grad, zeros_like(op.inputs[1])]),
+        apply_op("MatrixDiagPart", [grad]),
+    ],
     samples=lambda: [Sample([Arg(s), Arg((*s[:-2], min(s[-2:])))]) for s in _MATRICES],
     errors=lambda: [ErrorSample([Arg((3, 4)), Arg((2,))], r"diagonal has shape \[2\]; .* it must be \[3\]")],
 )

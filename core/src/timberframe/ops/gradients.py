@@ -9,10 +9,12 @@ The graph is built on top of the ops, so it is imported when a gradient is built
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from timberframe.dtypes import int32
+from timberframe.ops.opdef import is_known
 from timberframe.shapes import is_static
 
 
@@ -80,3 +82,57 @@ def sum_to_shape(grad: Any, x: Any) -> Any:
     shape = apply_op("Shape", [x])
     axes, _ = apply_op("BroadcastGradientArgs", [shape, apply_op("Shape", [grad])])
     return apply_op("Reshape", [apply_op("Sum", [grad, axes]), shape])
+
+
+def dense(grad: Any) -> Any:
+    """The gradient as a tensor, IndexedSlices with zeros between their rows."""
+    from timberframe.graph.apply import convert_to_tensor
+
+    return convert_to_tensor(grad)
+
+
+def known(x: Any) -> Any:
+    """The value of x as an array where the graph alone tells it, else None."""
+    return x.host_value if is_known(x.host_value) else None
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of the shape and dtype of x."""
+    return apply_op("ZerosLike", [x])
+
+
+def reshape_like(grad: Any, x: Any) -> Any:
+    """The elements of the gradient in the shape of x; no node but a constant where one size of x is unknown."""
+    sizes = x.static_shape
+    if sizes is not None and sizes.count(None) == 1 and 0 not in sizes:
+        return apply_op("Reshape", [grad, constant([-1 if d is None else d for d in sizes], int32)])
+    return apply_op("Reshape", [grad, shape_of(x)])
+
+
+def sum_all(x: Any) -> Any:
+    """The sum of all elements."""
+    if x.static_shape is None:
+        x = apply_op("Reshape", [x, constant([-1], int32)])
+    return apply_op("Sum", [x, constant(list(range(len(x.static_shape))), int32)])
+
+
+def gather(params: Any, indices: Any) -> Any:
+    """The rows of params that the indices name."""
+    return apply_op("GatherV2", [params, indices, constant(0, int32)])
+
+
+def indicator(condition: Any, dtype: Any) -> Any:
+    """One where the condition holds, zero elsewhere."""
+    return apply_op("Cast", [condition], {"DstT": dtype})
+
+
+def size_of(x: Any, first: Any, last: Any) -> Any:
+    """The product of the sizes of x from dimension `first` up to `last`: an integer where known, else a scalar."""
+    shape = x.static_shape
+    if shape is not None and isinstance(first, int) and not hasattr(last, "dtype"):
+        part = shape[first:last]
+        if None not in part:
+            return math.prod(part)
+    end = [0] if last is None else [last]
+    part = apply_op("StridedSlice", [shape_of(x), [first], end, [1]], {"end_mask": int(last is None)})
+    return apply_op("Prod", [part, constant(0, int32)])

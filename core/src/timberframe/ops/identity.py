@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.errors import NotFoundError
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.host_values import first_value
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -42,6 +44,7 @@ define_op(
     shape=_same_shapes,
     reference=_same,
     value=first_value,
+    gradient=lambda op, grad: [grad],
     alias=((0, 0),),
     samples=_one_input,
 )
@@ -55,6 +58,7 @@ define_op(
     shape=unchanged,
     reference=_same,
     value=first_value,
+    gradient=lambda op, grad: [grad],
     samples=_one_input,
 )
 
@@ -72,6 +76,14 @@ define_op(
     samples=_one_input,
 )
 
+
+def _prevented_gradient(op: Any, grad: Any) -> list[Any]:
+    raise NotFoundError(
+        f"PreventGradient '{op.name}': a gradient is asked for through it; its message: {op.attrs['message']!r}",
+        op.name,
+    )
+
+
 define_op(
     "PreventGradient",
     inputs=["input: T"],
@@ -81,6 +93,7 @@ define_op(
     shape=_same_shapes,
     reference=_same,
     value=first_value,
+    gradient=_prevented_gradient,
     alias=((0, 0),),
     samples=lambda: (Sample([Arg(shape)], {"message": "no gradient here"}) for shape in _SHAPES),
 )
@@ -104,6 +117,7 @@ define_op(
     shape=_same_shapes,
     reference=_identity_n,
     value=lambda c: list(c.values),
+    gradient=lambda op, *grads: list(grads),
     samples=_several_inputs,
 )
 
@@ -137,6 +151,7 @@ define_op(
     shape=_ensured_shape,
     reference=_same,
     value=first_value,
+    gradient=lambda op, grad: [apply_op("EnsureShape", [grad], {"shape": op.attrs["shape"]})],
     alias=((0, 0),),
     samples=_ensured_samples,
     errors=_ensured_errors,

@@ -1,4 +1,4 @@
-"""Ops that join tensors along a dimension, and those that take them apart."""
+"""Ops that join tensors along a dimension."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.host_values import HostValue, elements, scalar_value, settle, static_output, vector_length
+from timberframe.dtypes import int32
+from timberframe.ops.gradients import apply_op, constant, dense, known, shape_of, size_of
+from timberframe.ops.host_values import HostValue, scalar_value, settle, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, format_shape, merge
@@ -96,6 +98,27 @@ _CONCAT_ERRORS: tuple[tuple[tuple[tuple[int, ...], ...], int, str], ...] = (
     (((), ()), 0, "inputs are scalars; they must have at least one dimension"),
 )
 
+_MOST_SLICES = 16  # beyond, one SplitV takes the parts out faster
+
+
+def _parts(grad: Any, values: Sequence[Any], axis: Any) -> list[Any]:
+    """The parts of a joined gradient that belong to each of the values."""
+    grad = dense(grad)
+    value = known(axis)
+    if value is not None and (int(value.reshape(-1)[0]) >= 0 or grad.static_shape is not None):
+        at = int(value.reshape(-1)[0])
+        axis = at if at >= 0 else at + len(grad.static_shape)
+    else:
+        axis = apply_op("FloorMod", [apply_op("Cast", [axis], {"DstT": int32}), apply_op("Rank", [grad])])
+    if len(values) > _MOST_SLICES:
+        sizes = constant([size_of(x, axis, axis + 1) for x in values], int32)
+        parts: list[Any] = apply_op("SplitV", [grad, sizes, axis], {"num_split": len(values)})
+        return parts
+    shapes = [shape_of(x) for x in values]
+    offsets = apply_op("ConcatOffset", [axis, shapes])
+    return [apply_op("Slice", [grad, offset, shape]) for offset, shape in zip(offsets, shapes, strict=True)]
+
+
 define_op(
     "ConcatV2",
     inputs=["values: N * T", "axis: Tidx"],
@@ -105,6 +128,7 @@ define_op(
     shape=_concat_v2_shape,
     reference=_concat_v2,
     value=_concat_v2_value,
+    gradient=lambda op, grad: [*_parts(grad, op.inputs[:-1], op.inputs[-1]), None],
     shape_inputs=("axis",),
     samples=lambda: (Sample([[Arg(s) for s in shapes], Arg(values=axis)]) for shapes, axis in _CONCAT_SHAPES),
     errors=lambda: (
@@ -130,6 +154,7 @@ define_op(
     shape=lambda c: [_concatenated(c, c.shapes[1:], scalar_value(c, 0, "concat_dim"))],
     reference=lambda attrs, axis, *values: np.concatenate(values, int(axis)),
     value=_concat_value,
+    gradient=lambda op, grad: [None, *_parts(grad, op.inputs[1:], op.inputs[0])],
     shape_inputs=("concat_dim",),
     samples=lambda: (Sample([Arg(values=axis), [Arg(s) for s in shapes]]) for shapes, axis in _CONCAT_SHAPES),
     errors=lambda: (
@@ -207,139 +232,6 @@ define_op(
 )
 
 
-def _part(shape: tuple[int | None, ...], axis: int, size: int | None) -> Shape:
-    return (*shape[:axis], size, *shape[axis + 1 :])
-
-
-def _split_shape(c: InferenceContext) -> list[Shape]:
-    shape, count = c.shapes[1], c.attrs["num_split"]
-    axis = scalar_value(c, 0, "split_dim")
-    if shape is None:
-        return [None] * count
-    if axis is None:
-        return [(None,) * len(shape)] * count
-    at = c.axis(axis, len(shape), "split_dim")
-    size = shape[at]
-    if size is not None and size % count:
-        raise c.error(
-            f"dimension {at} of the input {format_shape(shape)} is {size}; it must be a multiple of num_split {count}"
-        )
-    return [_part(shape, at, None if size is None else size // count)] * count
-
-
-def _split(attrs: Attrs, axis: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, ...]:
-    return tuple(np.split(value, attrs["num_split"], int(axis)))
-
-
-_SPLIT_SHAPES: tuple[tuple[tuple[int, ...], int, int], ...] = (
-    ((6,), 0, 3), ((6,), -1, 1), ((0,), 0, 2), ((6, 0), 0, 2), ((7, 12), 1, 4), ((12, 7), 0, 4), ((3, 4, 5), 1, 2),
-    ((3, 4, 6), -1, 6), ((65_538, 2), 0, 2), ((2, 65_538), 1, 3), ((1, 2, 1, 2, 1, 2, 1, 4), 7, 2),
-)  # fmt: skip
-
-
-def _split_errors() -> Iterator[ErrorSample]:
-    value = Arg((2, 4))
-    yield ErrorSample(
-        [Arg(values=1), value], r"dimension 1 of the input \[2,4\] is 4; it must be a multiple of", {"num_split": 3}
-    )
-    yield ErrorSample([Arg(values=2), value], "split_dim 2 is outside the input's rank 2", {"num_split": 2})
-    yield ErrorSample([Arg(values=0), Arg(())], "split_dim 0 is outside the input's rank 0", {"num_split": 1})
-
-
-define_op(
-    "Split",
-    inputs=["split_dim: int32", "value: T"],
-    outputs=["output: num_split * T"],
-    attrs=["num_split: int >= 1", "T: type"],
-    doc="The value in `num_split` parts of equal size along the dimension `split_dim`.",
-    shape=_split_shape,
-    reference=_split,
-    shape_inputs=("split_dim",),
-    samples=lambda: (Sample([Arg(values=a), Arg(s)], {"num_split": n}) for s, a, n in _SPLIT_SHAPES),
-    errors=_split_errors,
-)
-
-
-def _split_v_shape(c: InferenceContext) -> list[Shape]:
-    shape, count = c.shapes[0], c.attrs["num_split"]
-    length = vector_length(c, 1, "size_splits")
-    if length is not None and length != count:
-        raise c.error(f"size_splits has {length} elements and num_split is {count}; they must be equal")
-    axis = scalar_value(c, 2, "split_dim")
-    if shape is None:
-        return [None] * count
-    if axis is None:
-        return [(None,) * len(shape)] * count
-    at = c.axis(axis, len(shape), "split_dim")
-    sizes = _split_sizes(c, elements(c, 1, count), shape, at)
-    return [_part(shape, at, size) for size in sizes]
-
-
-def _split_sizes(
-    c: InferenceContext, sizes: list[int | None], shape: tuple[int | None, ...], axis: int
-) -> list[int | None]:
-    """The size of each part, -1 replaced by what the others leave."""
-    told, whole = format_shape(tuple(sizes)), shape[axis]
-    if any(s is not None and s < -1 for s in sizes):
-        raise c.error(f"size_splits is {told}; sizes must be zero or more, or -1 once")
-    if sizes.count(-1) > 1:
-        raise c.error(f"size_splits is {told}; only one size may be -1")
-    if None in sizes or whole is None:
-        return [None if s == -1 else s for s in sizes]
-    total = sum(s for s in sizes if s is not None and s > 0)
-    rest = whole - total
-    if rest < 0 or (rest and -1 not in sizes):
-        raise c.error(
-            f"size_splits is {told} and dimension {axis} of the input {format_shape(shape)}; they must add up to it"
-        )
-    return [rest if s == -1 else s for s in sizes]
-
-
-def _split_v(attrs: Attrs, value: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, ...]:
-    parts = sizes.astype(np.int64)
-    at = int(axis)
-    parts[parts < 0] = value.shape[at] - parts[parts > 0].sum()
-    return tuple(np.split(value, np.cumsum(parts)[:-1], at))
-
-
-def _split_v_samples() -> Iterator[Sample]:
-    for shape, sizes, axis in (
-        ((6,), (1, 2, 3), 0), ((6,), (6,), 0), ((7, 13), (5, -1, 0, 1), 1), ((7, 13), (3, 4), 0), ((0, 3), (0, 0), 0),
-        ((3, 4, 5), (1, 3), -2), ((65_537, 2), (65_536, 1), 0), ((6,), (-1,), 0), ((3, 0), (1, 2), 0),
-    ):  # fmt: skip
-        tlen = ("int32", "int64") if max(shape) > 127 else ("int8", "int32", "int64")
-        yield Sample([Arg(shape), Arg(values=sizes), Arg(values=axis)], {"num_split": len(sizes)}, {"Tlen": tlen})
-
-
-def _split_v_errors() -> Iterator[ErrorSample]:
-    def wrong(sizes: tuple[int, ...], match: str, axis: int = 1, count: int = 0) -> ErrorSample:
-        return ErrorSample(
-            [Arg((2, 4)), Arg(values=sizes), Arg(values=axis)], match, {"num_split": count or len(sizes)}
-        )
-
-    yield wrong((1, -1, 4), "they must add up to it")
-    yield wrong((1, 2), r"size_splits is \[1,2\] and dimension 1 of the input \[2,4\]; they must add up to it")
-    yield wrong((5,), "they must add up to it")
-    yield wrong((1, -1, -1), "only one size may be -1")
-    yield wrong((-2, 6), "sizes must be zero or more, or -1 once")
-    yield wrong((2, 2), "split_dim 2 is outside the input's rank 2", 2)
-    yield wrong((2, 2), "size_splits has 2 elements and num_split is 3", 1, 3)
-
-
-define_op(
-    "SplitV",
-    inputs=["value: T", "size_splits: Tlen", "split_dim: int32"],
-    outputs=["output: num_split * T"],
-    attrs=["num_split: int >= 1", "T: type", "Tlen: {int8, int32, int64} = DT_INT64"],
-    doc="The value in parts of the given sizes along the dimension `split_dim`; one size may be -1, for what is left.",
-    shape=_split_v_shape,
-    reference=_split_v,
-    shape_inputs=("size_splits", "split_dim"),
-    samples=_split_v_samples,
-    errors=_split_v_errors,
-)
-
-
 def _pack_shape(c: InferenceContext) -> list[Shape]:
     merged: Shape = None
     for shape in c.shapes:
@@ -357,8 +249,8 @@ def _pack_value(c: InferenceContext) -> list[HostValue]:
     if static_output(c) is None:
         return [None]
     shape: Shape = None
-    for known in c.shapes:
-        shape = merge(shape, known)
+    for other in c.shapes:
+        shape = merge(shape, other)
     filled = [_or_unknown(v, shape).astype(object) for v in c.values]
     return [settle(np.stack(filled, c.attrs["axis"]), c.dtypes[0])]
 
@@ -386,56 +278,7 @@ define_op(
     shape=_pack_shape,
     reference=lambda attrs, *values: np.stack(values, attrs["axis"]),
     value=_pack_value,
+    gradient=lambda op, grad: apply_op("Unpack", [grad], {"num": op.attrs["N"], "axis": op.attrs["axis"]}),
     samples=_pack_samples,
     errors=_pack_errors,
-)
-
-
-def _unpack_shape(c: InferenceContext) -> list[Shape]:
-    shape, count = c.shapes[0], c.attrs["num"]
-    if shape is None:
-        return [None] * count
-    at = c.axis(c.attrs["axis"], len(shape))
-    if shape[at] not in (None, count):
-        raise c.error(f"dimension {at} of the input {format_shape(shape)} is {shape[at]}; it must equal num {count}")
-    return [(*shape[:at], *shape[at + 1 :])] * count
-
-
-def _unpack(attrs: Attrs, value: np.ndarray) -> tuple[np.ndarray, ...]:
-    moved = np.moveaxis(value, attrs["axis"], 0)
-    return tuple(moved[i, ...] for i in range(moved.shape[0]))
-
-
-def _unpack_value(c: InferenceContext) -> list[HostValue]:
-    value: Any = c.values[0]
-    if value is None:
-        return [None] * c.attrs["num"]
-    return [settle(np.asarray(v), c.dtypes[0]) for v in _unpack(c.attrs, value)]
-
-
-def _unpack_samples() -> Iterator[Sample]:
-    for shape, axis in (
-        ((1,), 0), ((5,), 0), ((3, 0), 0), ((7, 13), 0), ((7, 13), 1), ((3, 5, 7), -2), ((2, 65_537), 0),
-        ((65_537, 2), 1),
-        ((1, 2, 1, 2, 1, 2, 1, 2), 3), ((0, 4), 0),
-    ):  # fmt: skip
-        yield Sample([Arg(shape)], {"num": shape[axis], "axis": axis})
-
-
-def _unpack_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 4))], r"dimension 0 of the input \[2,4\] is 2; it must equal num 3", {"num": 3})
-    yield ErrorSample([Arg(())], "axis 0 is outside the input's rank 0", {"num": 1})
-
-
-define_op(
-    "Unpack",
-    inputs=["value: T"],
-    outputs=["output: num * T"],
-    attrs=["num: int >= 0", "T: type", "axis: int = 0"],
-    doc="The tensors that lie side by side along the dimension `axis`, which each of them lacks.",
-    shape=_unpack_shape,
-    reference=_unpack,
-    value=_unpack_value,
-    samples=_unpack_samples,
-    errors=_unpack_errors,
 )

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import int32
 from timberframe.errors import InvalidArgumentError
+from timberframe.ops.gradients import apply_op, constant, known, shape_of
 from timberframe.ops.host_values import HostValue, checked, elements, reference_value, vector_length
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op, is_known
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -60,6 +62,15 @@ def _transpose_errors() -> Iterator[ErrorSample]:
     yield wrong([[0, 1]], r"perm has shape \[1,2\]; it must be a vector")
 
 
+def _transpose_gradient(op: Any, grad: Any) -> list[Any]:
+    perm, value = op.inputs[1], known(op.inputs[1])
+    if value is None:
+        back = apply_op("InvertPermutation", [perm])
+    else:
+        back = constant(np.argsort(value % max(value.size, 1)), perm.dtype)
+    return [apply_op(op.type, [grad, back]), None]
+
+
 define_op(
     "Transpose",
     inputs=["x: T", "perm: Tperm"],
@@ -68,6 +79,7 @@ define_op(
     doc="The dimensions of x in another order: dimension i of y is dimension perm[i] of x.",
     shape=_transpose_shape,
     reference=_transpose,
+    gradient=_transpose_gradient,
     shape_inputs=("perm",),
     samples=_transpose_samples,
     errors=_transpose_errors,
@@ -81,6 +93,7 @@ define_op(
     doc="The dimensions of x in another order, and each complex element replaced by its conjugate.",
     shape=_transpose_shape,
     reference=_conjugate_transpose,
+    gradient=_transpose_gradient,
     shape_inputs=("perm",),
     samples=_transpose_samples,
     errors=_transpose_errors,
@@ -131,6 +144,7 @@ define_op(
     doc="The tensor with the order of elements reversed along each given axis.",
     shape=_reverse_v2_shape,
     reference=_reverse_v2,
+    gradient=lambda op, grad: [apply_op("ReverseV2", [grad, op.inputs[1]]), None],
     shape_inputs=("axis",),
     samples=_reverse_v2_samples,
     errors=_reverse_v2_errors,
@@ -164,6 +178,7 @@ define_op(
     doc="The tensor with the order of elements reversed along each dimension for which `dims` is true.",
     shape=_reverse_shape,
     reference=_reverse,
+    gradient=lambda op, grad: [apply_op("Reverse", [grad, op.inputs[1]]), None],
     shape_inputs=("dims",),
     samples=_reverse_samples,
     errors=lambda: [ErrorSample([Arg((3,)), Arg(values=(True, False))], "dims has 2 elements and the input rank 1")],
@@ -210,6 +225,11 @@ def _roll_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((5,)), Arg(values=[[1]]), Arg(values=[0])], "must be a scalar or a vector")
 
 
+def _roll_gradient(op: Any, grad: Any) -> list[Any]:
+    back = apply_op("Sub", [constant(0, op.inputs[1].dtype), op.inputs[1]])
+    return [apply_op("Roll", [grad, back, op.inputs[2]]), None, None]
+
+
 define_op(
     "Roll",
     inputs=["input: T", "shift: Tshift", "axis: Taxis"],
@@ -218,6 +238,7 @@ define_op(
     doc="The input moved by `shift` places towards larger indices along each axis; what leaves comes in at the front.",
     shape=_roll_shape,
     reference=_roll,
+    gradient=_roll_gradient,
     shape_inputs=("shift", "axis"),
     samples=_roll_samples,
     errors=_roll_errors,
@@ -262,6 +283,28 @@ def _tile_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((2, 4)), huge], "must fit 63 bits", types={"Tmultiples": ("int64",)})
 
 
+def _tile_gradient(op: Any, grad: Any) -> list[Any]:
+    """The sum over the copies: each dimension is split in two, (copy, element), and the first of them summed."""
+    x, multiples = op.inputs
+    times, shape = known(multiples), x.static_shape
+    if times is not None and shape is not None and None not in shape:
+        split: list[int] = []
+        axes: list[int] = []
+        for count, size in zip(times.tolist(), shape, strict=True):
+            if count != 1:
+                axes.append(len(split))
+                split.append(count)
+            split.append(size)
+        if not axes:
+            return [grad, None]
+        apart = apply_op("Reshape", [grad, constant(split, multiples.dtype)])
+        return [apply_op("Sum", [apart, constant(axes, multiples.dtype)]), None]
+    pairs = apply_op("Pack", [[multiples, shape_of(x, multiples.dtype)]], {"axis": 1})
+    split = apply_op("Reshape", [pairs, constant([-1], multiples.dtype)])
+    axes = apply_op("Range", [constant(0, int32), apply_op("Size", [split]), constant(2, int32)])
+    return [apply_op("Sum", [apply_op("Reshape", [grad, split]), axes]), None]
+
+
 define_op(
     "Tile",
     inputs=["input: T", "multiples: Tmultiples"],
@@ -271,6 +314,7 @@ define_op(
     shape=_tile_shape,
     reference=_tile,
     value=reference_value,
+    gradient=_tile_gradient,
     shape_inputs=("multiples",),
     samples=_tile_samples,
     errors=_tile_errors,

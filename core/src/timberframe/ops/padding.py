@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.ops.accuracy import Accumulation
+from timberframe.ops.gradients import apply_op, constant, dense, known, reshape_like, shape_of, sum_all
 from timberframe.ops.host_values import checked, elements
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -110,6 +112,17 @@ def _errors(rest: list[Arg], attrs: dict[str, Any]) -> Iterator[ErrorSample]:
     yield wrong([[0, 1, 2], [0, 1, 2]], r"paddings has shape \[2,3\]; it must be \[rank, 2\]")
 
 
+def _middle(op: Any, grad: Any) -> Any:
+    """The part of the gradient that belongs to the input itself."""
+    x, paddings = op.inputs[:2]
+    value = known(paddings)
+    if value is not None:
+        begin = constant(value[:, 0], paddings.dtype)
+    else:
+        begin = apply_op("Unpack", [paddings], {"num": 2, "axis": 1})[0]
+    return apply_op("Slice", [grad, begin, shape_of(x, paddings.dtype)])
+
+
 define_op(
     "Pad",
     inputs=["input: T", "paddings: Tpaddings"],
@@ -118,10 +131,18 @@ define_op(
     doc="The input with paddings[i, 0] zeros (empty strings) before and paddings[i, 1] behind it in each dimension i.",
     shape=_padded,
     reference=_pad,
+    gradient=lambda op, grad: [_middle(op, grad), None],
     shape_inputs=("paddings",),
     samples=lambda: (Sample([Arg(shape), _paddings(pairs)]) for shape, pairs in _SHAPES),
     errors=lambda: _errors([], {}),
 )
+
+
+def _pad_v2_gradient(op: Any, grad: Any) -> list[Any]:
+    grad = dense(grad)
+    inside = _middle(op, grad)
+    return [inside, None, reshape_like(sum_all(grad) - sum_all(inside), op.inputs[2])]
+
 
 define_op(
     "PadV2",
@@ -131,6 +152,7 @@ define_op(
     doc="The input with paddings[i, 0] copies of the constant before and paddings[i, 1] behind it in each dimension i.",
     shape=_pad_v2_shape,
     reference=_pad_v2,
+    gradient=_pad_v2_gradient,
     shape_inputs=("paddings",),
     samples=lambda: (Sample([Arg(shape), _paddings(pairs), Arg(())]) for shape, pairs in _SHAPES),
     errors=lambda: _errors([Arg(())], {}),
@@ -176,7 +198,85 @@ define_op(
     doc="The input continued in each dimension by its mirror image; SYMMETRIC repeats the edge, REFLECT does not.",
     shape=_padded,
     reference=_mirror_pad,
+    gradient=lambda op, grad: [
+        apply_op("MirrorPadGrad", [grad, op.inputs[1]], {"mode": op.attrs["mode"]}),
+        None,
+    ],
     shape_inputs=("paddings",),
     samples=_mirror_samples,
     errors=_mirror_errors,
+)
+
+
+def _folded(c: InferenceContext) -> list[Shape]:
+    shape, spelled = c.shapes[0], c.shapes[1]
+    if spelled is not None and (len(spelled) != 2 or spelled[1] not in (None, 2)):
+        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be [rank, 2]")
+    if shape is None:
+        return [None if spelled is None or spelled[0] is None else (None,) * spelled[0]]
+    if spelled is not None and spelled[0] not in (None, len(shape)):
+        raise c.error(
+            f"paddings has {spelled[0]} rows and the input {format_shape(shape)}; one for each dimension is required"
+        )
+    flat = elements(c, 1, 2 * len(shape))
+    sizes: list[int | None] = []
+    for i, size in enumerate(shape):
+        before, after = flat[2 * i], flat[2 * i + 1]
+        if (before or 0) < 0 or (after or 0) < 0:
+            raise c.error(f"paddings of dimension {i} are {before} and {after}; they must be zero or more")
+        if size is None or before is None or after is None:
+            sizes.append(None)
+            continue
+        rest = size - before - after
+        if rest < 0:
+            raise c.error(f"paddings of dimension {i} are {before} and {after} and its size is {size}; it holds both")
+        _check_mirror(c, i, rest, max(before, after))
+        sizes.append(rest)
+    return [tuple(sizes)]
+
+
+def _mirror_pad_grad(attrs: Attrs, x: np.ndarray, paddings: np.ndarray) -> np.ndarray:
+    edge = 1 if attrs["mode"] == "REFLECT" else 0
+    for axis, (before, after) in enumerate(_pairs(paddings)):
+        moved = np.moveaxis(x, axis, 0)
+        size = len(moved) - before - after
+        inside = moved[before : before + size].copy()
+        inside[edge : edge + before] += moved[:before][::-1]
+        inside[size - edge - after : size - edge] += moved[before + size :][::-1]
+        x = np.moveaxis(inside, 0, axis)
+    return x
+
+
+def _mirror_grad_samples() -> Iterator[Sample]:
+    for sample in _mirror_samples():
+        x, paddings = sample.inputs
+        assert isinstance(x, Arg)
+        assert isinstance(paddings, Arg)
+        padded = tuple(n + int(p.sum()) for n, p in zip(x.shape, np.asarray(paddings.values), strict=True))
+        yield Sample([Arg(padded, special=False), paddings], sample.attrs)
+
+
+def _mirror_grad_errors() -> Iterator[ErrorSample]:
+    yield from _errors([], {"mode": "REFLECT"})
+    x = Arg((2, 4))
+    yield ErrorSample([x, _paddings([(1, 0), (0, 0)])], "reach 1 and its size is 1; mode REFLECT", {"mode": "REFLECT"})
+    yield ErrorSample([x, _paddings([(2, 1), (0, 0)])], "are 2 and 1 and its size is 2", {"mode": "SYMMETRIC"})
+
+
+define_op(
+    "MirrorPadGrad",
+    inputs=["input: T", "paddings: Tpaddings"],
+    outputs=["output: T"],
+    attrs=["T: type", "Tpaddings: {int32, int64} = DT_INT32", "mode: {'REFLECT', 'SYMMETRIC'}"],
+    doc="The input without what MirrorPad adds, each element of which is added to the element that it mirrors.",
+    shape=_folded,
+    reference=_mirror_pad_grad,
+    gradient=lambda op, grad: [
+        apply_op("MirrorPad", [grad, op.inputs[1]], {"mode": op.attrs["mode"]}),
+        None,
+    ],
+    shape_inputs=("paddings",),
+    accuracy=Accumulation(lambda attrs, x, paddings: 3**x.ndim),
+    samples=_mirror_grad_samples,
+    errors=_mirror_grad_errors,
 )

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import int32
+from timberframe.ops.gradients import apply_op, constant, dense, gather, reshape_like, shape_of, size_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, StaticShape, compatible, format_shape, num_elements
@@ -61,6 +63,24 @@ def _partition_errors() -> Iterator[ErrorSample]:
         yield ErrorSample((Arg((2,)), Arg(values=partitions, dtype="int32")), match, {"num_partitions": 3})
 
 
+def _partition_gradient(op: Any, *grads: Any) -> list[Any]:
+    """Each slice goes back to the place that it came from, which partitioning the places themselves tells."""
+    data, partitions = op.inputs
+    count = size_of(partitions, 0, None)
+    numbers = apply_op("Range", [constant(0, int32), constant(count, int32), constant(1, int32)])
+    numbers = apply_op("Reshape", [numbers, shape_of(partitions)])
+    dealt = apply_op("DynamicPartition", [numbers, partitions], {"num_partitions": op.attrs["num_partitions"]})
+    places, slices = _joined(dealt), _joined([dense(g) for g in grads])
+    places = apply_op("ExpandDims", [places, constant(1, int32)])
+    inner = apply_op("StridedSlice", [shape_of(slices), [1], [0], [1]], {"end_mask": 1})
+    shape = apply_op("ConcatV2", [[constant([count], int32), inner], constant(0, int32)])
+    return [reshape_like(apply_op("ScatterNd", [places, slices, shape]), data), None]
+
+
+def _joined(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else apply_op("ConcatV2", [parts, constant(0, int32)])
+
+
 define_op(
     "DynamicPartition",
     inputs=("data: T", "partitions: int32"),
@@ -69,6 +89,7 @@ define_op(
     doc="Deals the slices of data into num_partitions tensors; "
     "output i gets those whose entry in partitions is i, in order.",
     shape=_partition_shape,
+    gradient=_partition_gradient,
     bound=_partition_bound,
     reference=_partition_reference,
     samples=_partition_samples,
@@ -148,6 +169,11 @@ def _stitch_errors() -> Iterator[ErrorSample]:
     yield ErrorSample(([index(0, 1)], [Arg((3,))]), "data's must begin with that")
 
 
+def _stitch_gradient(op: Any, grad: Any) -> list[Any]:
+    indices = op.inputs[: len(op.inputs) // 2]
+    return [*[None] * len(indices), *(gather(dense(grad), i) for i in indices)]
+
+
 for _name in ("DynamicStitch", "ParallelDynamicStitch"):
     define_op(
         _name,
@@ -159,6 +185,7 @@ for _name in ("DynamicStitch", "ParallelDynamicStitch"):
         shape=_stitch_shape,
         reference=_stitch_reference,
         value=_stitch_value,
+        gradient=_stitch_gradient,
         shape_inputs=("indices",),
         samples=_stitch_samples,
         errors=_stitch_errors,

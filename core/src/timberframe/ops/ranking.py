@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import int32
+from timberframe.ops.gradients import apply_op, constant, indicator, reshape_like, size_of
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import widen
@@ -99,6 +102,19 @@ _TOP_K_DOC = (
     "comes first; NaN comes before all numbers. With sorted=false they may come in any order."
 )
 
+
+def _top_k_gradient(op: Any, grad: Any) -> Any:
+    """The gradients of the values at the places where these stood, and zeros elsewhere."""
+    x, positions = op.inputs[0], op.outputs[1]
+    rows, width, k = size_of(x, 0, -1), size_of(x, -1, None), size_of(positions, -1, None)
+    first = apply_op("Range", [constant(0, int32), constant(rows, int32), constant(1, int32)]) * width
+    places = apply_op("Reshape", [positions, constant([rows, k], int32)])
+    places = apply_op("Cast", [places], {"DstT": int32}) + apply_op("ExpandDims", [first, constant(1, int32)])
+    places = apply_op("Reshape", [places, constant([-1, 1], int32)])
+    flat = apply_op("Reshape", [grad, constant([-1], int32)])
+    return reshape_like(apply_op("ScatterNd", [places, flat, constant([rows * width], int32)]), x)
+
+
 define_op(
     "TopKV2",
     inputs=("input: T", "k: Tk"),
@@ -112,6 +128,7 @@ define_op(
     doc=_TOP_K_DOC,
     shape=_top_k_shape,
     reference=_top_k_reference,
+    gradient=lambda op, grad, _: [_top_k_gradient(op, grad), None],
     shape_inputs=("k",),
     samples=_top_k_v2_samples,
     errors=_top_k_errors,
@@ -125,6 +142,7 @@ define_op(
     doc=_TOP_K_DOC,
     shape=_top_k_shape,
     reference=_top_k_reference,
+    gradient=lambda op, grad, _: [_top_k_gradient(op, grad)],
     samples=lambda: (Sample((arg,), {"k": k}) for arg, k in _top_k_samples()),
     errors=lambda: [
         ErrorSample((Arg((3,)),), "k is 4 for rows of 3", {"k": 4}),
@@ -251,6 +269,15 @@ def _nth_element_errors() -> Iterator[ErrorSample]:
     yield ErrorSample((Arg((3,)), Arg(values=[0], dtype="int32")), "must be a scalar")
 
 
+def _nth_element_gradient(op: Any, grad: Any) -> list[Any]:
+    """Elements that equal the one found share its gradient."""
+    last = constant(-1, int32)
+    found = apply_op("ExpandDims", [op.outputs[0], last])
+    equal = indicator(apply_op("Equal", [found, op.inputs[0]]), grad.dtype)
+    count = apply_op("Sum", [equal, last], {"keep_dims": True})
+    return [apply_op("RealDiv", [equal, count]) * apply_op("ExpandDims", [grad, last]), None]
+
+
 define_op(
     "NthElement",
     inputs=("input: T", "n: int32"),
@@ -259,6 +286,7 @@ define_op(
     doc="The element that would be at position n if each row were sorted, descending with reverse.",
     shape=_nth_element_shape,
     reference=_nth_element_reference,
+    gradient=_nth_element_gradient,
     shape_inputs=("n",),
     samples=_nth_element_samples,
     errors=_nth_element_errors,

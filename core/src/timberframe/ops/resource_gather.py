@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.ops.gather import gather_nd_reference, gather_v2_reference, index_depth
 from timberframe.ops.gradients import apply_op, indexed_slices
-from timberframe.ops.indexing import gather_nd_reference, gather_v2_reference, index_depth
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import variable_behind

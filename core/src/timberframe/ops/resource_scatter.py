@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accuracy, Bound
-from timberframe.ops.indexing import check_policy, index_depth
+from timberframe.ops.gather import check_policy, index_depth
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.running_error import Approximate, stored_roundoff
 from timberframe.ops.samples import Arg, ErrorSample, Sample

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accumulation
-from timberframe.ops.indexing import check_policy, index_depth
+from timberframe.ops.gather import check_policy, index_depth
+from timberframe.ops.gradients import apply_op, indicator, shape_of, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import widen
@@ -163,6 +164,37 @@ def _duplicates(indices: np.ndarray) -> int:
     return int(np.unique(rows, axis=0, return_counts=True)[1].max())
 
 
+def _at_indices(op: Any, grad: Any, indices: Any) -> Any:
+    return apply_op("GatherNd", [grad, indices], {"bad_indices_policy": op.attrs["bad_indices_policy"]})
+
+
+def _update_gradient(op: Any, grad: Any) -> list[Any]:
+    _, indices, updates = op.inputs
+    policy = {"bad_indices_policy": op.attrs["bad_indices_policy"]}
+    kept = apply_op("TensorScatterUpdate", [grad, indices, zeros_like(updates)], policy)
+    return [kept, None, _at_indices(op, grad, indices)]
+
+
+def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
+    """Where several elements are the extreme one they share the gradient."""
+    x, indices, updates = op.inputs
+    policy, dtype = {"bad_indices_policy": op.attrs["bad_indices_policy"]}, x.dtype
+    own = indicator(apply_op("Equal", [x, op.outputs[0]]), dtype)
+    theirs = indicator(apply_op("Equal", [updates, _at_indices(op, op.outputs[0], indices)]), dtype)
+    scattered = apply_op("ScatterNd", [indices, theirs, shape_of(x, indices.dtype)], policy)
+    share = apply_op("RealDiv", [grad, apply_op("AddV2", [own, scattered])])
+    return [own * share, None, _at_indices(op, share, indices) * theirs]
+
+
+_GRADIENTS: dict[str, Callable[..., list[Any]]] = {
+    "Update": _update_gradient,
+    "Add": lambda op, grad: [grad, None, _at_indices(op, grad, op.inputs[1])],
+    "Sub": lambda op, grad: [grad, None, apply_op("Neg", [_at_indices(op, grad, op.inputs[1])])],
+    "Min": _extreme_gradient,
+    "Max": _extreme_gradient,
+}
+
+
 define_op(
     "ScatterNd",
     inputs=("indices: Tindices", "updates: T", "shape: Tindices"),
@@ -171,6 +203,7 @@ define_op(
     doc="Zeros of the given shape with each update added at its index tuple. Strings are joined, bools or-ed.",
     shape=_scatter_nd_shape,
     reference=_scatter_nd_reference,
+    gradient=lambda op, grad: [None, _at_indices(op, grad, op.inputs[0]), None],
     shape_inputs=("shape",),
     accuracy=Accumulation(lambda attrs, indices, updates, shape: _duplicates(indices) + 1),
     samples=_scatter_nd_samples,
@@ -192,6 +225,7 @@ def _define_tensor_scatter(name: str, combine: Any, indices: str, doc: str) -> N
         doc=doc,
         shape=_tensor_scatter_shape,
         reference=_tensor_scatter(combine),
+        gradient=_GRADIENTS[name],
         accuracy=accuracy if adds else EXACT,
         samples=_tensor_scatter_samples,
         errors=_tensor_scatter_errors,

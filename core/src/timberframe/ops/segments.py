@@ -7,28 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import NUMERIC, as_dtype
+from timberframe.dtypes import NUMERIC, as_dtype, int32
 from timberframe.ops.accuracy import EXACT, Accumulation
+from timberframe.ops.gradients import apply_op, constant, dense, gather, indicator, shape_of, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import widen
-from timberframe.shapes import Shape, StaticShape, compatible, format_shape
+from timberframe.shapes import Shape, StaticShape
 
-_NUMBERS = "T: {" + ", ".join(t.name for t in NUMERIC) + ", qint8, quint8, qint16, quint16, qint32}"
-_REALS = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+NUMBERS = "T: {" + ", ".join(t.name for t in NUMERIC) + ", qint8, quint8, qint16, quint16, qint32}"
+REALS = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 _COMBINE: dict[str, Any] = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum, "Max": np.maximum}
 
 
-def _start(kind: str, dtype: np.dtype[Any]) -> Any:
+def start(kind: str, dtype: np.dtype[Any]) -> Any:
     """What the first element of a segment is combined with."""
     if kind in ("Sum", "Mean", "Prod"):
         return int(kind == "Prod")
     return as_dtype(dtype).max if kind == "Min" else as_dtype(dtype).min
 
 
-def _reduced(kind: str, rows: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def reduced(kind: str, rows: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The reduction of each segment (starting value where it is empty), and how many rows each has."""
-    result = np.full((count, *rows.shape[1:]), _start(kind, rows.dtype), rows.dtype)
+    result = np.full((count, *rows.shape[1:]), start(kind, rows.dtype), rows.dtype)
     _COMBINE[kind].at(result, ids, rows)
     return result, np.bincount(ids, minlength=count)
 
@@ -68,7 +69,7 @@ def _sorted_shape(c: InferenceContext) -> Sequence[Shape]:
 def _sorted_reference(kind: str) -> Callable[..., np.ndarray]:
     def reference(attrs: Attrs, data: np.ndarray, segment_ids: np.ndarray) -> np.ndarray:
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
-        result, counts = _reduced(kind, widen(data), segment_ids, count)
+        result, counts = reduced(kind, widen(data), segment_ids, count)
         if kind == "Mean":
             result = _divided(result, counts)
         result[counts == 0] = int(kind == "Prod")
@@ -77,7 +78,7 @@ def _sorted_reference(kind: str) -> Callable[..., np.ndarray]:
     return reference
 
 
-def _longest(ids: np.ndarray) -> int:
+def longest(ids: np.ndarray) -> int:
     inside = ids.reshape(-1)[ids.reshape(-1) >= 0]
     return int(np.bincount(inside).max(initial=1)) + 1
 
@@ -106,104 +107,86 @@ def _sorted_errors() -> Iterator[ErrorSample]:
     yield ErrorSample((Arg(()), Arg(values=[0])), "rank 1 or more")
 
 
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    return apply_op("SelectV2", [condition, yes, no])
+
+
+def _sum_gradient(op: Any, grad: Any) -> list[Any]:
+    return [gather(dense(grad), op.inputs[1]), None]
+
+
+def _mean_gradient(op: Any, grad: Any) -> list[Any]:
+    """Each segment's gradient over the number of its rows."""
+    data, ids = op.inputs
+    grad = dense(grad)
+    ones = apply_op("OnesLike", [apply_op("Cast", [ids], {"DstT": grad.dtype})])
+    counts = apply_op("SegmentSum", [ones, ids])
+    trailing = apply_op("OnesLike", [shape_of(data)])
+    trailing = apply_op("StridedSlice", [trailing, [1], [0], [1]], {"end_mask": 1})
+    shape = apply_op("ConcatV2", [[constant([-1], int32), trailing], constant(0, int32)])
+    scaled = apply_op("RealDiv", [grad, apply_op("Reshape", [counts, shape])])
+    return [gather(scaled, ids), None]
+
+
+def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
+    """Where several elements of a segment are the extreme one they share the gradient."""
+    data, ids = op.inputs
+    grad = dense(grad)
+    chosen = apply_op("Equal", [data, gather(op.outputs[0], ids)])
+    count = apply_op("SegmentSum", [indicator(chosen, grad.dtype), ids])
+    share = gather(apply_op("RealDiv", [grad, count]), ids)
+    return [select(chosen, share, zeros_like(data)), None]
+
+
+def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
+    """The derivative of each segment's product by each element, with elements of zero treated apart.
+
+    With one zero in a segment, only that element has a derivative: the product of the others. With two, none has.
+    """
+    data = op.inputs[0]
+    is_zero = apply_op("Equal", [data, zeros_like(data)])
+    others = select(is_zero, apply_op("OnesLike", [data]), data)
+    zeros = segment("Sum", indicator(is_zero, int32))
+    several = gather(apply_op("Greater", [zeros, constant(1, int32)]), ids)
+    without = gather(segment("Prod", others), ids)
+    each = apply_op("RealDiv", [gather(op.outputs[0], ids), others])
+    return select(several, zeros_like(data), select(is_zero, without, each))
+
+
+def _product_gradient(op: Any, grad: Any) -> list[Any]:
+    ids = op.inputs[1]
+    parts = product_parts(op, lambda kind, x: apply_op(f"Segment{kind}", [x, ids]), ids)
+    return [gather(dense(grad), ids) * parts, None]
+
+
+_SORTED_GRADIENTS: dict[str, Callable[..., list[Any]]] = {
+    "Sum": _sum_gradient,
+    "Mean": _mean_gradient,
+    "Prod": _product_gradient,
+    "Min": _extreme_gradient,
+    "Max": _extreme_gradient,
+}
+
+
 def _define_sorted(kind: str, verb: str) -> None:
     define_op(
         f"Segment{kind}",
         inputs=("data: T", "segment_ids: Tindices"),
         outputs=("output: T",),
-        attrs=(_REALS if kind in ("Min", "Max") else _NUMBERS, "Tindices: {int32, int64}"),
+        attrs=(REALS if kind in ("Min", "Max") else NUMBERS, "Tindices: {int32, int64}"),
         doc=f"{verb} of the rows of data with equal id, ids being sorted; "
         f"a number that is left out gives {int(kind == 'Prod')}.",
         shape=_sorted_shape,
         reference=_sorted_reference(kind),
+        gradient=_SORTED_GRADIENTS[kind],
         shape_inputs=("segment_ids",),
         accuracy=EXACT
         if kind in ("Min", "Max")
-        else Accumulation(lambda attrs, data, segment_ids: _longest(segment_ids)),
+        else Accumulation(lambda attrs, data, segment_ids: longest(segment_ids)),
         samples=_sorted_samples,
         errors=_sorted_errors,
     )
 
 
-def _unsorted_shape(c: InferenceContext) -> Sequence[Shape]:
-    data, ids = c.shapes[0], c.shapes[1]
-    if c.shapes[2] not in (None, ()):
-        raise c.error(f"num_segments has shape {format_shape(c.shapes[2])}; it must be a scalar")
-    value = c.value(2)
-    if value is not None and int(value) < 0:
-        raise c.error(f"num_segments is {int(value)}; it must not be negative")
-    if data is None or ids is None:
-        return [None]
-    if len(data) < len(ids) or not compatible(data[: len(ids)], ids):
-        raise c.error(
-            f"data has shape {format_shape(data)} and segment_ids {format_shape(ids)}; data's must begin with that"
-        )
-    return [(None if value is None else int(value), *data[len(ids) :])]
-
-
-def _unsorted_reference(kind: str) -> Callable[..., np.ndarray]:
-    def reference(attrs: Attrs, data: np.ndarray, segment_ids: np.ndarray, num_segments: np.ndarray) -> np.ndarray:
-        ids = segment_ids.reshape(-1).astype(np.int64)
-        rows = data.reshape(ids.size, *data.shape[segment_ids.ndim :])
-        keep = ids >= 0
-        result = _reduced(kind, widen(rows[keep]), ids[keep], int(num_segments))[0].astype(data.dtype)
-        if kind in ("Min", "Max"):  # the lowest or highest value of data's own type where a segment is empty
-            result[np.bincount(ids[keep], minlength=int(num_segments)) == 0] = _start(kind, data.dtype)
-        return result
-
-    return reference
-
-
-def _unsorted_samples() -> Iterator[Sample]:
-    cases: tuple[tuple[StaticShape, Any, int], ...] = (
-        ((5,), [2, 0, 2, 1, 0], 3),
-        ((4, 3), [3, -1, 3, 0], 4),
-        ((2, 2, 5), [[0, 1], [1, 0]], 3),
-        ((3,), 1, 2),
-        ((1,), [0], 1),
-        ((0, 2), np.zeros(0, np.int32), 2),
-        ((2, 0), [0, 1], 2),
-        ((0,), np.zeros(0, np.int32), 0),
-        ((131, 17), [i * 7 % 9 for i in range(131)], 10),
-    )
-    for shape, ids, count in cases:
-        yield Sample((Arg(shape, special=False, low=-2, high=2), Arg(values=ids), Arg(values=count)))
-    large = (Arg((70001,), special=False, low=-2, high=2), Arg(values=np.arange(70001) % 700, dtype="int32"))
-    yield Sample((*large, Arg(values=700, dtype="int32")))
-
-
-def _unsorted_errors() -> Iterator[ErrorSample]:
-    x = Arg((2,))
-    yield ErrorSample((x, Arg(values=[0, 3]), Arg(values=3)), r"segment id 3 at position 1 is outside \[0, 3\)")
-    yield ErrorSample((x, Arg(values=[0, 1]), Arg(values=-1)), "num_segments is -1")
-    yield ErrorSample((x, Arg(values=[0, 1, 0]), Arg(values=3)), "data's must begin with that")
-    yield ErrorSample((x, Arg(values=[0, 1]), Arg(values=[3])), "must be a scalar")
-
-
-def _define_unsorted(kind: str, verb: str, empty: str) -> None:
-    ids = "Tindices: {int16, int32, int64}" if kind == "Sum" else "Tindices: {int32, int64}"
-    define_op(
-        f"UnsortedSegment{kind}",
-        inputs=("data: T", "segment_ids: Tindices", "num_segments: Tnumsegments"),
-        outputs=("output: T",),
-        attrs=(_REALS if kind in ("Min", "Max") else _NUMBERS, ids, "Tnumsegments: {int32, int64} = DT_INT32"),
-        doc=f"{verb} of the slices of data with equal id, in any order; "
-        f"negative ids are left out, an empty segment gives {empty}.",
-        shape=_unsorted_shape,
-        reference=_unsorted_reference(kind),
-        shape_inputs=("num_segments",),
-        accuracy=EXACT if kind in ("Min", "Max") else Accumulation(lambda attrs, data, ids, count: _longest(ids)),
-        samples=_unsorted_samples,
-        errors=_unsorted_errors,
-    )
-
-
 for _kind, _verb in (("Sum", "Sum"), ("Mean", "Mean"), ("Prod", "Product"), ("Min", "Minimum"), ("Max", "Maximum")):
     _define_sorted(_kind, _verb)
-for _kind, _verb, _empty in (
-    ("Sum", "Sum", "0"),
-    ("Prod", "Product", "1"),
-    ("Min", "Minimum", "the highest finite value"),
-    ("Max", "Maximum", "the lowest finite value"),
-):
-    _define_unsorted(_kind, _verb, _empty)

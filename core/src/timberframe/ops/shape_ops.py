@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.ops.gradients import dense, reshape_like, sum_to_shape
 from timberframe.ops.host_values import (
     HostValue,
     checked,
@@ -221,6 +222,7 @@ define_op(
     shape=_reshape_shape,
     reference=_reshape,
     value=reshaped_value,
+    gradient=lambda op, grad: [reshape_like(grad, op.inputs[0]), None],
     shape_inputs=("shape",),
     alias=((0, 0),),
     samples=_reshape_samples,
@@ -262,6 +264,7 @@ define_op(
     shape=_expand_shape,
     reference=lambda attrs, x, dim: np.expand_dims(x, int(dim.reshape(-1)[0])),
     value=reshaped_value,
+    gradient=lambda op, grad: [reshape_like(grad, op.inputs[0]), None],
     shape_inputs=("dim",),
     alias=((0, 0),),
     samples=_expand_samples,
@@ -309,6 +312,7 @@ define_op(
     shape=_squeeze_shape,
     reference=_squeeze,
     value=reshaped_value,
+    gradient=lambda op, grad: [reshape_like(grad, op.inputs[0])],
     alias=((0, 0),),
     samples=_squeeze_samples,
     errors=_squeeze_errors,
@@ -367,6 +371,7 @@ define_op(
     doc="The input repeated along its dimensions of size one, and along new leading ones, up to `shape`.",
     shape=_broadcast_to_shape,
     reference=_broadcast_to,
+    gradient=lambda op, grad: [sum_to_shape(dense(grad), op.inputs[0]), None],
     shape_inputs=("shape",),
     samples=_broadcast_to_samples,
     errors=_broadcast_to_errors,

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import int16, int32
+from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.host_values import HostValue, elements, settle, static_output, vector_length
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.strided_slice import Entry, interval, selections
 from timberframe.shapes import Shape, merge_dim
+
+MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 def _slice_shape(c: InferenceContext) -> list[Shape]:
@@ -87,6 +91,14 @@ def _slice_errors() -> Iterator[ErrorSample]:
     yield wrong((0,), (1,), "begin has 1 elements and the input rank 2; they must be equal")
 
 
+def _slice_gradient(op: Any, grad: Any) -> list[Any]:
+    """The gradient at the block's place: begin may differ at each launch, which Pad would plan anew for."""
+    x, begin, _ = op.inputs
+    end = apply_op("AddV2", [begin, shape_of(op.outputs[0], begin.dtype)])
+    strides = apply_op("OnesLike", [begin])
+    return [apply_op("StridedSliceGrad", [shape_of(x, begin.dtype), begin, end, strides, grad]), None, None]
+
+
 define_op(
     "Slice",
     inputs=["input: T", "begin: Index", "size: Index"],
@@ -96,6 +108,7 @@ define_op(
     shape=_slice_shape,
     reference=_slice,
     value=_slice_value,
+    gradient=_slice_gradient,
     shape_inputs=("size",),
     launch_inputs=("begin",),
     planned=_slice_planned,
@@ -104,10 +117,10 @@ define_op(
 )
 
 
-def _entries(c: InferenceContext) -> int | None:
-    """The length of begin, end and strides, which must agree."""
+def entry_count(c: InferenceContext, first: int) -> int | None:
+    """The length of begin, end and strides, the inputs from `first` on, which must agree."""
     length: int | None = None
-    for i, name in ((1, "begin"), (2, "end"), (3, "strides")):
+    for i, name in enumerate(("begin", "end", "strides"), first):
         found = vector_length(c, i, name)
         try:
             length = merge_dim(length, found)
@@ -115,16 +128,17 @@ def _entries(c: InferenceContext) -> int | None:
             raise c.error(
                 f"{name} has {found} elements and begin {length}; begin, end and strides must be equally long"
             ) from None
+    if length is not None and length > 32:
+        raise c.error(f"begin has {length} elements; at most 32 can be masked")
     return length
 
 
-def _strided_shape(c: InferenceContext) -> list[Shape]:
-    shape, length = c.shapes[0], _entries(c)
-    if length is not None and length > 32:
-        raise c.error(f"begin has {length} elements; at most 32 can be masked")
+def selected_shape(c: InferenceContext, shape: Shape, first: int) -> Shape:
+    """The shape that begin, end and strides, the inputs from `first` on, select of a tensor."""
+    length = entry_count(c, first)
     if shape is None or length is None:
-        return [None]
-    values = [elements(c, i, length) for i in (1, 2, 3)]
+        return None
+    values = [elements(c, i, length) for i in range(first, first + 3)]
     sizes: list[int | None] = []
     try:
         for s in selections(len(shape), length, c.attrs):
@@ -138,7 +152,7 @@ def _strided_shape(c: InferenceContext) -> list[Shape]:
                     sizes.append(size)
     except ValueError as e:
         raise c.error(str(e)) from None
-    return [tuple(sizes)]
+    return tuple(sizes)
 
 
 def _selected_size(
@@ -155,9 +169,12 @@ def _selected_size(
     return interval(whole, entry, source, shrink)[1]
 
 
-def _strided_slice(attrs: Attrs, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> np.ndarray:
+def selection_index(
+    attrs: Attrs, shape: tuple[int, ...], begin: np.ndarray, end: np.ndarray, strides: np.ndarray
+) -> tuple[Any, ...]:
+    """The NumPy index that takes what StridedSlice takes of a tensor of this shape."""
     index: list[Any] = []
-    for s in selections(x.ndim, begin.size, attrs):
+    for s in selections(len(shape), begin.size, attrs):
         if s.source is None:
             index.append(None)
         elif s.entry is None:
@@ -166,12 +183,16 @@ def _strided_slice(attrs: Attrs, x: np.ndarray, begin: np.ndarray, end: np.ndarr
             i = s.entry
             masks = attrs["begin_mask"] >> i & 1, attrs["end_mask"] >> i & 1
             entry = Entry(int(begin[i]), int(end[i]), int(strides[i]), bool(masks[0]), bool(masks[1]))
-            first, count, stride = interval(x.shape[s.source], entry, s.source, s.shrink)
+            first, count, stride = interval(shape[s.source], entry, s.source, s.shrink)
             last = first + (count or 0) * stride
             index.append(
                 first if s.shrink else slice(first, last if last >= 0 else None, stride) if count else slice(0, 0)
             )
-    return np.asarray(x[(*index, ...)])  # the ellipsis keeps a single element an array
+    return (*index, ...)  # the ellipsis keeps a single element an array
+
+
+def _strided_slice(attrs: Attrs, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    return np.asarray(x[selection_index(attrs, x.shape, begin, end, strides)])
 
 
 def _strided_value(c: InferenceContext) -> list[HostValue]:
@@ -201,7 +222,8 @@ def _strided(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, /, **ma
     return Sample([Arg(shape), *spans], {f"{k}_mask": v for k, v in masks.items()}, {"Index": index})
 
 
-def _strided_samples() -> Iterator[Sample]:
+def strided_samples() -> Iterator[Sample]:
+    """What StridedSlice is tried with."""
     yield _strided((), (), (), ())
     yield _strided((5,), (1,), (4,), (1,))
     yield _strided((5,), (1,), (100,), (2,))
@@ -241,6 +263,14 @@ def _strided_errors() -> Iterator[ErrorSample]:
     yield wrong((0, 0), (1,), (1, 1), "end has 1 elements and begin 2; begin, end and strides must be equally long")
 
 
+def _strided_slice_gradient(op: Any, grad: Any) -> list[Any]:
+    x, *spans = op.inputs
+    if spans[0].dtype is int16:  # which StridedSliceGrad does not take
+        spans = [apply_op("Cast", [s], {"DstT": int32}) for s in spans]
+    inputs = [shape_of(x, spans[0].dtype), *spans, grad]
+    return [apply_op("StridedSliceGrad", inputs, {m: op.attrs[m] for m in MASKS}), None, None, None]
+
+
 define_op(
     "StridedSlice",
     inputs=["input: T", "begin: Index", "end: Index", "strides: Index"],
@@ -254,12 +284,13 @@ define_op(
         "the bound is left out; ellipsis_mask: it stands for all dimensions not named; new_axis_mask: it makes a "
         "dimension of one; shrink_axis_mask: it is one index, whose dimension disappears."
     ),
-    shape=_strided_shape,
+    shape=lambda c: [selected_shape(c, c.shapes[0], 1)],
     reference=_strided_slice,
     value=_strided_value,
+    gradient=_strided_slice_gradient,
     shape_inputs=("strides",),
     launch_inputs=("begin", "end"),
     planned=_strided_planned,
-    samples=_strided_samples,
+    samples=strided_samples,
     errors=_strided_errors,
 )  # fmt: skip

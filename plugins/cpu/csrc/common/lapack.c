@@ -14,7 +14,9 @@ static struct {
   xtrsm *complex64, *complex128;
 } trsm;
 
-lapack_routines tf_lapack[LAPACK_TYPES] = {{4, 4}, {8, 8}, {8, 4}, {16, 8}};
+lapack_routines tf_lapack[LAPACK_TYPES] = {
+  {.element = 4, .real = 4}, {.element = 8, .real = 8}, {.element = 8, .real = 4}, {.element = 16, .real = 8},
+};
 
 #define ROUTINE(type, letter, member, name) {"scipy_LAPACKE_" #letter #name "_work", &tf_lapack[type].member}
 #define COMMON(type, letter)                                                           \

@@ -242,30 +242,51 @@ static int64_t clamp(int64_t index, int64_t size, int64_t low, int64_t high) {
   return index < low ? low : index > high ? high : index;
 }
 
-/* parameters: number of selections, the selections, then a move_plan of one move. Inputs x, begin, end. Reasons:
- * 1, index d0 of dimension d1, whose size is d2, is outside; 2, d0 elements of dimension d1 are selected, not d2. */
-static int32_t strided_slice(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
-                             const int64_t *parameters) {
-  const selection *s = (const selection *)(parameters + 1), *end = s + parameters[0];
-  int64_t offset = 0;
-  for (; s < end; s++) {
+/* How many bytes into the sliced tensor the selected elements begin. Reasons: 1, index d0 of dimension d1, whose size is
+ * d2, is outside; 2, d0 elements of dimension d1 are selected, not d2. */
+static int32_t selection_offset(tf_context *context, const tf_tensor *begin, const tf_tensor *end, const selection *s,
+                                int64_t selections, int64_t *offset) {
+  *offset = 0;
+  for (const selection *stop = s + selections; s < stop; s++) {
     int64_t size = s->size, low = s->step > 0 ? 0 : -1, high = s->step > 0 ? size : size - 1;
-    int64_t first = index_at(inputs[1], s->place);
+    int64_t first = index_at(begin, s->place);
     if (s->shrink) {
       if (first < -size || first >= size)
         return tf_fail(context, TF_INVALID_ARGUMENT, 1, first, s->dimension, size, 0);
-      offset += (first < 0 ? first + size : first) * s->stride;
+      *offset += (first < 0 ? first + size : first) * s->stride;
       continue;
     }
-    int64_t last = index_at(inputs[2], s->place);
+    int64_t last = index_at(end, s->place);
     first = s->begin_masked ? (s->step > 0 ? low : high) : clamp(first, size, low, high);
     last = s->end_masked ? (s->step > 0 ? high : low) : clamp(last, size, low, high);
     int64_t span = s->step > 0 ? last - first : first - last, step = s->step > 0 ? s->step : -s->step;
     int64_t count = span > 0 ? (span + step - 1) / step : 0;
     if (count != s->count) return tf_fail(context, TF_INVALID_ARGUMENT, 2, count, s->dimension, s->count, 0);
-    offset += first * s->stride;
+    *offset += first * s->stride;
   }
-  return move_from(context, inputs, outputs, (const int64_t *)end, offset);
+  return TF_OK;
+}
+
+/* parameters: number of selections, the selections, then a move_plan of one move. Inputs x, begin, end. */
+static int32_t strided_slice(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                             const int64_t *parameters) {
+  const selection *s = (const selection *)(parameters + 1);
+  int64_t offset = 0;
+  const int32_t code = selection_offset(context, inputs[1], inputs[2], s, parameters[0], &offset);
+  return code ? code : move_from(context, inputs, outputs, (const int64_t *)(s + parameters[0]), offset);
+}
+
+/* parameters: bytes of the output, then those of strided_slice. Inputs begin, end, dy, which goes into zeros. */
+static int32_t strided_slice_grad(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                                  const int64_t *parameters) {
+  const selection *s = (const selection *)(parameters + 2);
+  const move_plan *plan = (const move_plan *)(s + parameters[1]);
+  int64_t offset = 0;
+  const int32_t code = selection_offset(context, inputs[0], inputs[1], s, parameters[1], &offset);
+  if (code) return code;
+  memset(outputs[0]->data, 0, (size_t)parameters[0]);
+  if (plan->count) move_box(context, move_first(plan), inputs[2]->data, (char *)outputs[0]->data + offset);
+  return TF_OK;
 }
 
 /* Changes the sign of every imaginary part of the output, which `move` has filled. */
@@ -287,6 +308,6 @@ DEFINE_CONJUGATE(complex64, float)
 DEFINE_CONJUGATE(complex128, double)
 
 TF_TABLE(movement_move) = {
-  TF_ENTRY(move), TF_ENTRY(slice), TF_ENTRY(strided_slice),
+  TF_ENTRY(move), TF_ENTRY(slice), TF_ENTRY(strided_slice), TF_ENTRY(strided_slice_grad),
   TF_ENTRY(move_conjugate_complex64), TF_ENTRY(move_conjugate_complex128), TF_END
 };

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import NUMERIC
 from timberframe.ops.blocks import depth_to_space_axes, space_to_depth_axes
 from timberframe.ops.strided_slice import Entry, interval, selections
 from timberframe.plugin.contracts import KernelDef, KernelNode
@@ -140,14 +141,18 @@ def slice_block(node: KernelNode) -> Native:
     return native("slice", len(shape), *limits, *moves, reasons=(reason,))
 
 
-@or_reference
-def strided_slice(node: KernelNode) -> Native:
-    """A move where begin and end are constants; else they are read at each launch, and held against the plan."""
-    shape, attrs = node.inputs[0].shape, node.attrs
-    begin, end, strides = node.const(1), node.const(2), host_integers(node, 3)
+def _selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) -> tuple[View, list[int]]:
+    """The part of `whole` that StridedSlice takes, of sizes `taken`, and what to find out at each launch.
+
+    first: number of the input begin; end and strides follow. The list is empty where begin and end are constants: the
+    part is where they say; else its first element is that of the whole, and each 9 words are a selection of move.c.
+    """
+    shape, attrs = whole.shape, node.attrs
+    begin, end, strides = node.const(first), node.const(first + 1), host_integers(node, first + 2)
     known = begin is not None and end is not None
     starts, sizes, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    view, late, planned = source(node), [], iter(node.outputs[0].shape)
+    late: list[int] = []
+    planned = iter(taken)
     for s in selections(len(shape), len(strides), attrs):
         count = 1 if s.shrink else next(planned)
         if s.source is None or s.entry is None:
@@ -156,20 +161,46 @@ def strided_slice(node: KernelNode) -> Native:
         no_first, no_last = (bool(attrs[name] >> i & 1) for name in ("begin_mask", "end_mask"))
         sizes[at], steps[at] = count, 1 if s.shrink else strides[i]
         if known:
-            first, last = (None if bound is None else int(bound[i]) for bound in (begin, end))
-            starts[at] = interval(shape[at], Entry(first, last, strides[i], no_first, no_last), at, s.shrink)[0]
+            low, high = (None if bound is None else int(bound[i]) for bound in (begin, end))
+            starts[at] = interval(shape[at], Entry(low, high, strides[i], no_first, no_last), at, s.shrink)[0]
         else:
-            late += [i, at, shape[at], view.strides[at], steps[at], count, s.shrink, no_first, no_last]
-    moved = plan([(view.window(starts, sizes, steps), target(node, sizes))], itemsize(node))
-    if known:
+            late += [i, at, shape[at], whole.strides[at], steps[at], count, s.shrink, no_first, no_last]
+    return whole.window(starts, sizes, steps), late
+
+
+@or_reference
+def strided_slice(node: KernelNode) -> Native:
+    """A move where begin and end are constants; else they are read at each launch, and held against the plan."""
+    part, late = _selected(node, source(node), node.outputs[0].shape, 1)
+    moved = plan([(part, target(node, part.shape))], itemsize(node))
+    if not late:
         return moved
     return native("strided_slice", len(late) // 9, *late, *moved.parameters, reasons=_SELECTION_ERRORS)
+
+
+@or_reference
+def strided_slice_grad(node: KernelNode) -> Native:
+    """Zeros, then a move into them; dy is number 2 of the inputs that the kernel gets."""
+    part, late = _selected(node, target(node), node.inputs[4].shape, 1)
+    moved = plan([(dense(part.shape, itemsize(node), 2), part)], itemsize(node))
+    late_count = len(late) // 9
+    nbytes = node.outputs[0].nbytes
+    return native("strided_slice_grad", nbytes, late_count, *late, *moved.parameters, reasons=_SELECTION_ERRORS)
 
 
 _SELECTION_ERRORS = (
     "index {0} of dimension {1} is outside its size {2}; it must lie in [-{2}, {2})",
     "begin and end select {0} elements of dimension {1}; the {2} that were planned are required",
 )
+
+
+def mirror_pad_grad(node: KernelNode) -> Native:
+    """Parameters: see csrc/movement/mirror.c; a scalar is seen as a vector of one."""
+    dtype = str(node.inputs[0].dtype).removeprefix("u")  # wrapping sums are the same for unsigned integers
+    pairs = host_integers(node, 1) or [0, 0]
+    sizes = node.outputs[0].shape or (1,)
+    dimensions = [x for n, a, b in zip(sizes, pairs[::2], pairs[1::2], strict=True) for x in (n, a, b)]
+    return native(f"mirror_pad_grad_{dtype}", len(sizes), node.attrs["mode"] == "REFLECT", *dimensions)
 
 
 def _depth_blocks(axes: Callable[[tuple[int, ...], int, str], tuple[tuple[int, ...], tuple[int, ...]]]) -> Any:
@@ -252,6 +283,8 @@ KERNELS: list[KernelDef] = [
     KernelDef("BroadcastTo", "CPU", broadcast_to),
     KernelDef("Slice", "CPU", slice_block),
     KernelDef("StridedSlice", "CPU", strided_slice),
+    KernelDef("StridedSliceGrad", "CPU", strided_slice_grad),
+    KernelDef("MirrorPadGrad", "CPU", mirror_pad_grad, {"T": tuple(t.name for t in NUMERIC)}),
     KernelDef("SpaceToDepth", "CPU", _depth_blocks(space_to_depth_axes)),
     KernelDef("DepthToSpace", "CPU", _depth_blocks(depth_to_space_axes)),
     KernelDef("SpaceToBatchND", "CPU", space_to_batch),

@@ -1,0 +1,99 @@
+/* MirrorPadGrad: each element of the output is the sum of its own place in the input and of the places that mirror it.
+ * float16 and bfloat16 are added as float32 and rounded once. */
+#include <string.h>
+
+#include "common/table.h"
+#include "reduce/elements.h"
+
+enum { GRAIN = 1 << 13, MOST_ROWS = 2187 }; /* 3 to the 7: each dimension but the last has up to three places */
+
+typedef struct dimension {
+  int64_t size, before, after; /* size is the output's */
+} dimension;
+
+typedef struct mirror_job {
+  const void *input;
+  void *output;
+  int64_t rank, edge; /* edge: 1 where the edge itself is not mirrored */
+  const dimension *dimensions;
+} mirror_job;
+
+/* The places along one dimension of the input that belong to index i of the output; returns their number. */
+static inline int64_t places(const dimension *d, int64_t edge, int64_t i, int64_t *place) {
+  int64_t count = 1;
+  place[0] = d->before + i;
+  if (i >= edge && i < d->before + edge) place[count++] = d->before - 1 + edge - i;
+  const int64_t back = d->size - 1 - edge - i;
+  if (back >= 0 && back < d->after) place[count++] = d->before + d->size + back;
+  return count;
+}
+
+/* Where the rows of the input begin that belong to row `row` of the output; returns their number. */
+static int64_t find_rows(const mirror_job *job, int64_t row, int64_t *begins) {
+  const dimension *last = job->dimensions + job->rank - 1;
+  int64_t count = 1, stride = last->before + last->size + last->after;
+  begins[0] = 0;
+  for (int64_t d = job->rank - 2; d >= 0; d--) {
+    const dimension *at = job->dimensions + d;
+    int64_t place[3];
+    const int64_t found = places(at, job->edge, row % at->size, place);
+    row /= at->size;
+    for (int64_t p = found - 1; p >= 0; p--)
+      for (int64_t i = 0; i < count; i++) begins[p * count + i] = begins[i] + place[p] * stride;
+    count *= found;
+    stride *= at->before + at->size + at->after;
+  }
+  return count;
+}
+
+#define MIRROR(name, ELEMENT, ACCUMULATOR, load, add, store)                                                       \
+  static void mirror_rows_##name(void *argument, int64_t begin, int64_t end) {                                     \
+    const mirror_job *job = argument;                                                                              \
+    const dimension *last = job->dimensions + job->rank - 1;                                                       \
+    int64_t rows[MOST_ROWS];                                                                                       \
+    for (int64_t row = begin; row < end; row++) {                                                                  \
+      const int64_t count = find_rows(job, row, rows);                                                             \
+      ELEMENT *out = (ELEMENT *)job->output + row * last->size;                                                    \
+      if (count == 1 && last->before + last->after == 0) {                                                         \
+        memcpy(out, (const ELEMENT *)job->input + rows[0], (size_t)last->size * sizeof(ELEMENT));                  \
+        continue;                                                                                                  \
+      }                                                                                                            \
+      for (int64_t i = 0; i < last->size; i++) {                                                                   \
+        int64_t place[3];                                                                                          \
+        const int64_t found = places(last, job->edge, i, place);                                                   \
+        ACCUMULATOR sum;                                                                                           \
+        memset(&sum, 0, sizeof sum);                                                                               \
+        for (int64_t r = 0; r < count; r++)                                                                        \
+          for (int64_t p = 0; p < found; p++) sum = add(sum, load(((const ELEMENT *)job->input)[rows[r] + place[p]])); \
+        out[i] = store(sum);                                                                                       \
+      }                                                                                                            \
+    }                                                                                                              \
+  }                                                                                                                \
+  /* parameters: rank, edge, then a `dimension` for each. */                                                       \
+  static int32_t mirror_pad_grad_##name(tf_context *context, const tf_tensor *const *inputs,                       \
+                                        tf_tensor *const *outputs, const int64_t *parameters) {                    \
+    const mirror_job job = {inputs[0]->data, outputs[0]->data, parameters[0], parameters[1],                       \
+                            (const dimension *)(parameters + 2)};                                                  \
+    const int64_t size = job.dimensions[job.rank - 1].size;                                                        \
+    if (outputs[0]->size == 0) return TF_OK;                                                                       \
+    context->parallel_for(context, outputs[0]->size / size, GRAIN / size + 1, mirror_rows_##name, (void *)&job);   \
+    return TF_OK;                                                                                                  \
+  }
+
+MIRROR(float32, float, float, AS_IT_IS, ADD, AS_IT_IS)
+MIRROR(float64, double, double, AS_IT_IS, ADD, AS_IT_IS)
+MIRROR(float16, tf_float16, float, FROM_FLOAT16, ADD, tf_float16_from_float32)
+MIRROR(bfloat16, tf_bfloat16, float, FROM_BFLOAT16, ADD, tf_bfloat16_from_float32)
+MIRROR(complex64, tf_complex64, tf_complex64, AS_IT_IS, tf_complex64_add, AS_IT_IS)
+MIRROR(complex128, tf_complex128, tf_complex128, AS_IT_IS, tf_complex128_add, AS_IT_IS)
+MIRROR(int8, uint8_t, uint32_t, AS_IT_IS, ADD, (uint8_t))
+MIRROR(int16, uint16_t, uint32_t, AS_IT_IS, ADD, (uint16_t))
+MIRROR(int32, uint32_t, uint32_t, AS_IT_IS, ADD, AS_IT_IS)
+MIRROR(int64, uint64_t, uint64_t, AS_IT_IS, ADD, AS_IT_IS)
+
+TF_TABLE(movement_mirror) = {
+  TF_ENTRY(mirror_pad_grad_float32), TF_ENTRY(mirror_pad_grad_float64), TF_ENTRY(mirror_pad_grad_float16),
+  TF_ENTRY(mirror_pad_grad_bfloat16), TF_ENTRY(mirror_pad_grad_complex64), TF_ENTRY(mirror_pad_grad_complex128),
+  TF_ENTRY(mirror_pad_grad_int8), TF_ENTRY(mirror_pad_grad_int16), TF_ENTRY(mirror_pad_grad_int32),
+  TF_ENTRY(mirror_pad_grad_int64), TF_END,
+};
