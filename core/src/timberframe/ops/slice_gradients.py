@@ -83,4 +83,5 @@ define_op(
     launch_inputs=("begin", "end"),
     samples=_samples,
     errors=_errors,
+    level="training",
 )
