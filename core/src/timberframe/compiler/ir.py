@@ -44,7 +44,7 @@ class Node:
 
     __slots__ = (
         "after", "attrs", "bodies", "colocation", "control", "depth", "device", "feed", "host_driven",
-        "host_value", "inputs", "name", "op", "outputs", "reason", "requested", "variable", "where",
+        "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "variable", "where",
     )  # fmt: skip
 
     def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
@@ -68,6 +68,10 @@ class Node:
         """Its value is computed on the host while planning; no device runs it."""
         self.host_driven = False
         """A While or If that the executor drives, its bodies being plans of their own."""
+        self.on_lists = False
+        """It makes, changes or reads lists of tensors, which the executor does."""
+        self.late = False
+        """The shapes of what it takes out of a list are known only once it has run."""
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.name}>"

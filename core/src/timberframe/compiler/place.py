@@ -8,7 +8,7 @@ from typing import Any
 
 from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
 from timberframe.compiler.state import variable_name
-from timberframe.dtypes import DType
+from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.device_spec import DeviceSpec
 from timberframe.graph.function import FuncGraph
@@ -133,7 +133,7 @@ class Placer:
 
     def _refusal(self, node: Node, device: Device) -> str | None:
         """Why the device cannot run the node; None if it can."""
-        if node.op.name in _STRUCTURAL or node.bodies:
+        if node.op.name in _STRUCTURAL or node.bodies or node.on_lists:
             return None
         return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
 
@@ -173,6 +173,8 @@ class Placer:
         for op in function.get_operations():
             if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
                 return False
+            if any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+                return False  # lists are the executor's
             if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
                 continue
             if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):

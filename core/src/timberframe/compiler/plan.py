@@ -20,6 +20,7 @@ from timberframe.compiler.simplify import drop_copies, merge_equal
 from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
+from timberframe.dtypes import variant
 from timberframe.errors import InvalidArgumentError, ResourceExhaustedError
 from timberframe.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe.shapes import format_shape, is_static
@@ -41,7 +42,7 @@ class Optimizations:
 
 @dataclass
 class BoundStage:
-    """A stage with its shapes: an executable, or the node that the executor drives."""
+    """A stage with its shapes: an executable, or the nodes that the executor carries out."""
 
     stage: Stage
     device: Device
@@ -49,7 +50,7 @@ class BoundStage:
     outputs: list[Output]
     executable: Executable | None = None
     cluster: Cluster | None = None
-    node: Node | None = None
+    nodes: list[Node] = field(default_factory=list)
 
 
 @dataclass
@@ -59,6 +60,7 @@ class Level:
     facts: Facts
     stages: dict[int, BoundStage] = field(default_factory=dict)
     children: dict[Any, Level] = field(default_factory=dict)
+    overlaps: bool | None = None  # whether stages gain from threads, found out by the first run
 
 
 class Plan:
@@ -105,6 +107,7 @@ class Plan:
         self._reschedule()
         named = {n.variable for n in program.nodes if n.variable is not None}
         declared = {n.variable for n in program.nodes if n.op.name == "VarHandleOp" and is_static(n.attrs["shape"])}
+        self._has_lists = any(f.dtype is variant for f in program.feeds)
         self._open_variables = sorted(named - declared)  # their shapes are part of what a plan is bound to
 
     def _homes(self) -> dict[str, Device]:
@@ -132,7 +135,10 @@ class Plan:
                         found = self._bind(inputs)
                     break
                 except NeedsDriverError as e:
-                    e.node.host_driven = True
+                    if e.node.on_lists:
+                        e.node.late = True
+                    else:
+                        e.node.host_driven = True
                     self._bound.clear()
                     self._reschedule()
             self._bound[key] = found
@@ -141,7 +147,9 @@ class Plan:
             return found
 
     def _key(self, inputs: Sequence[Located]) -> Any:
-        shapes = tuple([a.shape for a, _ in inputs])
+        shapes: Any = tuple([a.shape for a, _ in inputs])
+        if self._has_lists:
+            shapes = shapes, tuple([known_of_list(a) for a, _ in inputs])
         if not self.schedule.host_feeds and not self._open_variables:
             return shapes
         values = tuple(host_array(x).tobytes() for x in self._host_inputs(inputs).values())
@@ -155,6 +163,8 @@ class Plan:
         facts = Facts()
         for feed, (array, _) in zip(self.feeds, inputs, strict=True):
             facts.shapes[feed] = tuple(array.shape)
+            if feed.dtype is variant:
+                facts.lists[feed] = known_of_list(array)
         for feed, located in self._host_inputs(inputs).items():
             facts.values[feed] = np.array(host_array(located))
         return self._bind_level(facts, 0)
@@ -168,10 +178,10 @@ class Plan:
         return level
 
     def _bind_stage(self, stage: Stage, facts: Facts) -> BoundStage:
-        node = stage.driven
-        if node is not None:
-            inputs = [x for x in node.inputs if x.dtype.name != "resource"]
-            return BoundStage(stage, stage.device, inputs, list(node.outputs), node=node)
+        if stage.driven:
+            inputs = [x for node in stage.nodes for x in node.inputs if x.dtype.name != "resource"]
+            outputs = [x for node in stage.nodes for x in node.outputs]
+            return BoundStage(stage, stage.device, inputs, outputs, nodes=stage.nodes)
         lowered = lower_stage(stage, facts, self.variables, self.scope)
         executable = stage.device.compile(lowered.cluster)
         check_memory(stage.device, lowered.cluster, executable)
@@ -189,17 +199,20 @@ class Plan:
             for x, (a, _) in found.items()
             if x not in level.facts.shapes  # made by a kernel that decides the size, or by a driven loop
         }
+        lists = {x: known_of_list(found[x][0]) for x in shapes if x.dtype is variant}
         values = {x: host_array(found[x]) for x in self.schedule.fetched_values.get(depth, ())}
         key = (
             depth,
             tuple(sorted((x.name, s) for x, s in shapes.items())),
             tuple(v.tobytes() for v in values.values()),
+            tuple(lists.values()),
         )
         with self._lock:
             child = level.children.get(key)
             if child is None:
                 facts = Facts(level.facts)
                 facts.shapes.update(shapes)
+                facts.lists.update(lists)
                 for x in shapes:
                     facts.bounds.pop(x, None)
                 facts.values.update({x: np.array(v) for x, v in values.items()})
@@ -208,6 +221,11 @@ class Plan:
                     level.children.clear()
                 level.children[key] = child
             return child
+
+
+def known_of_list(value: Any) -> tuple[Any, Any]:
+    """Dtype and shape of the elements of a list that a run made; nothing for any other value."""
+    return getattr(value, "dtype", None), getattr(value, "element_shape", None)
 
 
 @contextmanager

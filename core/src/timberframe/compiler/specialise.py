@@ -9,9 +9,9 @@ import numpy as np
 from timberframe.compiler.ir import LOOPS, Node, Output
 from timberframe.compiler.stages import planned_inputs
 from timberframe.compiler.state import uninitialized
-from timberframe.dtypes import DType
+from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, OpError
-from timberframe.graph.inference import run_shape_function
+from timberframe.graph.inference import element_handle, run_shape_function
 from timberframe.ops.opdef import InferenceContext
 from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
 
@@ -33,7 +33,8 @@ class NeedsDriverError(Exception):
 class Facts:
     """What is known at one point of a run: static shapes, host values, and shapes of variables.
 
-    bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows.
+    bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
+    the dtype and shape of their elements.
     """
 
     def __init__(self, parent: Facts | None = None) -> None:
@@ -41,6 +42,7 @@ class Facts:
         self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
         self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)
         self.variables: dict[str, StaticShape] = {} if parent is None else dict(parent.variables)
+        self.lists: dict[Output, tuple[DType | None, Shape]] = {} if parent is None else dict(parent.lists)
 
 
 def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape) -> None:
@@ -81,7 +83,7 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
         [shapes.get(x) for x in node.inputs],
         values,
         [x.dtype for x in node.inputs],
-        [_handle(node, x, facts, variable_shape) if x.dtype.name == "resource" else None for x in node.inputs],
+        [_handle(node, x, facts, variable_shape) for x in node.inputs],
     )
     result = run_shape_function(context, len(node.outputs))
     if op.bound is not None:
@@ -100,6 +102,9 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
                 )
             array = np.asarray(value)
             facts.values[x] = array if array.dtype == x.dtype.numpy else array.astype(x.dtype.numpy)
+    if node.on_lists:
+        _infer_lists(node, context, result, facts)
+        return
     if node.op.name in LOOPS:
         result = context.shapes  # lowering finds out whether the body keeps them
     for x, shape in zip(node.outputs, result, strict=True):
@@ -110,6 +115,19 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )
         shapes[x] = check_size(shape)  # type: ignore[arg-type]  # no None left
+
+
+def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape], facts: Facts) -> None:
+    """What is known of lists, and shapes of tensors taken out of them; where one is not known, the node is late."""
+    shapes = dict(zip(node.outputs, result, strict=True))
+    if node.late:
+        return
+    if not all(is_static(shape) for shape in shapes.values()):
+        raise NeedsDriverError(node, "an element's shape is known only when it is taken out of its list")
+    for i, (x, shape) in enumerate(shapes.items()):
+        facts.shapes[x] = check_size(shape)  # type: ignore[arg-type]  # all are static
+        if x.dtype is variant:
+            facts.lists[x] = element_handle(context, i) or (None, None)
 
 
 def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
@@ -123,9 +141,11 @@ def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
 
 
 def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) -> tuple[DType | None, Shape] | None:
-    """Dtype and shape of the variable behind a handle, as this node sees it."""
+    """Dtype and shape of the variable behind a handle as this node sees it, or of a list's elements."""
+    if x.dtype is variant:
+        return facts.lists.get(x)
     name = x.node.variable
-    if name is None:
+    if x.dtype.name != "resource" or name is None:
         return None
     own = x.node.op.name == "VarHandleOp"
     declared = x.node.attrs["shape"] if own else None

@@ -13,17 +13,20 @@ from typing import Any
 from timberframe.compiler.ir import Node, Output, Program
 from timberframe.graph.inference import arg_ranges
 from timberframe.plugin.contracts import Device
+from timberframe.shapes import is_static
 
 _SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Rank", "Size"})
 _DRIVEN = frozenset({"VarIsInitializedOp", "VariableShape", "DestroyResourceOp"})
 """Ops that look at a variable's table entry instead of its value: the executor does them."""
 
-_Home = Any  # the device of a node, or the node itself where the executor drives it
+_LISTS = object()  # where all nodes are that work on lists
+
+_Home = Any  # the device of a node, _LISTS, or the node itself where the executor drives it alone
 
 
 @dataclass
 class Stage:
-    """One cluster to be: nodes of one device and depth, or one node that the executor drives.
+    """One cluster to be: nodes of one device and depth, or what the executor does: one node, or several on lists.
 
     level: depth at which all its shapes are known; 0 means with those of the feeds. wanted: what others need from it.
     """
@@ -35,9 +38,9 @@ class Stage:
     wanted: list[Output] = field(default_factory=list)
 
     @property
-    def driven(self) -> Node | None:
-        """The node, where the executor drives it."""
-        return self.nodes[0] if self.nodes[0].host_driven else None
+    def driven(self) -> bool:
+        """Whether the executor carries out the nodes itself."""
+        return self.nodes[0].host_driven or self.nodes[0].on_lists
 
 
 @dataclass
@@ -169,11 +172,13 @@ class _Numbering:
                 depth = max(depth, self.depth[x.node] + (home(x.node) is not mine))
         for x in planned_inputs(node):
             level = max(level, self._when_value(x))
+        if level and node.on_lists and not all(is_static(x.static_shape) for x in node.outputs):
+            node.late = True  # that binding cannot tell its shapes would show too late, in the middle of a run
         depth = max(depth, level)
         for before in (*node.control, *node.after):
             depth = max(depth, self._after(before, mine))
         known = level
-        if node.host_driven or node.op.bound is not None:
+        if node.host_driven or node.late or node.op.bound is not None:
             known = depth + 1
         for x in node.outputs:
             self.shape_at[x] = known
@@ -190,7 +195,7 @@ class _Numbering:
 
 def home(node: Node) -> _Home:
     """What nodes of one cluster have in common."""
-    return node if node.host_driven else node.device
+    return _LISTS if node.on_lists else node if node.host_driven else node.device
 
 
 def _group(program: Program, numbering: _Numbering) -> list[Stage]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType
+from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import InferenceContext, OpDef
@@ -109,11 +109,20 @@ def _infer(op: Operation, with_values: bool) -> None:
     )
     for tensor, shape in zip(op.outputs, run_shape_function(context, len(op.outputs)), strict=True):
         tensor._shape = shape
-    for i, handle in context.output_handles.items():
-        op.outputs[i].handle = handle
+    for i, tensor in enumerate(op.outputs):
+        if tensor.dtype is variant or i in context.output_handles:
+            tensor.handle = element_handle(context, i)
     if with_values and op_def.value is not None and _worth_a_value(op.outputs):
         for tensor, value in zip(op.outputs, op_def.value(context), strict=True):
             tensor.host_value = value
+
+
+def element_handle(context: InferenceContext, i: int) -> tuple[DType | None, Shape] | None:
+    """The handle of output i. A list that its op says nothing about is like the list that the op was given."""
+    if i in context.output_handles:
+        return context.output_handles[i]
+    lists = (h for t, h in zip(context.dtypes, context.handles, strict=False) if t is variant and h is not None)
+    return next(lists, None)
 
 
 def run_shape_function(context: InferenceContext, outputs: int) -> Sequence[Shape]:

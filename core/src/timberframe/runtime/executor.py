@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from timberframe.compiler import specialise
 from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
@@ -40,7 +42,9 @@ class Run:
         plan = self.plan
         if plan.static:
             stages = [self.level.stages[id(s)] for s in plan.schedule.stages]
-            if len(stages) > 1 and overlapping(stages):
+            if self.level.overlaps is None:
+                self.level.overlaps = len(stages) > 1 and overlapping(stages)
+            if self.level.overlaps:
                 _Overlapped(self, stages).run()
             else:
                 for stage in stages:
@@ -62,11 +66,12 @@ class Run:
     def run_stage(self, bound: BoundStage) -> None:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""
         self.context.cancel.check()
-        if bound.node is not None:
+        if bound.nodes:
             from timberframe.runtime.drivers import drive
 
-            arrays = [self._located(x) for x in bound.inputs]
-            self.found.update(zip(bound.outputs, drive(bound.node, arrays, bound.device, self), strict=True))
+            for node in bound.nodes:
+                arrays = [self._located(x) for x in node.inputs if x.dtype.name != "resource"]
+                self.found.update(zip(node.outputs, drive(node, arrays, bound.device, self), strict=True))
             return
         assert bound.executable is not None
         device = bound.device
@@ -117,6 +122,8 @@ class Run:
         array, device = self.found[x]
         if device is None:
             return array.copy(), None  # a feed that is fetched
+        if x.node.on_lists and device.host_memory:
+            return np.array(array), None  # an element that its list goes on to hold
         return array, device
 
 

@@ -25,6 +25,7 @@ from timberframe.runtime.devices import devices_for
 from timberframe.runtime.executor import execute
 from timberframe.runtime.feeds import feed_array, feed_tensors
 from timberframe.runtime.fetches import Fetches, structure_key
+from timberframe.runtime.joins import Joins
 from timberframe.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Runtime:
         self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
         self.depth = _Depth()
         self.steps = itertools.count(1)
+        self.joins = Joins()
         self._functions: dict[Any, Plan] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.RLock()
@@ -85,6 +87,7 @@ class Runtime:
         with self._lock:
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
+            self.joins.close()
             for plan in self._functions.values():
                 plan.release()
             self._functions.clear()
