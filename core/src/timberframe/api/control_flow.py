@@ -9,7 +9,7 @@ from timberframe import nest
 from timberframe.dtypes import bool_, int32
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
-from timberframe.graph.function import FuncGraph
+from timberframe.graph.function import FuncGraph, share_captures, stateful_variant, unique_function_name
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import as_shape
@@ -43,11 +43,11 @@ def cond(
         condition = convert_to_tensor(pred, bool_, "pred")
         bodies, structures = [], []
         for branch, label in zip(branches, ("cond_true", "cond_false"), strict=True):
-            body = FuncGraph(_function_name(graph, label), graph)
+            body = FuncGraph(unique_function_name(graph, label), graph)
             structures.append(_trace(body, branch, ()))  # type: ignore[arg-type]  # both are callable, as checked above
             bodies.append(body)
         _check_branches(bodies, structures)
-        captured = _share_captures(bodies)
+        captured = share_captures(bodies)
         results = _add_if(scope, condition, captured, bodies)
         if not results:
             return graph.get_operation_by_name(scope[:-1])
@@ -66,7 +66,7 @@ def _add_if(scope: str, condition: Tensor, captured: list[Tensor], bodies: Seque
         "Tout": [t.dtype for t in bodies[0].outputs],
         "output_shapes": shapes,
     }
-    return list(apply_op(_variant("If", bodies), [condition, captured], attrs, scope))
+    return list(apply_op(stateful_variant("If", bodies), [condition, captured], attrs, scope))
 
 
 def case(
@@ -212,8 +212,8 @@ def _flatten_shapes(shapes: Any, structure: Any) -> list[Any]:
 def _add_while(
     graph: Graph, scope: str, loop: _Loop, start: list[Tensor], invariants: list[Shape], parallel_iterations: int
 ) -> list[Tensor]:
-    condition = FuncGraph(_function_name(graph, "while_cond"), graph)
-    body = FuncGraph(_function_name(graph, "while_body"), graph)
+    condition = FuncGraph(unique_function_name(graph, "while_cond"), graph)
+    body = FuncGraph(unique_function_name(graph, "while_body"), graph)
     for function in (condition, body):
         for tensor, shape in zip(start, invariants, strict=True):
             function.add_input(tensor.dtype, shape, "loop_var").handle = tensor.handle
@@ -229,7 +229,7 @@ def _add_while(
         following = [convert_to_tensor(v, t.dtype) for v, t in zip(values, start, strict=True)]
         _check_invariants(following, start, invariants)
         body.finish(following)
-    captured = _share_captures([condition, body], len(start))
+    captured = share_captures([condition, body], len(start))
     body.outputs = [*body.outputs, *body.inputs[len(start) :]]
     attrs = {
         "cond": condition,
@@ -237,7 +237,7 @@ def _add_while(
         "output_shapes": [*invariants, *(t.static_shape for t in captured)],
         "parallel_iterations": parallel_iterations,
     }
-    made = apply_op(_variant("While", (condition, body)), [[*start, *captured]], attrs, scope)
+    made = apply_op(stateful_variant("While", (condition, body)), [[*start, *captured]], attrs, scope)
     return list(made)[: len(start)]
 
 
@@ -252,16 +252,6 @@ def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], inva
 
 
 # Function bodies
-
-
-def _function_name(graph: Graph, label: str) -> str:
-    """A name that no function of the graph, nor of those around it, has or will have."""
-    while isinstance(graph, FuncGraph) and graph.outer is not None:
-        graph = graph.outer
-    name = graph.unique_name(label).replace("/", "_")
-    while graph.find_function(name) is not None:
-        name = graph.unique_name(label).replace("/", "_")
-    return name
 
 
 def _trace(body: FuncGraph, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
@@ -286,22 +276,6 @@ def _check_branches(bodies: Sequence[FuncGraph], structures: Sequence[Any]) -> N
             raise InvalidArgumentError(
                 f"tf.cond: result {i} is {a.dtype.name} in true_fn and {b.dtype.name} in false_fn; dtypes must be equal"
             )
-
-
-def _share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tensor]:
-    """Gives all bodies the same captured inputs in one order, after the declared ones; returns the outer tensors."""
-    captured = list(dict.fromkeys(outer for body in bodies for outer in body.captures))
-    for body in bodies:
-        inner = {outer: body.capture(outer) for outer in captured}
-        body.captures = inner
-        body.inputs = [*body.inputs[:declared], *inner.values()]
-    return captured
-
-
-def _variant(op: str, bodies: Sequence[FuncGraph]) -> str:
-    """The op's stateless form where no body changes or reads state."""
-    stateful = any(node.op_def.stateful for body in bodies for node in body.get_operations())
-    return op if stateful else f"Stateless{op}"
 
 
 def _widest(a: Shape, b: Shape) -> Shape:

@@ -225,7 +225,7 @@ class _Backward:
             scopes.enter_context(get_default_graph().name_scope(f"{op.name.rsplit('/', 1)[-1]}_grad"))
             if op.device:
                 scopes.enter_context(get_default_graph().device(op.device))
-            given = [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
+            given = totals if _runs_functions(op) else [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
             made = list(op.gradient(op, *given))
         if len(made) != len(op.inputs):
             raise InvalidArgumentError(
@@ -239,6 +239,19 @@ class _Backward:
                 self.arrived.setdefault(target, []).append(_checked(op, tensor, grad))
 
 
+def backpropagate(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], seeds: Sequence[Gradient | None]
+) -> list[Gradient | None]:
+    """The gradients of xs, given those of ys, added to the current graph, which may be another one than that of ys."""
+    found = _Backward(ys, set(xs), set()).run(seeds)
+    return [found.get(x) for x in xs]
+
+
+def _runs_functions(op: Operation) -> bool:
+    """Whether the operation calls functions; it is told which of its outputs have no gradient."""
+    return any(attr.kind == "func" for attr in op.op_def.attrs.values())
+
+
 def _output_gradient(output: Tensor, total: Gradient | None) -> Any:
     if total is not None or not (output.dtype.is_floating or output.dtype.is_complex):
         return total
@@ -250,7 +263,7 @@ def _checked(op: Operation, source: Tensor, grad: Any) -> Gradient:
     if isinstance(grad, IndexedSlices):
         return grad
     tensor = convert_to_tensor(grad)
-    expected = source.handle[1] if source.handle is not None else source.static_shape
+    expected = source.handle[1] if source.dtype.name == "resource" and source.handle else source.static_shape
     if not compatible(tensor.static_shape, expected):
         raise InvalidArgumentError(
             f"{op.type} '{op.name}': its gradient function returned shape {format_shape(tensor.static_shape)} for "

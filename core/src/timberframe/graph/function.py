@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from timberframe.dtypes import DType
 from timberframe.graph.graph import Graph
@@ -22,6 +22,8 @@ class FuncGraph(Graph):
         self.outputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
         """Outer tensor -> the input that stands for it; these inputs come after the declared ones."""
+        self.forward: FuncGraph | None = None
+        """Of the gradient of a function: that function, whose values may be used inside too."""
         self.control_outputs: list[Operation] = []
         """Operations that must run whenever the function does."""
 
@@ -56,7 +58,7 @@ class FuncGraph(Graph):
     def _is_around(self, tensor: Tensor) -> bool:
         graph: Graph | None = self.outer
         while graph is not None:
-            if tensor.op.graph is graph:
+            if tensor.op.graph is graph or (isinstance(graph, FuncGraph) and tensor.op.graph is graph.forward):
                 return True
             graph = graph.outer if isinstance(graph, FuncGraph) else None
         return False
@@ -70,3 +72,66 @@ class FuncGraph(Graph):
     def find_function(self, name: str) -> FuncGraph | None:
         found = super().find_function(name)
         return found if found is not None or self.outer is None else self.outer.find_function(name)
+
+    def copy(self, name: str) -> FuncGraph:
+        """A function of another name that does the same; its operations have the names of those copied.
+
+        All inputs are declared ones: nothing tells any more which of them were captured.
+        """
+        new = FuncGraph(name, self.outer)
+        new.functions, new.seed = dict(self.functions), self.seed
+        copies: dict[Tensor, Tensor] = {}
+        operations: dict[Operation, Operation] = {}
+        for op in self._operations:
+            operations[op] = _copy_operation(new, op, copies, operations)
+        new.inputs = [copies[t] for t in self.inputs]
+        new.outputs = [copies[t] for t in self.outputs]
+        new.control_outputs = [operations[op] for op in self.control_outputs]
+        return new
+
+
+def _copy_operation(
+    graph: FuncGraph, op: Operation, copies: dict[Tensor, Tensor], operations: Mapping[Operation, Operation]
+) -> Operation:
+    new = graph.create_op(
+        op.op_def,
+        [copies[t] for t in op.inputs],
+        op.attrs,
+        op.name,
+        control_inputs=[operations[c] for c in op.control_inputs],
+        device=op.device,
+        colocation=op.colocation,
+        exact_name=True,
+        defer_errors=True,
+    )
+    new.gradient, new.unsupported, new._where = op.gradient, op.unsupported, op._where
+    for tensor, source in zip(new.outputs, op.outputs, strict=True):
+        tensor._shape, tensor.handle, tensor.host_value = source._shape, source.handle, source.host_value
+        copies[source] = tensor
+    return new
+
+
+def unique_function_name(graph: Graph, label: str) -> str:
+    """A name that no function of the graph, nor of those around it, has or will have."""
+    while isinstance(graph, FuncGraph) and graph.outer is not None:
+        graph = graph.outer
+    name = graph.unique_name(label).replace("/", "_")
+    while graph.find_function(name) is not None:
+        name = graph.unique_name(label).replace("/", "_")
+    return name
+
+
+def share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tensor]:
+    """Gives all bodies the same captured inputs in one order, after the declared ones; returns the outer tensors."""
+    captured = list(dict.fromkeys(outer for body in bodies for outer in body.captures))
+    for body in bodies:
+        inner = {outer: body.capture(outer) for outer in captured}
+        body.captures = inner
+        body.inputs = [*body.inputs[:declared], *inner.values()]
+    return captured
+
+
+def stateful_variant(op: str, bodies: Iterable[FuncGraph]) -> str:
+    """The op's stateless form where no body changes or reads state."""
+    stateful = any(node.op_def.stateful for body in bodies for node in body.get_operations())
+    return op if stateful else f"Stateless{op}"

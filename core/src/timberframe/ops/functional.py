@@ -6,11 +6,29 @@ where it is given; building functions (`tf.while_loop`, `tf.cond`) fill it in fr
 
 from __future__ import annotations
 
+from typing import Any
+
 from timberframe import dtypes
-from timberframe.ops.opdef import InferenceContext, NotDifferentiable, define_op
+from timberframe.ops.opdef import InferenceContext, define_op
 from timberframe.shapes import Shape, compatible, format_shape
 
-_CALLS = NotDifferentiable("the gradients of function bodies are built by the functions that make the calls")
+
+def _loop_gradient(op: Any, *grads: Any) -> list[Any]:
+    from timberframe.gradients.loops import loop_gradient
+
+    return loop_gradient(op, *grads)
+
+
+def _branch_gradient(op: Any, *grads: Any) -> list[Any]:
+    from timberframe.gradients.branches import branch_gradient
+
+    return branch_gradient(op, *grads)
+
+
+def _call_gradient(op: Any, *grads: Any) -> list[Any]:
+    from timberframe.gradients.branches import call_gradient
+
+    return call_gradient(op, *grads)
 
 
 def _declared(c: InferenceContext, count: int) -> list[Shape]:
@@ -62,7 +80,7 @@ def _define_while(name: str, stateful: bool) -> None:
         ],
         doc="Applies `body` to the loop variables for as long as `cond` of them is true.",
         shape=_while_shape,
-        gradient=_CALLS,
+        gradient=_loop_gradient,
         stateful=stateful,
     )
 
@@ -83,7 +101,7 @@ def _define_if(name: str, stateful: bool) -> None:
         doc="Applies `then_branch` or `else_branch` to the inputs. A 0-d `cond` is true unless it is zero or an empty "
         "string, any other unless it has no elements.",
         shape=_if_shape,
-        gradient=_CALLS,
+        gradient=_branch_gradient,
         stateful=stateful,
     )
 
@@ -103,7 +121,7 @@ def _define_call(name: str, stateful: bool) -> None:
         ],
         doc="Calls the function `f`.",
         shape=_if_shape,
-        gradient=_CALLS,
+        gradient=_call_gradient,
         stateful=stateful,
     )
 
