@@ -14,13 +14,14 @@ from typing import Any
 from timberframe.compiler.state import writes_state
 from timberframe.dtypes import DType, resource, variant
 from timberframe.errors import InvalidArgumentError, NotFoundError
+from timberframe.gradients.reverse import Gradient, backpropagate, is_differentiable
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import FuncGraph, unique_function_name
 from timberframe.graph.graph import Graph
+from timberframe.graph.growth import inserting_before
 from timberframe.graph.operation import Operation, Tensor
-from timberframe.gradients.reverse import Gradient, backpropagate, is_differentiable
 from timberframe.ops.opdef import NotDifferentiable, OpDef, is_known
-from timberframe.shapes import Shape, is_static
+from timberframe.shapes import is_static
 
 _SHAPE_OPS = frozenset({"Rank", "Shape", "Size", "TensorListElementShape", "TensorListLength"})
 """Ops that need little of their input: they run in the forward pass, so that it need not be kept."""
@@ -32,7 +33,7 @@ class GradientFunction(FuncGraph, ABC):
     """The gradient of the function `forward`, which `op` runs; `outer` is the graph that will call it."""
 
     def __init__(self, outer: Graph, op: Operation, forward: FuncGraph) -> None:
-        super().__init__(unique_function_name(outer, f"{forward.name}_grad"), outer)
+        super().__init__(unique_function_name(outer, f"{forward.name}_grad", scoped=False), outer)
         self.op = op
         self.forward = self._body = forward
         self._known: dict[Tensor, Tensor] = {}
@@ -44,7 +45,8 @@ class GradientFunction(FuncGraph, ABC):
             (x,) = inputs
             if op_def.name in _SHAPE_OPS and self._is_new(x):
                 made = self._body.apply(op_def.name, inputs, attrs)
-                return self.capture(made.outputs[0]).op
+                value = self.capture(made.outputs[0])
+                return self.apply("Identity", (value,), {"T": value.dtype}, "shape")
             if op_def.name in _FILLS and x.dtype is not variant and self._is_new(x):
                 return _fill(x, _FILLS[op_def.name]).op
         return super().create_op(op_def, inputs, attrs, *args, **rest)
@@ -81,7 +83,7 @@ class GradientFunction(FuncGraph, ABC):
         if handle is None:
             return None
         graph = self.op.graph
-        with graph.inserting_before(self.op):
+        with inserting_before(self.op):
             read = graph.apply("ReadVariableOp", (handle,), op.attrs, f"{self.op.name}/{op.name}")
         return read.outputs[0]
 
@@ -129,8 +131,8 @@ def zeros_like(x: Tensor) -> Tensor:
     if is_static(shape):
         return filled([d or 0 for d in shape or ()], dtype)
     sizes = apply_op("VariableShape", [x], {"out_type": "int32"})
-    made = apply_op("Fill", [sizes, convert_to_tensor(0, dtype)])
-    return made
+    variable_zeros: Tensor = apply_op("Fill", [sizes, convert_to_tensor(0, dtype)])
+    return variable_zeros
 
 
 def reachable(ys: Sequence[Tensor]) -> set[Tensor]:
@@ -158,7 +160,7 @@ def private_copy(op: Operation, name: str) -> FuncGraph:
     function = op.graph.find_function(name)
     if function is None:
         raise NotFoundError(f"{op.type} '{op.name}': function '{name}' is not in the graph's library", op.name)
-    return function.copy(unique_function_name(op.graph, name))
+    return function.copy(unique_function_name(op.graph, name, scoped=False))
 
 
 @contextmanager

@@ -7,12 +7,21 @@ from typing import Any
 
 from timberframe.dtypes import resource, variant
 from timberframe.errors import UnimplementedError
+from timberframe.gradients.bodies import (
+    GradientFunction,
+    dense_gradients,
+    filled,
+    original,
+    private_copy,
+    unchanged_on_error,
+    zeros_like,
+)
+from timberframe.gradients.reverse import is_differentiable
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import FuncGraph, share_captures, stateful_variant
 from timberframe.graph.graph import get_default_graph
+from timberframe.graph.growth import extend_operation
 from timberframe.graph.operation import Operation, Tensor
-from timberframe.gradients.bodies import GradientFunction, dense_gradients, filled, original, private_copy, unchanged_on_error, zeros_like
-from timberframe.gradients.reverse import is_differentiable
 from timberframe.shapes import is_static
 
 
@@ -45,7 +54,7 @@ class _Forward:
         if "output_shapes" in self.op.attrs:
             known = self.op.attrs["output_shapes"] or (None,) * len(self.op.outputs)
             attrs["output_shapes"] = (*known, shape if only else None)
-        (made,) = self.op.graph.extend_operation(self.op, attrs, outputs=[(tensor.dtype, shape if only else None)])
+        (made,) = extend_operation(self.op, attrs, outputs=[(tensor.dtype, shape if only else None)])
         made.handle = tensor.handle
         return made
 
@@ -53,7 +62,7 @@ class _Forward:
         """Has the operation run the copies, if they give more than the functions that they are copies of."""
         if len(self.op.outputs) > self._results:
             names = {a: self.op.graph.add_function(f) for a, f in zip(self.attrs, self.functions, strict=True)}
-            self.op.graph.extend_operation(self.op, names)
+            extend_operation(self.op, names)
 
 
 def _stand_in(function: FuncGraph, tensor: Tensor) -> Tensor:

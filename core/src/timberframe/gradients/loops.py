@@ -13,10 +13,6 @@ import numpy as np
 
 from timberframe.dtypes import bool_, int32, resource, variant
 from timberframe.errors import UnimplementedError
-from timberframe.graph.apply import apply_op, convert_to_tensor
-from timberframe.graph.function import FuncGraph, stateful_variant, unique_function_name
-from timberframe.graph.graph import get_default_graph
-from timberframe.graph.operation import Operation, Tensor
 from timberframe.gradients.bodies import (
     GradientFunction,
     dense_gradients,
@@ -27,10 +23,15 @@ from timberframe.gradients.bodies import (
     zeros_like,
 )
 from timberframe.gradients.reverse import is_differentiable
+from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.function import FuncGraph, stateful_variant, unique_function_name
+from timberframe.graph.graph import get_default_graph
+from timberframe.graph.growth import extend_operation, inserting_before
+from timberframe.graph.operation import Operation, Tensor
 
 
 class _Forward:
-    """A forward loop while its gradient is built: private copies of its functions, which may get more loop variables."""
+    """A forward loop while its gradient is built: private copies of its functions, which may get more variables."""
 
     def __init__(self, op: Operation) -> None:
         self.op = op
@@ -49,7 +50,7 @@ class _Forward:
             function.add_input(start.dtype, start.static_shape, name).handle = start.handle
         known = self.op.attrs["output_shapes"] or (None,) * len(self.op.inputs)
         attrs = {"T": (*self.op.attrs["T"], start.dtype), "output_shapes": (*known, start.static_shape)}
-        (made,) = self.op.graph.extend_operation(self.op, attrs, [start], [(start.dtype, start.static_shape)])
+        (made,) = extend_operation(self.op, attrs, [start], [(start.dtype, start.static_shape)])
         made.handle = start.handle
         self._grown = True
         return len(self.op.inputs) - 1
@@ -62,7 +63,7 @@ class _Forward:
             if inner.dtype is int32 and _is_constant(start, 0) and _adds_one(after, inner):
                 return i
         graph = self.op.graph
-        with graph.inserting_before(self.op):
+        with inserting_before(self.op):
             zero = {"value": np.array(0, np.int32), "dtype": int32}
             start = graph.apply("Const", (), zero, f"{self.op.name}/turns").outputs[0]
         position = self.add_variable(start, "turns")
@@ -79,10 +80,12 @@ class _Forward:
         graph = self.op.graph
         shape = tensor.static_shape
         sizes = np.array(-1 if shape is None else [-1 if d is None else d for d in shape], np.int32)
-        with graph.inserting_before(self.op):
+        with inserting_before(self.op):
             name = f"{self.op.name}/accumulator"
             shape_op = graph.apply("Const", (), {"value": sizes, "dtype": int32}, f"{name}/element_shape")
-            limit = graph.apply("Const", (), {"value": np.array(-1, np.int32), "dtype": int32}, f"{name}/max_num_elements")
+            limit = graph.apply(
+                "Const", (), {"value": np.array(-1, np.int32), "dtype": int32}, f"{name}/max_num_elements"
+            )
             given = (shape_op.outputs[0], limit.outputs[0])
             attrs = {"element_dtype": tensor.dtype, "shape_type": int32}
             empty = graph.apply("EmptyTensorList", given, attrs, name).outputs[0]
@@ -97,7 +100,7 @@ class _Forward:
         if self._grown:
             functions = {"cond": self.cond, "body": self.body}
             graph = self.op.graph
-            graph.extend_operation(self.op, {a: graph.add_function(f) for a, f in functions.items()})
+            extend_operation(self.op, {a: graph.add_function(f) for a, f in functions.items()})
 
 
 def _is_constant(tensor: Tensor, value: int) -> bool:
@@ -208,7 +211,8 @@ def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor]) -
     count = 1 + len(start)
     body.inputs = [*body.inputs[:count], *(before for _, before, _ in body.lists), *inner]
     body.outputs = [*body.outputs, *inner]
-    cond = FuncGraph(unique_function_name(get_default_graph(), f"{forward.cond.name}_grad"), get_default_graph())
+    graph = get_default_graph()
+    cond = FuncGraph(unique_function_name(graph, f"{forward.cond.name}_grad", scoped=False), graph)
     for tensor in body.inputs:
         cond.add_input(tensor.dtype, tensor.static_shape, "loop_var").handle = tensor.handle
     with cond.as_default():

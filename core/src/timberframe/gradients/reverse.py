@@ -225,7 +225,11 @@ class _Backward:
             scopes.enter_context(get_default_graph().name_scope(f"{op.name.rsplit('/', 1)[-1]}_grad"))
             if op.device:
                 scopes.enter_context(get_default_graph().device(op.device))
-            given = totals if _runs_functions(op) else [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
+            given = (
+                totals
+                if _runs_functions(op)
+                else [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
+            )
             made = list(op.gradient(op, *given))
         if len(made) != len(op.inputs):
             raise InvalidArgumentError(

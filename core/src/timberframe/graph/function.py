@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 
 from timberframe.dtypes import DType
 from timberframe.graph.graph import Graph
@@ -111,13 +112,14 @@ def _copy_operation(
     return new
 
 
-def unique_function_name(graph: Graph, label: str) -> str:
-    """A name that no function of the graph, nor of those around it, has or will have."""
+def unique_function_name(graph: Graph, label: str, scoped: bool = True) -> str:
+    """A name, with the scopes in force unless told otherwise, that no function of the graph or around it has."""
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
-    name = graph.unique_name(label).replace("/", "_")
-    while graph.find_function(name) is not None:
+    with nullcontext() if scoped else graph.name_scope(None):
         name = graph.unique_name(label).replace("/", "_")
+        while graph.find_function(name) is not None:
+            name = graph.unique_name(label).replace("/", "_")
     return name
 
 

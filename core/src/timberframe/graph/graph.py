@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from timberframe.graph.attributes import complete_attrs
-from timberframe.graph.inference import check_inputs, infer_outputs, output_dtypes
+from timberframe.graph.inference import infer_outputs, output_dtypes
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 
 if TYPE_CHECKING:
-    from timberframe.dtypes import DType
     from timberframe.graph.function import FuncGraph
-    from timberframe.shapes import Shape
 
 _NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -156,51 +154,6 @@ class Graph:
             if control_input not in op.control_inputs:
                 op.control_inputs = (*op.control_inputs, control_input)
                 self.version += 1
-
-    @contextmanager
-    def inserting_before(self, op: Operation) -> Iterator[None]:
-        """Puts the operations made inside right before an existing one, as if they had been made then.
-
-        Scopes around do not hold inside, but for the control inputs and the device of `op`.
-        """
-        with self._lock, self.name_scope(None), self.control_dependencies(None), self.device(None):
-            made = len(self._operations)
-            with self.control_dependencies(op.control_inputs), self.device(op.device or None):
-                yield
-            added = self._operations[made:]
-            del self._operations[made:]
-            self._operations[op.id : op.id] = added
-            first = op.id
-            for i, later in enumerate(self._operations[first:], first):
-                later.id = i
-
-    def extend_operation(
-        self,
-        op: Operation,
-        attrs: Mapping[str, Any],
-        inputs: Sequence[Tensor] = (),
-        outputs: Sequence[tuple[DType, Shape]] = (),
-    ) -> list[Tensor]:
-        """Gives an existing operation other attrs and, behind those it has, more inputs and outputs.
-
-        Its name and the outputs that it had stay valid; plans made before are made anew. The inputs must be made before
-        the operation (see `inserting_before`). Returns the new outputs.
-        """
-        with self._lock:
-            first = len(op.outputs)
-            op.attrs = complete_attrs(op.op_def, op.name, {**op.attrs, **attrs})
-            op.inputs = (*op.inputs, *inputs)
-            made = [Tensor(op, first + i, dtype, shape) for i, (dtype, shape) in enumerate(outputs)]
-            op.outputs = (*op.outputs, *made)
-            check_inputs(op)
-            if [t.dtype for t in op.outputs] != output_dtypes(op.op_def, op.name, op.attrs):
-                raise InvalidArgumentError(
-                    f"{op.type} '{op.name}': {len(outputs)} outputs are added that its attrs do not tell of; "
-                    "attrs and outputs must agree",
-                    op.name,
-                )
-            self.version += 1
-            return made
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether a run may replace this tensor's value."""

@@ -1,0 +1,128 @@
+"""What the ops on lists share: shape functions, which know elements by the handles of lists, and gradient parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.dtypes import variant
+from timberframe.ops.gradients import apply_op, constant
+from timberframe.ops.opdef import UNKNOWN, InferenceContext
+from timberframe.shapes import Shape, compatible, format_shape, merge
+
+SHAPE_TYPE = "shape_type: {int32, int64}"
+ELEMENT = "element_dtype: type"
+_UNKNOWN_SHAPE = -1  # in place of an element shape: nothing is known
+
+
+def element_shape_value(c: InferenceContext, i: int) -> Shape:
+    """Input i read as the shape of elements: a vector of sizes, or the scalar -1 for an unknown rank."""
+    value = c.values[i]
+    if value is None:
+        length = c.shapes[i]
+        return (None,) * length[0] if length and length[0] is not None else None
+    if value.ndim == 0:
+        return None
+    return tuple(None if d is UNKNOWN or d < 0 else int(d) for d in value)
+
+
+def list_handle(c: InferenceContext, i: int = 0) -> tuple[Any, Shape]:
+    """Dtype and shape of the elements of the list at input i, as far as they are known."""
+    handle = c.handles[i] if i < len(c.handles) else None
+    return (None, None) if handle is None else handle
+
+
+def element(c: InferenceContext, i: int | None = None) -> Shape:
+    """The shape of an element that is taken out: what the list and, at input i, the caller say of it."""
+    shape = list_handle(c)[1]
+    given = None if i is None else element_shape_value(c, i)
+    if not compatible(shape, given):
+        raise c.late_error(
+            f"the list holds elements of shape {format_shape(shape)} and {format_shape(given)} is asked for; "
+            "one tensor must be able to have both"
+        )
+    return merge(shape, given)
+
+
+def taken(c: InferenceContext, i: int, output: int) -> Shape:
+    """The shape of an element that becomes an output; of a list of lists, nothing is known of the inner one."""
+    if c.attrs["element_dtype"] is variant:
+        c.output_handles[output] = (None, None)
+    return element(c, i)
+
+
+def same_list(c: InferenceContext) -> list[Shape]:
+    handle = c.handles[0] if c.handles else None
+    if handle is not None:
+        c.output_handles[0] = handle
+    return [()]
+
+
+def with_item(item: int) -> Any:
+    """The list with one more tensor, or rows of one, at input `item`; their shapes must suit."""
+
+    def shape(c: InferenceContext) -> list[Shape]:
+        handle = c.handles[0] if c.handles else None
+        if handle is not None:
+            fits = compatible(handle[1], c.shapes[item])
+            c.output_handles[0] = handle if fits else (handle[0], None)
+        return [()]
+
+    return shape
+
+
+def new_list(i: int) -> Any:
+    """A new list whose element shape is at input i."""
+
+    def shape(c: InferenceContext) -> list[Shape]:
+        c.output_handles[0] = (c.attrs["element_dtype"], element_shape_value(c, i))
+        return [()]
+
+    return shape
+
+
+def rows_shape(c: InferenceContext, i: int, rows: Shape) -> list[Shape]:
+    given = element_shape_value(c, i)
+    c.output_handles[0] = (c.attrs["element_dtype"], merge(given, rows) if compatible(given, rows) else given)
+    return [()]
+
+
+def tail(shape: Shape) -> Shape:
+    return None if not shape else shape[1:]
+
+
+def rows(count: int | None, shape: Shape) -> Shape:
+    return None if shape is None else (count, *shape)
+
+
+def first_size(shape: Shape) -> int | None:
+    return shape[0] if shape else None
+
+
+def shape_of_elements(handle: Any) -> Any:
+    return apply_op("TensorListElementShape", [handle], {"shape_type": "int32"})
+
+
+def length_of(handle: Any) -> Any:
+    return apply_op("TensorListLength", [handle])
+
+
+def sizes_of(shape: Shape) -> Any:
+    """An element shape as a constant."""
+    if shape is None:
+        return constant(_UNKNOWN_SHAPE, "int32")
+    return constant([_UNKNOWN_SHAPE if d is None else d for d in shape], "int32")
+
+
+def reserve_like(handle: Any, dtype: Any, size: Any = None) -> Any:
+    """A list of as many elements, all zero."""
+    attrs = {"element_dtype": dtype, "shape_type": "int32"}
+    return apply_op(
+        "TensorListReserve", [shape_of_elements(handle), length_of(handle) if size is None else size], attrs
+    )
+
+
+def joined(c: InferenceContext, added: Shape) -> list[Shape]:
+    handle = c.handles[0] if c.handles else None
+    if handle is not None:
+        c.output_handles[0] = handle if compatible(handle[1], added) else (handle[0], None)
+    return [()]
