@@ -24,7 +24,10 @@ Input = np.ndarray | Sequence[np.ndarray]
 
 @dataclass
 class Built:
-    """A graph around one node. setup: operations to run first; reads: fetched after a run of a node without outputs."""
+    """A graph around one node. setup: operations to run first; reads: fetched after a run of a node without outputs.
+
+    inputs: the node's flat inputs.
+    """
 
     graph: Any
     fetches: list[Any]
@@ -32,6 +35,7 @@ class Built:
     setup: list[Any] = field(default_factory=list)
     reads: list[Any] = field(default_factory=list)
     dtypes: list[np.dtype] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
 
 
 def build(
@@ -57,6 +61,7 @@ def build(
             many: list[Any] = list(value) if arg.is_list else [value]
             made = [_input(built, x, constant, known) for x in many]
             inputs.append(made if arg.is_list else made[0])
+        built.inputs = [t for x in inputs for t in (x if isinstance(x, list) else [x])]
         result = apply_op(op.name, inputs, attrs, name="case")
     outputs = list(result) if isinstance(result, list) else [result]
     if op.outputs:

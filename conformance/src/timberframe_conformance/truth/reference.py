@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,22 @@ def widen(array: np.ndarray) -> np.ndarray:
 
 def evaluate(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """The op's outputs by its reference, in the dtypes that the inputs have."""
-    assert op.reference is not None, f"op {op.name} has no reference"
+    with quiet():
+        return evaluate_loudly(op, attrs, inputs)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings of NumPy and others, for many evaluations."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = op.reference(attrs, *inputs)
+        yield
+
+
+def evaluate_loudly(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Like `evaluate`, for callers within `quiet`."""
+    assert op.reference is not None, f"op {op.name} has no reference"
+    result = op.reference(attrs, *inputs)
     outputs = result if isinstance(result, tuple | list) else (result,)
     return tuple(x if isinstance(x, np.ndarray) else np.asarray(x) for x in outputs)
 

@@ -180,10 +180,11 @@ def _clip_gradient(op: Any, grad: Any) -> list[Any]:
 
 def _clip_real_gradient(tensors: Sequence[Any]) -> list[Any]:
     t, low, high, grad = tensors
-    zeros = apply_op("ZerosLike", [grad])
-    below, above = t < low, t > high
-    kept = apply_op("SelectV2", [apply_op("LogicalOr", [below, above]), zeros, grad])
-    return [kept, *(apply_op("SelectV2", [taken, grad, zeros]) for taken in (below, above))]
+    zeros, above = apply_op("ZerosLike", [grad]), t > high
+    below = apply_op("SelectV2", [above, high, t]) < low
+    of_low, rest = (apply_op("SelectV2", [below, *pair]) for pair in ((grad, zeros), (zeros, grad)))
+    of_t, of_high = (apply_op("SelectV2", [above, *pair]) for pair in ((zeros, rest), (rest, zeros)))
+    return [of_t, of_low, of_high]
 
 
 define_op(

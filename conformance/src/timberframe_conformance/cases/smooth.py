@@ -1,0 +1,159 @@
+"""Trials for derivatives: few small samples that differ much, at points where functions are smooth."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.opdef import OpDef
+from timberframe.ops.samples import Arg, Sample
+from timberframe_conformance.case import Types
+from timberframe_conformance.cases.trials import Trial, fits, input_dtype, samples_of
+from timberframe_conformance.cases.values import fixed_array, make_array
+from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_conformance.truth.reference import evaluate, widen
+
+MOST_ELEMENTS = 600
+"""Elements of all inputs together, so that one case takes milliseconds."""
+
+RANGES: tuple[tuple[float, float] | None, ...] = (None, (-0.9, 0.9), (0.2, 0.9), (1.1, 3.9))
+"""Where random values are tried, the sample's own range first, until the function is finite: the last three lie in the
+domains of inverse sines, of logarithms and roots, and of the inverse hyperbolic cosine."""
+
+AWAY = 0.125
+"""Distance from zero of the real part of every random value: zero is the kink or pole of most functions with one."""
+
+
+LARGEST = 1e4
+"""Most that a function may come to, so that no step of a gradient overflows float16 without need."""
+
+
+HALF = 0.5
+"""The part of the results that must be of ordinary size in the best range: some are infinite by definition, as the
+logarithm of a sum of nothing."""
+
+
+class NoSmoothPointError(Exception):
+    """No range gives values of ordinary size."""
+
+
+def smooth_arrays(trial: Trial, rng: np.random.Generator) -> list[np.ndarray | list[np.ndarray]]:
+    """Inputs of a trial at which the function is finite, or half of it at least. Raises NoSmoothPointError.
+
+    Floating ones are off zero and off the values that a sample states.
+    """
+    partly: list[np.ndarray | list[np.ndarray]] | None = None
+    for limits in RANGES:
+        arrays: list[Any] = []
+        for arg_def, arg in zip(trial.op.inputs, trial.sample.inputs, strict=True):
+            planned = arg_def.name in trial.op.shape_inputs
+            made = [
+                _values(a, input_dtype(arg_def, a, trial.types), rng, None if planned else limits, nudged=not planned)
+                for a in (arg if isinstance(arg, Sequence) else [arg])
+            ]
+            arrays.append(made if isinstance(arg, Sequence) else made[0])
+        flat = [x for a in arrays for x in (a if isinstance(a, list) else [a])]
+        outputs = evaluate(trial.op, trial.attrs(arrays), [widen(x) for x in flat])
+        shares = [_ordinary(y) for y in outputs if y.dtype.name in FORMATS]
+        if all(share == 1 for share in shares):
+            return arrays
+        if partly is None and (all(share >= HALF for share in shares) or any(x.size == 0 for x in flat)):
+            partly = arrays
+    if partly is None:
+        raise NoSmoothPointError
+    return partly
+
+
+def _ordinary(y: np.ndarray) -> float:
+    """The part of the elements that are finite and not large; of none, all."""
+    with np.errstate(invalid="ignore"):
+        return float(np.mean(np.abs(y) <= LARGEST)) if y.size else 1.0
+
+
+def _values(
+    arg: Arg, dtype: str, rng: np.random.Generator, limits: tuple[float, float] | None, *, nudged: bool
+) -> np.ndarray:
+    if dtype not in FORMATS:
+        return make_array(arg, dtype, rng)
+    if arg.values is not None:
+        x = fixed_array(arg.values, np.dtype(make_array(Arg(), dtype, rng).dtype))
+        return np.asarray(x + rng.uniform(0.01, 0.03, x.shape)).astype(x.dtype) if nudged else x
+    if limits is not None:
+        arg = dataclasses.replace(arg, low=limits[0], high=limits[1])
+    x = make_array(arg, dtype, rng)
+    real = x.real.astype(np.float64)
+    away = np.where(np.abs(real) < AWAY, np.copysign(AWAY, real), 0).astype(x.dtype)
+    return np.asarray(x + away, x.dtype)
+
+
+def floating(types: Types) -> frozenset[str]:
+    """The floating dtypes among those of a combination."""
+    return frozenset(t for _, t in types if t in FORMATS)
+
+
+def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sample]]:
+    """At most `count` small samples that fit, each chosen for what the ones before it lack."""
+    left = [
+        (k, s)
+        for k, s in enumerate(samples_of(op))
+        if fits(op, s, types) and not s.implementation_defined and 0 < _size(s) <= MOST_ELEMENTS and _is_finite(s)
+    ]
+    seen: set[Any] = set()
+    result: list[tuple[int, Sample]] = []
+    while left and len(result) < count:
+        best = max(left, key=lambda item: (len(set(_features(item[1])) - seen), _size(item[1])))
+        if result and not set(_features(best[1])) - seen:
+            break
+        left.remove(best)
+        seen.update(_features(best[1]))
+        result.append(best)
+    return result
+
+
+def empty_sample(op: OpDef, types: Types) -> list[tuple[int, Sample]]:
+    """A sample with an input that has no elements, if there is one."""
+    fitting = (
+        (k, s)
+        for k, s in enumerate(samples_of(op))
+        if fits(op, s, types) and any(0 in np.shape(_like(a)) for a in _args(s) if a.values is None)
+    )
+    return [x for x in fitting if _size(x[1]) <= MOST_ELEMENTS and not x[1].implementation_defined][:1]
+
+
+def _args(sample: Sample) -> Iterator[Arg]:
+    for arg in sample.inputs:
+        yield from arg if isinstance(arg, Sequence) else [arg]
+
+
+def _like(arg: Arg) -> Any:
+    return arg.values if arg.values is not None else np.empty(arg.shape)
+
+
+def _size(sample: Sample) -> int:
+    return sum(
+        int(np.prod(a.shape, dtype=np.int64)) if a.values is None else int(np.size(a.values)) for a in _args(sample)
+    )
+
+
+def _is_finite(sample: Sample) -> bool:
+    for a in _args(sample):
+        x = None if a.values is None else np.asarray(a.values)
+        if x is not None and x.dtype.kind in "fc" and not np.all(np.abs(x) < 100):
+            return False
+    return True
+
+
+def _features(sample: Sample) -> Iterator[Any]:
+    """What a sample has that others may lack: values of attrs, ranks, where sizes are one, signs of stated values."""
+    attrs: Mapping[str, Any] = sample.attrs
+    for name, value in attrs.items():
+        yield name, repr(value)
+    shapes = tuple(a.shape if a.values is None else np.shape(a.values) for a in _args(sample))
+    yield tuple(map(len, shapes[:4]))
+    yield tuple(tuple(min(d, 2) for d in s) for s in shapes[:4])
+    for i, a in enumerate(sample.inputs):
+        if isinstance(a, Arg) and a.values is not None and np.asarray(a.values).dtype.kind in "iu":
+            yield i, np.size(a.values), bool(np.any(np.asarray(a.values) < 0))
