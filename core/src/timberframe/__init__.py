@@ -24,6 +24,7 @@ from timberframe.api.control_flow import *
 from timberframe.api.decompositions import *
 from timberframe.api.diagonal import *
 from timberframe.api.framework import *
+from timberframe.api.functional import *
 from timberframe.api.gradients import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
@@ -35,6 +36,7 @@ from timberframe.api.selection import *
 from timberframe.api.slicing import *
 from timberframe.api.state import *
 from timberframe.api.templates import *
+from timberframe.api.tensor_array import *
 from timberframe.api.types import *
 from timberframe.api.unary import *
 from timberframe.api.variable_collections import *

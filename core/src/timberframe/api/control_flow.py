@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from timberframe import nest
-from timberframe.dtypes import bool_, int32
+from timberframe.api.tensor_array import TensorArray, like_structure, to_flow
+from timberframe.dtypes import bool_, int32, variant
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import FuncGraph, share_captures, stateful_variant, unique_function_name
@@ -15,7 +16,7 @@ from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import as_shape
 from timberframe.shapes import Shape, compatible, format_shape
 
-__all__ = ["case", "cond", "while_loop"]
+__all__ = ["case", "cond", "switch_case", "while_loop"]
 
 
 def cond(
@@ -51,7 +52,7 @@ def cond(
         results = _add_if(scope, condition, captured, bodies)
         if not results:
             return graph.get_operation_by_name(scope[:-1])
-    packed = nest.pack_sequence_as(structures[0], results)
+    packed = like_structure(structures[0], results)
     single = isinstance(packed, list | tuple) and len(packed) == 1 and not strict
     return packed[0] if single else packed
 
@@ -66,7 +67,11 @@ def _add_if(scope: str, condition: Tensor, captured: list[Tensor], bodies: Seque
         "Tout": [t.dtype for t in bodies[0].outputs],
         "output_shapes": shapes,
     }
-    return list(apply_op(stateful_variant("If", bodies), [condition, captured], attrs, scope))
+    made = list(apply_op(stateful_variant("If", bodies), [condition, captured], attrs, scope))
+    for tensor, result in zip(made, bodies[0].outputs, strict=True):
+        if tensor.dtype is variant:
+            tensor.handle = result.handle
+    return made
 
 
 def case(
@@ -78,18 +83,75 @@ def case(
 ) -> Any:
     """What the function of the first true predicate returns, or else what `default` returns.
 
-    pred_fn_pairs: pairs of a scalar tensor and a function, or a dict of these. default: without one the last function
-    takes its place. exclusive, which TensorFlow uses to check that at most one predicate is true, is not looked at.
+    pred_fn_pairs: pairs of a scalar tensor and a function, or a dict of these. default: without one, some predicate
+    must be true. exclusive: at most one predicate may be true. What must hold is checked when the graph runs.
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs and default is None:
         raise InvalidArgumentError("tf.case: no predicate and no default given; at least one is required")
-    if default is None:
-        default = pairs.pop()[1]
-    chosen = default
-    for pred, fn in reversed(pairs):
-        chosen = _Choice(pred, fn, chosen, strict)
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not callable(pair[1]):
+            raise InvalidArgumentError(
+                f"tf.case: {pair!r} among pred_fn_pairs; each must be a predicate and a function"
+            )
     with get_default_graph().name_scope(name):
+        predicates = [convert_to_tensor(pred, bool_, "pred") for pred, _ in pairs]
+        functions = [fn for _, fn in pairs]
+        checks = []
+        if exclusive and len(pairs) > 1:
+            checks.append(_assert_count(predicates, "LessEqual", "at most one of them may be true (exclusive)"))
+        if default is None:
+            checks.append(_assert_count(predicates, "GreaterEqual", "one must be, since there is no default"))
+            default = functions.pop()
+            predicates.pop()
+        chosen = default
+        for pred, fn in zip(reversed(predicates), reversed(functions), strict=True):
+            chosen = _Choice(pred, fn, chosen, strict)
+        with get_default_graph().control_dependencies(checks):
+            return _after(checks, chosen())
+
+
+def _assert_count(predicates: Sequence[Tensor], comparison: str, required: str) -> Operation:
+    """Checks how many predicates are true."""
+    packed = apply_op("Pack", [list(predicates)], {"axis": 0})
+    count = apply_op("Sum", [apply_op("Cast", [packed], {"DstT": int32}), 0])
+    names = ", ".join(p.name for p in predicates)
+    data = [f"predicates {names} are", packed, f"; {required}"]
+    made: Operation = apply_op("Assert", [apply_op(comparison, [count, 1]), data])
+    return made
+
+
+def _after(checks: Sequence[Operation], result: Any) -> Any:
+    """The result, which waits for the checks."""
+    if not checks:
+        return result
+    leaves = nest.flatten(result)
+    waiting = [apply_op("Identity", [leaf]) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    return nest.pack_sequence_as(result, waiting)
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
+    """What the function number `branch_index` returns; what `default` (the last function) returns for other numbers.
+
+    branch_index: a scalar int32 tensor. branch_fns: functions, or a dict or pairs of numbers and functions.
+    """
+    entries = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
+    pairs = [e if isinstance(e, list | tuple) else (i, e) for i, e in enumerate(entries)]
+    if not pairs or not all(isinstance(i, int) and callable(fn) for i, fn in pairs):
+        raise InvalidArgumentError(
+            f"tf.switch_case: branch_fns is {branch_fns!r}; functions, or pairs of an int and a function, are required"
+        )
+    numbers = [i for i, _ in pairs]
+    if len(set(numbers)) != len(numbers):
+        raise InvalidArgumentError(f"tf.switch_case: branch numbers {numbers} repeat; each must be there once")
+    pairs.sort(key=lambda pair: pair[0])
+    chosen = pairs.pop()[1] if default is None else default
+    with get_default_graph().name_scope(name):
+        index = convert_to_tensor(branch_index, int32, "branch_index")
+        for number, fn in reversed(pairs):
+            chosen = _Choice(apply_op("Equal", [index, number]), fn, chosen, False)
         return chosen()
 
 
@@ -131,14 +193,14 @@ def while_loop(
     loop = _Loop(cond, body, loop_vars)
     graph = get_default_graph()
     with graph.name_scope(name or "while") as scope:
-        start = [convert_to_tensor(v, name="loop_var") for v in nest.flatten(loop_vars)]
+        start = [convert_to_tensor(to_flow(v), name="loop_var") for v in nest.flatten(loop_vars)]
         invariants = _invariants(loop_vars, start, shape_invariants)
         if maximum_iterations is not None:
             loop.limit = convert_to_tensor(maximum_iterations, int32, "maximum_iterations")
             start, invariants = [convert_to_tensor(0, int32), *start], [(), *invariants]
         results = _add_while(graph, scope, loop, start, invariants, parallel_iterations)
     results = results[1:] if loop.limit is not None else results
-    packed = nest.pack_sequence_as(loop_vars, results)
+    packed = like_structure(loop_vars, results)
     single = isinstance(packed, list | tuple) and len(packed) == 1 and not return_same_structure
     return packed[0] if single else packed
 
@@ -169,7 +231,7 @@ class _Loop:
         return [apply_op("AddV2", [flat[0], 1]), *self._next_values(flat[1:])]
 
     def _call(self, function: Callable[..., Any], flat: list[Tensor]) -> Any:
-        packed = nest.pack_sequence_as(self._structure, flat)
+        packed = like_structure(self._structure, flat)
         return function(packed) if isinstance(packed, dict) else function(*packed)
 
     def _next_values(self, flat: list[Tensor]) -> list[Any]:
@@ -179,8 +241,20 @@ class _Loop:
         wanted: Any = self._structure
         if isinstance(wanted, list | tuple):
             result, wanted = (list(result) if isinstance(result, list | tuple) else [result]), list(wanted)
-        nest.assert_same_structure(wanted, result)
-        return nest.flatten(result)
+        try:
+            nest.assert_same_structure(wanted, result)
+        except InvalidArgumentError as e:
+            raise InvalidArgumentError(
+                f"tf.while_loop: body returns another structure than the loop variables have: {e}"
+            ) from None
+        before, after = nest.flatten(wanted), nest.flatten(result)
+        for i, (a, b) in enumerate(zip(before, after, strict=True)):
+            if isinstance(a, TensorArray) != isinstance(b, TensorArray):
+                raise InvalidArgumentError(
+                    f"tf.while_loop: loop variable {i} is {type(a).__name__} before a turn and {type(b).__name__} "
+                    "after it; it must stay a TensorArray, or none"
+                )
+        return [to_flow(v) for v in after]
 
 
 def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) -> list[Shape]:
@@ -200,7 +274,7 @@ def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) 
 def _flatten_shapes(shapes: Any, structure: Any) -> list[Any]:
     """The shapes in the order of the structure's leaves; a list of sizes in place of a leaf is one shape."""
     if not nest.is_nested(structure):
-        return [shapes]
+        return [() if isinstance(structure, TensorArray) else shapes]
     if len(shapes) != len(structure):
         raise InvalidArgumentError(
             f"tf.while_loop: shape_invariants has {len(shapes)} entries; {len(structure)} loop variables need one each"
@@ -226,7 +300,7 @@ def _add_while(
         condition.finish([more])
     with body.as_default():
         values = loop.body(list(body.inputs))
-        following = [convert_to_tensor(v, t.dtype) for v, t in zip(values, start, strict=True)]
+        following = [_following(v, t) for v, t in zip(values, start, strict=True)]
         _check_invariants(following, start, invariants)
         body.finish(following)
     captured = share_captures([condition, body], len(start))
@@ -239,6 +313,15 @@ def _add_while(
     }
     made = apply_op(stateful_variant("While", (condition, body)), [[*start, *captured]], attrs, scope)
     return list(made)[: len(start)]
+
+
+def _following(value: Any, first: Tensor) -> Tensor:
+    try:
+        return convert_to_tensor(value, first.dtype)
+    except InvalidArgumentError as e:
+        raise InvalidArgumentError(
+            f"tf.while_loop: loop variable '{first.name}' cannot take what the body returns for it: {e}"
+        ) from None
 
 
 def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], invariants: Sequence[Shape]) -> None:
@@ -259,7 +342,9 @@ def _trace(body: FuncGraph, function: Callable[..., Any], arguments: Sequence[An
     with body.as_default():
         result = function(*arguments)
         leaves = nest.flatten(result)
-        tensors = [convert_to_tensor(leaf) for leaf in leaves if leaf is not None and not isinstance(leaf, Operation)]
+        tensors = [
+            convert_to_tensor(to_flow(leaf)) for leaf in leaves if leaf is not None and not isinstance(leaf, Operation)
+        ]
         body.finish(tensors)
     if len(tensors) == len(leaves):
         return result

@@ -1,0 +1,213 @@
+"""Functions over the first dimension: `map_fn`, `foldl`, `foldr`, `scan`, each a while loop over TensorArrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from timberframe import nest
+from timberframe.api.control_flow import while_loop
+from timberframe.api.tensor_array import TensorArray
+from timberframe.dtypes import as_dtype, int32
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.graph import get_default_graph
+from timberframe.graph.operation import Tensor
+
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
+
+
+class _Elements:
+    """Nested tensors of equal first dimension, read row by row.
+
+    count: the length of that dimension, an int where it is known.
+    """
+
+    def __init__(self, function: str, elems: Any) -> None:
+        self.structure = elems
+        self.tensors = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
+        if not self.tensors:
+            raise InvalidArgumentError(f"tf.{function}: elems holds no tensor; at least one is required")
+        for tensor in self.tensors:
+            if tensor.static_shape == ():
+                raise InvalidArgumentError(
+                    f"tf.{function}: '{tensor.name}' of elems is a scalar; its first dimension is gone through"
+                )
+        known = {t.static_shape[0] for t in self.tensors if t.static_shape and t.static_shape[0] is not None}
+        if len(known) > 1:
+            raise InvalidArgumentError(
+                f"tf.{function}: first dimensions of elems are {sorted(d for d in known if d is not None)}; "
+                "they must be equal"
+            )
+        self.count: Any = next(iter(known)) if known else _first_size(self.tensors[0])
+        self._arrays = [TensorArray(t.dtype, size=self.count, infer_shape=False).unstack(t) for t in self.tensors]
+
+    def read(self, index: Any) -> Any:
+        """The rows at `index`, in the structure of elems."""
+        return nest.pack_sequence_as(self.structure, [a.read(index) for a in self._arrays])
+
+
+def _first_size(tensor: Tensor) -> Any:
+    shape = apply_op("Shape", [tensor])
+    attrs = {"shrink_axis_mask": 1}
+    return apply_op("StridedSlice", [shape, [0], [1], [1]], attrs)
+
+
+def _check_callable(function: str, fn: Any) -> None:
+    if not callable(fn):
+        raise InvalidArgumentError(f"tf.{function}: fn is {type(fn).__name__}; a function is required")
+
+
+def map_fn(
+    fn: Callable[..., Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """``fn`` of each row of elems, the results stacked.
+
+    elems: a tensor or a structure of tensors of equal first dimension. dtype: dtypes of what fn returns, in its
+    structure, where they are not those of elems.
+    """
+    _check_callable("map_fn", fn)
+    with get_default_graph().name_scope(name or "map"):
+        rows = _Elements("map_fn", elems)
+        wanted = nest.map_structure(lambda t: t.dtype, _tensors(rows)) if dtype is None else dtype
+        arrays = [TensorArray(as_dtype(d), rows.count, infer_shape=infer_shape) for d in nest.flatten(wanted)]
+
+        def turn(i: Any, made: list[TensorArray]) -> tuple[Any, list[TensorArray]]:
+            results = _results("map_fn", fn(rows.read(i)), wanted)
+            return i + 1, [a.write(i, r) for a, r in zip(made, results, strict=True)]
+
+        _, made = while_loop(
+            lambda i, _: apply_op("Less", [i, rows.count]),
+            turn,
+            (convert_to_tensor(0, int32), arrays),
+            parallel_iterations=parallel_iterations or 10,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+        )
+        return nest.pack_sequence_as(wanted, [a.stack() for a in made])
+
+
+def _tensors(rows: _Elements) -> Any:
+    return nest.pack_sequence_as(rows.structure, rows.tensors)
+
+
+def _results(function: str, results: Any, structure: Any) -> list[Any]:
+    try:
+        nest.assert_same_structure(structure, results)
+    except InvalidArgumentError as e:
+        raise InvalidArgumentError(f"tf.{function}: fn returns another structure than is wanted: {e}") from None
+    return nest.flatten(results)
+
+
+def foldl(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])``; the first row stands for no initializer."""
+    return _fold("foldl", fn, elems, initializer, False, parallel_iterations, name)
+
+
+def foldr(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])``; the last row stands for no initializer."""
+    return _fold("foldr", fn, elems, initializer, True, parallel_iterations, name)
+
+
+def _fold(
+    function: str,
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any,
+    backwards: bool,
+    parallel: int,
+    name: str | None,
+) -> Any:
+    _check_callable(function, fn)
+    with get_default_graph().name_scope(name or function):
+        rows = _Elements(function, elems)
+        turns, row = _order(rows, initializer, backwards)
+        start = _start(rows, initializer, row)
+        _, result = while_loop(
+            lambda i, _: apply_op("Less", [i, turns]),
+            lambda i, a: (i + 1, fn(a, rows.read(row(i)))),
+            (convert_to_tensor(0, int32), start),
+            parallel_iterations=parallel,
+        )
+        return result
+
+
+def _order(rows: _Elements, initializer: Any, backwards: bool) -> tuple[Any, Callable[[Any], Any]]:
+    """The number of turns, and the row that turn i reads; turn -1 stands for the row that is the initializer."""
+    skipped = 1 if initializer is None else 0
+    if backwards:
+        return rows.count - skipped, lambda i: rows.count - 1 - skipped - i
+    return rows.count - skipped, lambda i: i + skipped if skipped else i
+
+
+def _start(rows: _Elements, initializer: Any, row: Callable[[Any], Any]) -> Any:
+    if initializer is None:
+        return rows.read(row(-1))
+    return nest.map_structure(convert_to_tensor, initializer)
+
+
+def scan(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All the partial results of a fold over the rows of elems, stacked; from the last row to the first with `reverse`.
+
+    Without an initializer the first row (the last with `reverse`) is the first result.
+    """
+    _check_callable("scan", fn)
+    with get_default_graph().name_scope(name or "scan"):
+        rows = _Elements("scan", elems)
+        turns, row = _order(rows, initializer, reverse)
+        start = _start(rows, initializer, row)
+        flat = nest.flatten(start)
+        arrays = [
+            TensorArray(t.dtype, rows.count, infer_shape=infer_shape, element_shape=t.shape if infer_shape else None)
+            for t in flat
+        ]
+        if initializer is None:
+            arrays = [a.write(row(-1), t) for a, t in zip(arrays, flat, strict=True)]
+
+        def turn(i: Any, value: Any, made: list[TensorArray]) -> tuple[Any, ...]:
+            results = fn(value, rows.read(row(i)))
+            leaves = _results("scan", results, start)
+            return i + 1, results, [a.write(row(i), r) for a, r in zip(made, leaves, strict=True)]
+
+        _, _, made = while_loop(
+            lambda i, *_: apply_op("Less", [i, turns]),
+            turn,
+            (convert_to_tensor(0, int32), start, arrays),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+        )
+        return nest.pack_sequence_as(start, [a.stack() for a in made])
