@@ -22,7 +22,7 @@ def test_settings_make_as_many_devices_as_asked():
 
 
 def test_unknown_option_is_named():
-    with pytest.raises(InvalidArgumentError, match="options speed are not known; known is isa"):
+    with pytest.raises(InvalidArgumentError, match="options speed are not known; known are isa and fuse"):
         devices({"options": {"CPU": {"speed": "fast"}}})
 
 
@@ -79,7 +79,7 @@ def test_large_array_gives_its_memory_back(device):
 
 
 def test_idle_arenas_make_room_when_the_limit_is_near(new_device, new_graph):
-    device = new_device(memory_limit=6 << 20)
+    device = new_device(memory_limit=6 << 20, fuse=False)
 
     def program(size):
         graph = new_graph(device)

@@ -44,7 +44,8 @@ class CpuDevice:
     """The host's processor, or one of several virtual devices on it.
 
     memory_limit: bytes for arenas and large tensors, None for what the machine has. isa: the kernels' variant, None for
-    the best. threads: most threads that one run uses, None for all processors.
+    the best. threads: most threads that one run uses, None for all processors. fuse: chains of elementwise nodes run
+    as one.
     """
 
     type = "CPU"
@@ -54,11 +55,17 @@ class CpuDevice:
     kernels: KernelRegistry
 
     def __init__(
-        self, index: int = 0, memory_limit: int | None = None, isa: str | None = None, threads: int | None = None
+        self,
+        index: int = 0,
+        memory_limit: int | None = None,
+        isa: str | None = None,
+        threads: int | None = None,
+        fuse: bool = True,
     ) -> None:
         self.spec = f"/device:{self.type}:{index}"
         self.isa = check_isa(isa, self.spec) if isa else default_isa()
         self.threads = threads or usable_cpus()
+        self.fuse = fuse
         limit = memory_limit or usable_memory()
         self.allocator = CpuAllocator(limit)
         self.arenas = ArenaPool(self.allocator)
@@ -86,7 +93,7 @@ class CpuDevice:
     def compile(self, cluster: Cluster) -> CpuExecutable:
         """A native program that runs the cluster."""
         with using_isa(self.isa):
-            return CpuExecutable(self, cluster)
+            return CpuExecutable(self, cluster, fusing=self.fuse)
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """A new array that owns its memory."""
@@ -140,16 +147,17 @@ def processor_name() -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
-    """The devices that a SessionConfig asks for: one unless its count says otherwise, and `isa` among the options."""
+    """The devices that a SessionConfig asks for: one unless its count says otherwise; options are `isa` and `fuse`."""
 
     def of_cpu(key: str, default: Any) -> Any:
         return config.get(key, {}).get(CpuDevice.type, default)
 
     options = of_cpu("options", {})
-    unknown = options.keys() - {"isa"}
+    unknown = options.keys() - {"isa", "fuse"}
     if unknown:
-        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known is isa")
+        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known are isa and fuse")
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
     threads = config["threads"]
-    return [CpuDevice(i, limit, options.get("isa"), threads) for i in range(of_cpu("count", 1))]
+    isa, fuse = options.get("isa"), bool(options.get("fuse", True))
+    return [CpuDevice(i, limit, isa, threads, fuse) for i in range(of_cpu("count", 1))]

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.memory import MemoryPlan
 
 LOOPS = frozenset({"While", "StatelessWhile"})
@@ -58,15 +60,24 @@ class Prepared:
         return self.cluster.nodes
 
 
-def prepare(cluster: Cluster, builder: KernelBuilder, planner: Planner, guard: int = 0) -> Prepared:
-    """Builds all kernels and plans memory. guard: bytes that the planner leaves around each tensor."""
+def prepare(
+    cluster: Cluster, builder: KernelBuilder, planner: Planner, guard: int = 0, fusing: bool = True
+) -> Prepared:
+    """Builds all kernels and plans memory.
+
+    guard: bytes that the planner leaves around each tensor. fusing: chains of elementwise nodes become one.
+    """
+    if fusing:
+        cluster = fuse(cluster, lambda node: can_fuse(node, builder.build), SHORTEST_RUN)
     launches: list[Launch | None] = []
     controls: dict[int, Control] = {}
     for i, node in enumerate(cluster.nodes):
-        if node.op not in CONTROL_FLOW:
+        if node.op == FUSED:
+            launches.append(build_blocks(node, builder.build))
+        elif node.op not in CONTROL_FLOW:
             launches.append(builder.build(node))
         elif is_native(node, builder):
-            controls[i] = _control(node, builder, planner, guard)
+            controls[i] = _control(node, builder, planner, guard, fusing)
             launches.append(None)
         else:
             launches.append(builder.python_control_flow(node))
@@ -105,8 +116,8 @@ def _round(nbytes: int) -> int:
     return max(1, -(-nbytes // ALIGNMENT)) * ALIGNMENT
 
 
-def _control(node: KernelNode, builder: KernelBuilder, planner: Planner, guard: int) -> Control:
-    first, second = (prepare(c, builder, planner, guard) for c in node.inner)
+def _control(node: KernelNode, builder: KernelBuilder, planner: Planner, guard: int, fusing: bool) -> Control:
+    first, second = (prepare(c, builder, planner, guard, fusing) for c in node.inner)
     control = Control((first, second))
     offset = guard
     if node.op in LOOPS:

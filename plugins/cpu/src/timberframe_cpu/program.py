@@ -67,10 +67,13 @@ class Instance:
 class CpuExecutable:
     """A compiled cluster. Runs may overlap: each takes an instance from the free list or makes a new one."""
 
-    def __init__(self, device: Any, cluster: Cluster, planner: Planner = plan_memory, guard: int = 0) -> None:
+    def __init__(
+        self, device: Any, cluster: Cluster, planner: Planner = plan_memory, guard: int = 0, fusing: bool = True
+    ) -> None:
         self.device = device
-        self.cluster = cluster
-        self.prepared: Prepared = prepare(cluster, device.builder, planner, guard)
+        self.source = cluster
+        self.prepared: Prepared = prepare(cluster, device.builder, planner, guard, fusing)
+        self.cluster = cluster = self.prepared.cluster
         updates, self._copies = self._own_updates()
         self.transaction = Transaction(replace(cluster, updates=updates))
         shared = self.transaction.value_ids
@@ -87,7 +90,8 @@ class CpuExecutable:
         self.emitter = Emitter(self.prepared, self.slots, whole)
         self.memory: Memory = self.prepared.plan.memory(self.emitter.image.persistent)
         self.free: list[Instance] = []
-        self.guarded: CpuExecutable | None = None  # the twin that runs in mode `guarded`
+        self.guarded: CpuExecutable | None = None  # the twins that run in mode `guarded` and in mode `nodes`
+        self.unfused: CpuExecutable | None = None
         pieces = self.emitter.pieces
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
         self._stateful = bool(self.transaction)

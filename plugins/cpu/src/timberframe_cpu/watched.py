@@ -28,6 +28,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     """
     if context.mode == "guarded":
         return _run_guarded(_guarded_twin(executable), inputs, context)
+    executable = _unfused_twin(executable)
     instance = executable.take()
     walker = _Walker(executable, context, lambda position, node: None)
     outputs = executable.run_on(instance, inputs, context, executable.device.allocator.empty, walker)
@@ -38,12 +39,24 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
 def _guarded_twin(executable: CpuExecutable) -> CpuExecutable:
     """The same cluster laid out with guard zones; no tensor, and no variable, is written in place."""
     if executable.guarded is None:
-        cluster = executable.cluster
+        cluster = executable.source
         updates = [replace(u, in_place=False) for u in cluster.updates]
         with using_isa(executable.device.isa):
             kind = type(executable)
-            executable.guarded = kind(executable.device, replace(cluster, updates=updates), plan_guarded, GUARD)
+            executable.guarded = kind(
+                executable.device, replace(cluster, updates=updates), plan_guarded, GUARD, fusing=False
+            )
     return executable.guarded
+
+
+def _unfused_twin(executable: CpuExecutable) -> CpuExecutable:
+    """The same cluster with each of its nodes by itself."""
+    if len(executable.cluster.nodes) == len(executable.source.nodes):
+        return executable
+    if executable.unfused is None:
+        with using_isa(executable.device.isa):
+            executable.unfused = type(executable)(executable.device, executable.source, fusing=False)
+    return executable.unfused
 
 
 def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:

@@ -1,0 +1,87 @@
+/* A chain of elementwise kernels run block by block, so that what passes between them stays in the first cache.
+ *
+ * Parameters, in int64 words:
+ *   [0] steps  [1] values  [2] outer dimensions  [3] elements of a block  [4] elements of the inner dimension
+ *   [5] elements of the result  [6] grain of parallel_for, in blocks  [7] position of the first step
+ *   then for each value: kind (enum), position among inputs or outputs or offset in the scratch memory, bytes of an
+ *     element, dtype, 1 if it moves along the inner dimension, its stride in elements for each outer dimension
+ *   then the size of each outer dimension, the innermost first
+ *   then for each step: function, positions of its parameters for a whole block and for the last one of an inner run,
+ *     number of inputs, the values that it reads, the value that it makes
+ * A result is dense; element i of it depends on element i of what is dense, so it may lie over an input that is read
+ * no later than the result is written. */
+#include "common/table.h"
+
+enum { VALUES = 128, SCRATCH = 48 * 1024, HEAD = 8, VALUE_WORDS = 5, STEP_INPUTS = 3 };
+enum kind { INPUT, OUTPUT, TEMPORARY };
+
+typedef struct blocks {
+  tf_context *context;
+  const tf_tensor *const *inputs;
+  tf_tensor *const *outputs;
+  const int64_t *parameters;
+} blocks;
+
+static void set_tensors(const blocks *b, tf_tensor *tensors, char *scratch) {
+  const int64_t *p = b->parameters, *value = p + HEAD;
+  for (int64_t k = 0; k < p[1]; k++, value += VALUE_WORDS + p[2]) {
+    tensors[k] = (tf_tensor){.struct_size = sizeof(tf_tensor), .dtype = (int32_t)value[3], .size = 1};
+    tensors[k].rank = value[4] ? 1 : 0;
+    tensors[k].strides[0] = 1;
+    if (value[0] == TEMPORARY) tensors[k].data = scratch + value[1];
+  }
+}
+
+/* Points every value at its part of one block of `count` elements: `column` elements into inner run `run`. */
+static void move_tensors(const blocks *b, tf_tensor *tensors, int64_t run, int64_t column, int64_t count) {
+  const int64_t *p = b->parameters, *value = p + HEAD;
+  const int64_t *outer = value + p[1] * (VALUE_WORDS + p[2]);
+  for (int64_t k = 0; k < p[1]; k++, value += VALUE_WORDS + p[2]) {
+    if (value[4]) tensors[k].size = tensors[k].shape[0] = count;
+    if (value[0] == TEMPORARY) continue;
+    int64_t offset = value[4] ? column : 0;
+    for (int64_t d = 0, left = run; d < p[2]; left /= outer[d], d++) offset += left % outer[d] * value[VALUE_WORDS + d];
+    char *base = value[0] == INPUT ? b->inputs[value[1]]->data : b->outputs[value[1]]->data;
+    tensors[k].data = base + offset * value[2];
+  }
+}
+
+/* Only kernels that cannot fail are fused, so that nobody looks at their codes. */
+static void run_steps(const blocks *b, tf_tensor *tensors, int whole) {
+  const int64_t *p = b->parameters, *step = p + p[7];
+  for (int64_t s = 0; s < p[0]; s++) {
+    const tf_tensor *in[STEP_INPUTS] = {NULL};
+    for (int64_t i = 0; i < step[3]; i++) in[i] = &tensors[step[4 + i]];
+    tf_tensor *out[1] = {&tensors[step[4 + step[3]]]};
+    ((tf_kernel *)(intptr_t)step[0])(b->context, in, out, p + step[whole ? 1 : 2]);
+    step += 5 + step[3];
+  }
+}
+
+static void run_blocks(void *argument, int64_t begin, int64_t end) {
+  const blocks *b = argument;
+  const int64_t *p = b->parameters, size = p[3], inner = p[4], in_run = (inner + size - 1) / size;
+  _Alignas(TF_ALIGNMENT) char scratch[SCRATCH];
+  tf_tensor tensors[VALUES];
+  set_tensors(b, tensors, scratch);
+  for (int64_t block = begin; block < end; block++) {
+    const int64_t column = block % in_run * size, count = inner - column < size ? inner - column : size;
+    move_tensors(b, tensors, block / in_run, column, count);
+    run_steps(b, tensors, count == size);
+  }
+}
+
+static int32_t elementwise_blocks(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                                  const int64_t *parameters) {
+  blocks b = {context, inputs, outputs, parameters};
+  const int64_t size = parameters[3], inner = parameters[4], in_run = (inner + size - 1) / size;
+  const int64_t count = parameters[5] / inner * in_run;
+  if (count <= parameters[6]) {
+    run_blocks(&b, 0, count);
+  } else {
+    context->parallel_for(context, count, parameters[6], run_blocks, &b);
+  }
+  return TF_OK;
+}
+
+TF_TABLE(runner_blocks) = {TF_ENTRY(elementwise_blocks), TF_END};

@@ -1,0 +1,171 @@
+"""Fused elementwise nodes, run block by block: the parameters that csrc/runner/blocks.c reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from timberframe.dtypes import as_dtype
+from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_cpu.kernel_builder import Launch
+from timberframe_cpu.native import native
+from timberframe_sdk.fusion import Dim, merged_dims
+from timberframe_sdk.native import Native
+
+SHORTEST_RUN = 256
+"""Fewest elements of an inner dimension; below, calling the kernels costs more than memory does."""
+
+LEAST_ELEMENTS = 8192
+"""Smaller results stay in the first cache by themselves."""
+
+_INPUT, _OUTPUT, _TEMPORARY = range(3)
+_MOST_ELEMENTS, _FEWEST_ELEMENTS = 1024, 256
+_CACHE_BYTES = 32 * 1024
+_GRAIN_ELEMENTS = 32_768
+_HEAD_WORDS = 8
+
+Builder = Callable[[KernelNode], Launch]
+
+
+def can_fuse(node: KernelNode, build: Builder) -> bool:
+    """Whether a node's kernel can be run on a block at a time: native, without workspace, and never failing."""
+    if node.outputs[0].size < LEAST_ELEMENTS:
+        return False
+    if node.op == "Select" and node.inputs[0].shape not in ((), node.outputs[0].shape):
+        return False  # its condition may choose whole rows
+    launch = build(node)
+    if launch.native is None or launch.workspace_bytes or len(launch.passed) != len(node.inputs):
+        return False
+    return not launch.native.reasons or node.outputs[0].dtype.kind not in "iu"
+
+
+def build_blocks(node: KernelNode, build: Builder) -> Launch:
+    """The launch of a fused node."""
+    return _Blocks(node, build).launch()
+
+
+class _Blocks:
+    """The members, the dimensions of the walk, and the number of each value."""
+
+    def __init__(self, node: KernelNode, build: Builder) -> None:
+        self.node = node
+        self.body: Cluster = node.inner[0]
+        self.build = build
+        self.members = self.body.nodes
+        shape = node.outputs[0].shape
+        self.dims: list[Dim] = merged_dims([*(v.shape for v in node.inputs), shape], shape)
+        self.inner = self.dims[0][0]
+        self.number: dict[int, int] = {}
+        self.places, self.scratch = _temporary_places(self.body)
+        self.size = self._block_elements()
+
+    def _block_elements(self) -> int:
+        """Elements of a block: what keeps all that one block touches in the first cache."""
+        widest = max(v.dtype.itemsize for n in self.members for v in (*n.inputs, *n.outputs))
+        touched = self.scratch + len(self.node.inputs) + len(self.node.outputs)
+        size = _MOST_ELEMENTS
+        while size > _FEWEST_ELEMENTS and size * widest * touched > _CACHE_BYTES:
+            size //= 2
+        return min(size, self.inner)
+
+    def launch(self) -> Launch:
+        values = self._value_words()
+        outer = [size for size, _ in self.dims[1:]]
+        first_step = _HEAD_WORDS + len(values) + len(outer)
+        steps, parameters = self._steps(first_step)
+        blocks = max(1, _GRAIN_ELEMENTS // self.size)
+        head = (
+            len(self.members), len(self.number), len(outer), self.size, self.inner, self.node.outputs[0].size, blocks,
+            first_step,
+        )  # fmt: skip
+        kernel = native("elementwise_blocks", *head, *values, *outer, *steps, *parameters)
+        weight = sum(self.build(n).weight for n in self.members)
+        return Launch(kernel, None, self._in_place(), tuple(range(len(self.node.inputs))), weight)
+
+    def _value_words(self) -> list[int]:
+        words: list[int] = []
+        widest = max((v.dtype.itemsize for n in self.members for v in n.outputs), default=1)
+        for k, value in enumerate(self.node.inputs):
+            words += self._words(value, _INPUT, k, [strides[k] for _, strides in self.dims])
+        for member in self.members:
+            value = member.outputs[0]
+            strides = [strides[-1] for _, strides in self.dims]
+            if value.id in self.places:
+                words += self._words(value, _TEMPORARY, self.places[value.id] * self.size * widest, strides)
+            else:
+                words += self._words(value, _OUTPUT, _position(self.node.outputs, value), strides)
+        return words
+
+    def _words(self, value: Value, kind: int, place: int, strides: Sequence[int]) -> list[int]:
+        self.number[value.id] = len(self.number)
+        return [kind, place, value.dtype.itemsize, as_dtype(value.dtype).number, strides[0], *strides[1:]]
+
+    def _steps(self, first: int) -> tuple[list[int], list[int]]:
+        """The steps, and behind them their kernels' parameters; every position counts from the first word of all."""
+        rest = self.inner % self.size or self.size
+        kernels = [[self._kernel(m, count) for count in (self.size, rest)] for m in self.members]
+        length = sum(5 + len(m.inputs) for m in self.members)
+        words: list[int] = []
+        parameters: list[int] = []
+        for member, variants in zip(self.members, kernels, strict=True):
+            places = []
+            for kernel in variants:
+                places.append(first + length + len(parameters))
+                parameters += kernel.parameters
+            read = [self.number[v.id] for v in member.inputs]
+            words += [variants[0].function, *places, len(read), *read, self.number[member.outputs[0].id]]
+        return words, parameters
+
+    def _kernel(self, member: KernelNode, count: int) -> Native:
+        """The member's kernel for a block of `count` elements."""
+        inputs = [self._block(v, count) for v in member.inputs]
+        output = Value(member.outputs[0].id, member.outputs[0].dtype, (count,))
+        made = KernelNode(member.op, member.name, member.attrs, inputs, [output], member.device, member.where)
+        launch = self.build(made)
+        assert launch.native is not None
+        return launch.native
+
+    def _block(self, value: Value, count: int) -> Value:
+        k = next((i for i, v in enumerate(self.node.inputs) if v is value), None)
+        if k is None or self.dims[0][1][k]:
+            return Value(value.id, value.dtype, (count,), "input")
+        if value.kind == "const" and value.size == 1:
+            return Value(value.id, value.dtype, (), "const", value.constant.reshape(()))
+        return Value(value.id, value.dtype, (), "input")
+
+    def _in_place(self) -> tuple[tuple[int, int], ...]:
+        """The (output, input) pairs that may share memory: the input is not read after the output is written."""
+        pairs = []
+        for i, value in enumerate(self.node.inputs):
+            readers = [s for s, m in enumerate(self.members) if any(v is value for v in m.inputs)]
+            for k, output in enumerate(self.node.outputs):
+                if value.shape != output.shape or value.dtype != output.dtype:
+                    continue
+                writer = next(s for s, m in enumerate(self.members) if m.outputs[0] is output)
+                member = self.members[writer]
+                own = [j for j, v in enumerate(member.inputs) if v is value]
+                allowed = all((0, j) in self.build(member).inplace for j in own)
+                if readers[-1] < writer or (readers[-1] == writer and len(own) == 1 and allowed):
+                    pairs.append((k, i))
+        return tuple(pairs)
+
+
+def _position(values: Sequence[Value], value: Value) -> int:
+    return next(i for i, v in enumerate(values) if v is value)
+
+
+def _temporary_places(body: Cluster) -> tuple[dict[int, int], int]:
+    """Which place in the scratch memory each value has that does not leave the group, and how many places there are."""
+    results = {v.id for v in body.outputs}
+    last = {v.id: s for s, m in enumerate(body.nodes) for v in m.inputs}
+    places: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    for s, member in enumerate(body.nodes):
+        value = member.outputs[0]
+        if value.id not in results:
+            if not free:
+                free.append(count)
+                count += 1
+            places[value.id] = free.pop()
+        free += [places[v.id] for v in {v.id: v for v in member.inputs}.values() if v.id in places and last[v.id] == s]
+    return places, count
