@@ -57,7 +57,7 @@ def smooth_arrays(trial: Trial, rng: np.random.Generator) -> list[np.ndarray | l
             arrays.append(made if isinstance(arg, Sequence) else made[0])
         flat = [x for a in arrays for x in (a if isinstance(a, list) else [a])]
         outputs = evaluate(trial.op, trial.attrs(arrays), [widen(x) for x in flat])
-        shares = [_ordinary(y) for y in outputs if y.dtype.name in FORMATS]
+        shares = [float(np.mean(ordinary(y))) if y.size else 1.0 for y in outputs if y.dtype.name in FORMATS]
         if all(share == 1 for share in shares):
             return arrays
         if partly is None and (all(share >= HALF for share in shares) or any(x.size == 0 for x in flat)):
@@ -67,10 +67,9 @@ def smooth_arrays(trial: Trial, rng: np.random.Generator) -> list[np.ndarray | l
     return partly
 
 
-def _ordinary(y: np.ndarray) -> float:
-    """The part of the elements that are finite and not large; of none, all."""
-    with np.errstate(invalid="ignore"):
-        return float(np.mean(np.abs(y) <= LARGEST)) if y.size else 1.0
+def ordinary(y: np.ndarray) -> np.ndarray:
+    """Which elements are finite and not large."""
+    return np.asarray(np.abs(y) <= LARGEST)
 
 
 def _values(

@@ -5,10 +5,11 @@ graph evaluated in float64 by the ops' references. Is the declared gradient the 
 against central differences of the op's own reference (see `truth/differences.py`); the second derivative against those
 of the first gradient.
 
-A gradient that the device computes may be off by eight times what rounding does to this graph: the largest difference
-between its evaluation in float64 and in the graph's own dtypes (for float64: in float32, scaled by 2^-29, the ratio of
-the unit roundoffs), or the unit of the largest element where that is more. The factor leaves room for other orders of
-summation and other functions of the same accuracy.
+A gradient that the device computes may be off by what the declared accuracies of all nodes on the way amount to: each
+node is evaluated in float64 and moved up or down at random by what its op may err in the graph's dtype; the largest
+change of the gradient in two such evaluations, or the unit of its largest element where that is more, is allowed eight
+times, since errors of equal sign add up to more than random ones. (Errors of float64 are taken from float32, and scaled
+by 2^-29, the ratio of the unit roundoffs.)
 
 For complex numbers a gradient is dL/dx + i dL/dy, as in TensorFlow, for L = Re(sum(conj(u) f)).
 """
@@ -33,6 +34,7 @@ from timberframe_conformance.cases.smooth import (
     NoSmoothPointError,
     empty_sample,
     floating,
+    ordinary,
     smooth_arrays,
     smooth_samples,
 )
@@ -42,7 +44,7 @@ from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import STEP, Slope, directions, slope
-from timberframe_conformance.truth.graphs import Evaluator
+from timberframe_conformance.truth.graphs import NARROWER, Evaluator
 from timberframe_conformance.truth.reference import evaluate, evaluate_loudly, quiet, widen
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ MIXED = 3
 STEPS = (STEP, STEP / 256)
 DETERMINED = 1e-4
 """A difference counts if its bound is below this part of the derivative, or of what the function itself amounts to."""
-NOTHING = 1e-290
+NOTHING = 1e-30
 """What is below it is taken for zero: functions that are zero throughout have no size to compare with."""
 
 FIRST_OUTPUT = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
@@ -73,6 +75,10 @@ CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
 """Inputs that an op's gradient takes as constants though its results vary with them, as TensorFlow's does."""
 
 
+WRITE_TWICE = frozenset({"DynamicStitch", "ParallelDynamicStitch", "TensorScatterUpdate"})
+"""Ops whose gradient reaches each value written to a place, also those that a later one overwrites, as TensorFlow's."""
+
+
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Cases for differentiable ops by dtypes and order, and one for each op that declares that it has no gradient."""
     for op in ops:
@@ -81,7 +87,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         groups, _ = supported(op, target)
         combinations = [t for group in groups.values() for t in group]
         if isinstance(op.gradient, NotDifferentiable):
-            yield from _none_cases(op, combinations)
+            yield from _plain_cases(op, combinations, "none", _none)
+        elif op.name == "PreventGradient":
+            yield from _plain_cases(op, combinations, "refused", _refused)
         elif op.gradient is not None:
             yield from _cases(op, combinations)
 
@@ -109,15 +117,19 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
             yield from (_case(Trial(op, found[0], s, n), "first", _first) for n, s in empty_sample(op, found[0]))
 
 
-def _none_cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
+Run = Callable[[Trial, str, "Target"], Measured | None]
+
+
+def _plain_cases(op: OpDef, combinations: Sequence[Types], what: str, run: Run) -> Iterator[Case]:
+    """One case, in float32 if there is that."""
     ranked = sorted(combinations, key=lambda t: ("float32" not in floating(t), not floating(t)))
     for types in ranked[:1]:
         fitting = [(k, s) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
         for number, sample in fitting[:1]:
-            yield _case(Trial(op, types, sample, number), "none", _none)
+            yield _case(Trial(op, types, sample, number), what, run)
 
 
-def _case(trial: Trial, order: str, run: Callable[[Trial, str, Target], Measured | None]) -> Case:
+def _case(trial: Trial, order: str, run: Run) -> Case:
     detail = f"{order}-{trial.detail}"
     case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
     level = "models" if trial.op.level == "models" else "training"
@@ -127,7 +139,7 @@ def _case(trial: Trial, order: str, run: Callable[[Trial, str, Target], Measured
     )  # fmt: skip
 
 
-def _quietly(run: Callable[[Trial, str, Target], Measured | None], trial: Trial, case_id: str, target: Target) -> Any:
+def _quietly(run: Run, trial: Trial, case_id: str, target: Target) -> Any:
     with quiet():
         return run(trial, case_id, target)
 
@@ -190,11 +202,11 @@ def _placeholder(like: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _weights(y: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
-    """Random numbers of modulus 1/2 to 1, 0 where the function is not finite.
+    """Random numbers of modulus 1/2 to 1, 0 where the function is infinite or large.
 
     They are real where the function takes no other values, as a modulus does.
     """
-    size = np.where(np.isfinite(y), rng.uniform(0.5, 1.0, y.shape), 0)
+    size = np.where(ordinary(y), rng.uniform(0.5, 1.0, y.shape), 0)
     if dtype.kind == "c" and (y.size == 0 or np.max(np.abs(np.imag(y))) > 2.0**-40 * np.max(np.abs(y))):
         return np.asarray(size * np.exp(2j * np.pi * rng.random(y.shape))).astype(dtype)
     return np.asarray(size * rng.choice((-1, 1), y.shape)).astype(dtype)
@@ -211,8 +223,8 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     setting = _setting(trial, case_id, target)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
-    measured, wide, _ = _run(setting, setting.first, target)
-    if not differences:
+    measured, wide = _run(setting, setting.first, target)
+    if not differences or _leaves_tensorflow(trial.op.name, setting.flat):
         return measured
     rng = generator(case_id)
     op, attrs = trial.op, setting.attrs
@@ -239,6 +251,15 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     return measured
 
 
+def _leaves_tensorflow(op: str, flat: Sequence[np.ndarray]) -> bool:
+    """Whether TensorFlow's gradient is not the derivative here."""
+    indices = [x for x in flat if x.dtype.kind in "iu"]
+    if op not in WRITE_TWICE or not indices:
+        return False
+    rows = np.concatenate([x.reshape(-1, x.shape[-1] if op == "TensorScatterUpdate" else 1) for x in indices])
+    return len(np.unique(rows, axis=0)) < len(rows)
+
+
 def _weighted(values: Sequence[np.ndarray], weights: Sequence[np.ndarray | None]) -> float:
     """Re(sum(conj(u) f)) over all that has a weight."""
     total = 0.0
@@ -262,11 +283,12 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
             given.append(_placeholder(x, array.shape))
             setting.values[given[-1]] = np.asarray(weights[-1])
         second = _gradients(setting.first, setting.xs, given)
-    measured, wide, _ = _run(setting, second, target)
+    measured, wide = _run(setting, second, target)
     fed = list(setting.values)
     evaluator = Evaluator(setting.first, fed)
-    _, at_start, allowed = _evaluated(setting, setting.first)
-    noise = sum(a * float(np.sum(np.abs(widen(np.asarray(w))))) for a, w in zip(allowed, weights, strict=True))
+    at_start, amplified = _evaluated(setting, setting.first)
+    errors = [8 * 2.0**-53 * a for a in amplified]
+    noise = sum(e * float(np.sum(np.abs(widen(np.asarray(w))))) for e, w in zip(errors, weights, strict=True))
     natural = sum(float(np.sum(np.abs(g))) for g in at_start)
     start = [widen(x) for x in setting.flat]
     places = {x: i for i, x in zip(setting.positions, setting.xs, strict=True)}
@@ -280,34 +302,32 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
     return measured
 
 
-def _evaluated(setting: Setting, tensors: Sequence[Any]) -> tuple[list[np.ndarray], list[np.ndarray], list[float]]:
-    """The tensors in the graph's dtypes and in float64, and how far a device may be off."""
+def _evaluated(setting: Setting, tensors: Sequence[Any]) -> tuple[list[np.ndarray], list[float]]:
+    """The tensors in float64, and for each how far the errors of all nodes take it, in unit roundoffs of its dtype."""
     fed = list(setting.values)
     values = [setting.values[t] for t in fed]
     evaluator = Evaluator(tensors, fed)
     wide = evaluator.wide(values)
-    narrower = {"float64": np.float32, "complex128": np.complex64}
-    narrow = evaluator([x.astype(narrower.get(x.dtype.name, x.dtype)) for x in values])
-    allowed = []
-    for t, w, n in zip(tensors, wide, narrow, strict=True):
-        form = FORMATS[t.dtype.name]
-        scale = 2.0**-29 if t.dtype.name in narrower else 1.0
-        difference = np.abs(w - n.astype(w.dtype))
-        rounding = float(np.max(difference, initial=0.0)) * scale
-        largest = float(np.max(np.abs(w), initial=0.0))
-        unit = largest * 2.0 ** (1 - form.precision)
-        allowed.append(8 * max(rounding if np.isfinite(rounding) else 0.0, unit, form.smallest))
-    return narrow, wide, allowed
+    rng = np.random.default_rng(0)
+    disturbed = [evaluator.perturbed(values, rng) for _ in range(2)]
+    amplified = []
+    for i, (t, w) in enumerate(zip(tensors, wide, strict=True)):
+        unit = FORMATS[NARROWER.get(t.dtype.name, t.dtype.numpy).name].unit_roundoff
+        change = max(float(np.max(np.abs(d[i] - w), initial=0.0)) for d in disturbed)
+        amplified.append(max(change / unit if np.isfinite(change) else 0.0, 2 * float(np.max(np.abs(w), initial=0.0))))
+    return wide, amplified
 
 
-def _run(setting: Setting, tensors: Sequence[Any], target: Target) -> tuple[Measured, list[np.ndarray], list[float]]:
+def _run(setting: Setting, tensors: Sequence[Any], target: Target) -> tuple[Measured, list[np.ndarray]]:
     """Runs gradients on the device and holds them against their evaluation by references, which it returns."""
     with target.session(setting.graph) as session:
         got = session.run(list(tensors), setting.values)
-    _, wide, allowed = _evaluated(setting, tensors)
+    wide, amplified = _evaluated(setting, tensors)
     measured = Measured()
-    for name, x, g, w, a in zip(setting.names, setting.xs, got, wide, allowed, strict=True):
+    for name, x, g, w, factor in zip(setting.names, setting.xs, got, wide, amplified, strict=True):
         value, array = np.asarray(g), setting.values[x]
+        form = FORMATS[array.dtype.name]
+        a = 8 * max(form.unit_roundoff * factor, form.smallest)
         if value.dtype != array.dtype or value.shape != array.shape:
             raise CaseFailedError(
                 f"the gradient for {name} is {value.dtype}{list(value.shape)}; it must be as the input, "
@@ -323,10 +343,10 @@ def _run(setting: Setting, tensors: Sequence[Any], target: Target) -> tuple[Meas
                 f"the gradient for {name} at {place} is {value.flat[worst]!r}, the references give {w.flat[worst]!r}: "
                 f"off by {error.flat[worst]:.3g}, allowed {a:.3g}"
             )
-        unit = float(np.max(np.abs(w))) * 2.0 ** (1 - FORMATS[array.dtype.name].precision)
+        unit = float(np.max(np.abs(w))) * 2 * form.unit_roundoff
         if unit and (measured.max_ulp is None or error.flat[worst] / unit > measured.max_ulp):
             measured.max_ulp, measured.limit = float(error.flat[worst] / unit), a / unit
-    return measured, wide, allowed
+    return measured, wide
 
 
 def _compare_differences(
@@ -380,6 +400,15 @@ def _determined(f: Callable[[float], float], noise: float, natural: float) -> Sl
         if s.bound <= DETERMINED * (natural + abs(s.value)) + NOTHING:
             return s
     return None
+
+
+def _refused(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Asking is an error."""
+    try:
+        _none(trial, case_id, target)
+    except LookupError:
+        return None
+    raise CaseFailedError(f"a gradient through {trial.op.name} raised nothing; LookupError is required")
 
 
 def _none(trial: Trial, case_id: str, target: Target) -> Measured | None:

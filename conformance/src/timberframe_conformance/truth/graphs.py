@@ -1,13 +1,17 @@
-"""Evaluates graphs by the references of their ops, on the host and in the precision of what is fed."""
+"""Evaluates graphs by the references of their ops, in float64 on the host."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from timberframe_conformance.tolerance.limits import allowed_error
+from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate_loudly, widen
+
+WIDE = ("float64", "complex128")
 
 
 class Evaluator:
@@ -34,24 +38,52 @@ class Evaluator:
                 self._steps.append(op)
                 varying.update(op.outputs)
             else:
-                self._fixed.update(_evaluated(op, self._fixed))
-
-    def __call__(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The fetched values for these of the fed tensors, each op evaluated in the dtypes that reach it."""
-        known = dict(self._fixed)
-        known.update(zip(self.fed, values, strict=True))
-        for op in self._steps:
-            known.update(_evaluated(op, known))
-        return [known[t] for t in self.fetches]
+                self._fixed.update(zip(op.outputs, _outputs(op, [self._fixed[t] for t in op.inputs]), strict=True))
 
     def wide(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Like a call, in float64 and complex128."""
+        """The fetched values for these of the fed tensors, in float64 and complex128."""
+        return self._evaluate(values, lambda op, inputs, outputs: outputs)
+
+    def perturbed(self, values: Sequence[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+        """Like `wide`, with every node off by as much as its op's declared accuracy allows, up or down at random.
+
+        Errors are those of the node's dtype, but of float32 in place of float64, so that float64 can hold them.
+        """
+
+        def disturb(op: Any, inputs: list[np.ndarray], outputs: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+            dtypes = [NARROWER.get(t.dtype.name, t.dtype.numpy) for t in op.outputs]
+            errors = allowed_error(op.op_def, op.attrs, inputs, outputs, dtypes)
+            sizes = [_once(y, inputs, t) if e is None else e for y, e, t in zip(outputs, errors, dtypes, strict=True)]
+            return tuple(_off(y, e, rng) for y, e in zip(outputs, sizes, strict=True))
+
+        return self._evaluate(values, disturb)
+
+    def _evaluate(self, values: Sequence[np.ndarray], then: Callable[..., Any]) -> list[np.ndarray]:
         known = {t: widen(x) for t, x in self._fixed.items()}
         known.update(zip(self.fed, map(widen, values), strict=True))
         for op in self._steps:
-            known.update(_evaluated(op, known))
+            inputs = [known[t] for t in op.inputs]
+            known.update(zip(op.outputs, then(op, inputs, _outputs(op, inputs)), strict=True))
         return [known[t] for t in self.fetches]
 
 
-def _evaluated(op: Any, known: Mapping[Any, np.ndarray]) -> dict[Any, np.ndarray]:
-    return dict(zip(op.outputs, evaluate_loudly(op.op_def, op.attrs, [known[t] for t in op.inputs]), strict=True))
+NARROWER = {"float64": np.dtype(np.float32), "complex128": np.dtype(np.complex64)}
+
+
+def _outputs(op: Any, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    return evaluate_loudly(op.op_def, op.attrs, inputs)
+
+
+def _once(y: np.ndarray, inputs: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """The error of one rounding for exact results; none for those that are elements of the inputs, moved or negated."""
+    if dtype.name not in FORMATS or y.dtype.name not in WIDE:
+        return np.zeros(())
+    known = [np.abs(x).ravel() for x in inputs if x.dtype.name in WIDE]
+    new = ~np.isin(np.abs(y), np.concatenate(known)) if known else np.zeros(y.shape, bool)
+    return np.where(new, np.abs(y) * FORMATS[dtype.name].unit_roundoff, 0)
+
+
+def _off(y: np.ndarray, error: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if y.dtype.name not in WIDE or not np.any(error):
+        return y
+    return np.asarray(y + np.where(np.isfinite(error), error, 0) * rng.choice((-1, 1), y.shape))

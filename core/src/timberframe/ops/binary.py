@@ -142,6 +142,6 @@ def _known_value(c: InferenceContext, x: np.ndarray, y: np.ndarray) -> np.ndarra
     with np.errstate(all="ignore"):
         result = np.asarray(c.op.reference(c.attrs, x, y))
     divides = c.op.name in ("Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod")
-    if divides and c.dtypes[0].is_integer and not np.all(y):
+    if divides and c.dtypes[0].is_integer and result.size and not np.all(y):
         return None
     return result

@@ -76,8 +76,10 @@ def extreme_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def norm_gradient(op: Any, grad: Any) -> list[Any]:
-    """x / |x|."""
+    """x / |x|. A complex gradient counts by its real part, as the norm has no other."""
     y, grad = _kept(op, op.outputs[0], grad)
+    if grad.dtype.is_complex:
+        grad = apply_op("Cast", [apply_op("Real", [grad], {"Tout": grad.dtype.real_dtype})], {"DstT": grad.dtype})
     return [op.inputs[0] * (grad / y), None]
 
 
