@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import timberframe as tf
 from timberframe import dtypes
 from timberframe.errors import InvalidArgumentError
 from timberframe.ops import registry
@@ -135,3 +136,10 @@ def test_clip_ignores_bounds_that_are_nan() -> None:
 @pytest.mark.parametrize("op", ["AddV2", "Pow", "Equal", "SelectV2", "Cast", "LeftShift", "FloorDiv", "AddN"])
 def test_samples_can_be_listed(op: str) -> None:
     assert len(list(registry.get(op).samples())) > 5
+
+
+def test_an_empty_dividend_has_an_empty_remainder_whatever_the_divisor() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.int32, [None])
+        y = tf.reshape(tf.ones([1]), tf.concat([x % tf.constant([0]), [1]], 0))
+        assert session.run(y, {x: []}).shape == (1,)

@@ -118,7 +118,12 @@ def host_value(function: Callable[[Any, Any], Any]) -> Callable[[InferenceContex
 
     def value(c: InferenceContext) -> list[np.ndarray | None]:
         x, y = c.values
-        if x is None or y is None or math.prod(np.broadcast_shapes(x.shape, y.shape)) > MAX_HOST_ELEMENTS:
+        if x is None or y is None:
+            return [None]
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        if 0 in shape:
+            return [np.empty(shape, c.dtypes[0].numpy)]
+        if math.prod(shape) > MAX_HOST_ELEMENTS:
             return [None]
         if is_known(x) and is_known(y):
             return [_known_value(c, x, y)]
