@@ -1,0 +1,107 @@
+"""tf.custom_gradient and tf.hessians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+
+
+@pytest.fixture
+def session() -> Iterator[tf.Session]:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        yield session
+
+
+@tf.custom_gradient
+def clipped(x: Any) -> Any:
+    return x * x, lambda dy: dy * 100.0
+
+
+def test_own_gradient_is_used(session: tf.Session) -> None:
+    x = tf.constant(3.0)
+    y = clipped(x)
+    assert session.run([y, tf.gradients(y, x)[0]]) == [9, 100]
+
+
+def test_own_gradient_is_used_inside_a_loop(session: tf.Session) -> None:
+    x = tf.constant(3.0)
+    y = tf.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, clipped(v)), (0, x))[1]
+    assert session.run([y, tf.gradients(y, x)[0]]) == [81, 10000]
+
+
+def test_own_gradients_may_be_nested(session: tf.Session) -> None:
+    @tf.custom_gradient
+    def outer(x: Any) -> Any:
+        return tf.sin(x), lambda dy: dy * clipped(x)
+
+    x = tf.constant(3.0)
+    first = tf.gradients(outer(x), x)[0]
+    assert session.run([first, tf.gradients(first, x)[0]]) == [9, 100]
+
+
+def test_several_arguments_and_results(session: tf.Session) -> None:
+    @tf.custom_gradient
+    def both(a: Any, b: Any) -> Any:
+        return (a + b, a * b), lambda d_sum, d_product: (d_sum * 10.0, d_product)
+
+    a, b = tf.constant(2.0), tf.constant(3.0)
+    total, product = both(a, b)
+    assert session.run(tf.gradients([total, product], [a, b], grad_ys=[1.0, 7.0])) == [10, 7]
+
+
+def test_variables_that_are_read_get_gradients(session: tf.Session) -> None:
+    weight = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def scaled(x: Any) -> Any:
+        def grad(dy: Any, variables: Any = None) -> Any:
+            assert [v.name for v in variables] == [weight.name]
+            return dy * 5.0, [dy * 7.0]
+
+        return x * weight, grad
+
+    x = tf.constant(3.0)
+    y = scaled(x)
+    session.run(weight.initializer)
+    assert session.run([y, *tf.gradients(y, [x, weight])]) == [6, 5, 7]
+
+
+def test_gradient_function_must_take_the_variables(session: tf.Session) -> None:
+    weight = tf.Variable(2.0, name="weight")
+    scaled = tf.custom_gradient(lambda x: (x * weight, lambda dy: dy))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"reads 1 variables .weight.*keyword argument 'variables'"):
+        scaled(tf.constant(3.0))
+
+
+def test_wrong_number_of_gradients_is_told(session: tf.Session) -> None:
+    x = tf.constant(3.0)
+    y = tf.custom_gradient(lambda a: (a, lambda dy: (dy, dy)))(x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="gives 2 gradients; it was called with 1 tensors"):
+        tf.gradients(y, x)
+
+
+@pytest.mark.parametrize("shape", [[3], [None]], ids=["static", "unknown"])
+def test_hessian_of_a_vector(session: tf.Session, shape: list[int | None]) -> None:
+    x = tf.placeholder(tf.float64, shape)
+    (found,) = tf.hessians(tf.reduce_sum(x * x * x) + x[0] * x[1], x)
+    want = np.diag([6.0, 12.0, 18.0])
+    want[0, 1] = want[1, 0] = 1
+    np.testing.assert_allclose(session.run(found, {x: [1.0, 2.0, 3.0]}), want, rtol=1e-14)  # a few roundings
+
+
+def test_hessian_of_a_matrix_has_four_dimensions(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float64, [2, 2])
+    (found,) = tf.hessians(tf.reduce_sum(x * x), x)
+    assert found.static_shape == (2, 2, 2, 2)
+    want = 2 * np.eye(4).reshape(2, 2, 2, 2)
+    assert session.run(found, {x: np.ones((2, 2))}).tolist() == want.tolist()
+
+
+def test_hessian_of_a_linear_function_is_zero(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float64, [2])
+    assert session.run(tf.hessians(3.0 * x, x)[0], {x: [1.0, 2.0]}).tolist() == [[0, 0], [0, 0]]
