@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe.dtypes import as_dtype
 from timberframe.ops.accuracy import Accumulation, Exact
+from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import (
@@ -29,15 +30,19 @@ from timberframe.ops.windows import (
 from timberframe.shapes import Shape
 
 
-def _pooled(
-    c: InferenceContext, ksize: Sequence[int] | None, strides: Sequence[int] | None, maximum: bool
-) -> Sequence[Shape]:
-    data_format, padding = c.attrs["data_format"], c.attrs["padding"]
+def pooled(
+    c: InferenceContext,
+    x: Sequence[int | None],
+    ksize: Sequence[int] | None,
+    strides: Sequence[int] | None,
+    maximum: bool,
+) -> tuple[int | None, ...]:
+    """The shape of an image of shape x after pooling, attrs being checked; ksize and strides may be unknown."""
+    data_format, padding = c.attrs.get("data_format", "NHWC"), c.attrs["padding"]
     if data_format == "NCHW_VECT_C":
         raise unimplemented(c, "data_format is NCHW_VECT_C; NHWC and NCHW are implemented")
-    x = c.require_rank(0, 4)
     if ksize is None or strides is None:
-        return [(x[0], None, None, None)]
+        return (x[0], None, None, None)
     check_window_attr(c, "ksize", ksize)
     check_window_attr(c, "strides", strides)
     channels, (height, width) = channel_axis(data_format, 4), spatial_axes(data_format)
@@ -60,14 +65,17 @@ def _pooled(
         shape[axis] = output_size(c, x[axis], ksize[axis], strides[axis], 1, padding, pairs[axis])
     count = x[channels]
     shape[channels] = None if count is None else count // depth
-    return [tuple(shape)]
+    return tuple(shape)
 
 
 def _check_depth(
     c: InferenceContext, ksize: Sequence[int], strides: Sequence[int], count: int | None, maximum: bool
 ) -> None:
     """MaxPool may pool over channels instead of space, in blocks that do not overlap."""
-    channels, axes = channel_axis(c.attrs["data_format"], 4), spatial_axes(c.attrs["data_format"])
+    channels, axes = (
+        channel_axis(c.attrs.get("data_format", "NHWC"), 4),
+        spatial_axes(c.attrs.get("data_format", "NHWC")),
+    )
     depth = ksize[channels]
     if not maximum:
         raise unimplemented(
@@ -84,21 +92,28 @@ def _check_depth(
 
 
 def _pool_shape(c: InferenceContext) -> Sequence[Shape]:
-    return _pooled(c, c.attrs["ksize"], c.attrs["strides"], c.op.name.startswith("Max"))
+    maximum = c.op.name.startswith("Max")
+    return [pooled(c, c.require_rank(0, 4), c.attrs["ksize"], c.attrs["strides"], maximum)]
 
 
-def _max_pool_v2_shape(c: InferenceContext) -> Sequence[Shape]:
-    for i in (1, 2):
+def window_values(c: InferenceContext, first: int) -> tuple[list[int] | None, list[int] | None]:
+    """ksize and strides of an op that has them as inputs `first` and the next one."""
+    for i in (first, first + 1):
         (length,) = c.require_rank(i, 1)
         if length not in (None, 4):
             raise c.error(f"input {i} has {length} values; it must have 4")
-    ksize, strides = c.value(1), c.value(2)
-    return _pooled(c, None if ksize is None else ksize.tolist(), None if strides is None else strides.tolist(), True)
+    ksize, strides = c.value(first), c.value(first + 1)
+    return None if ksize is None else ksize.tolist(), None if strides is None else strides.tolist()
 
 
-def _windows(attrs: Attrs, x: np.ndarray, fill: Any) -> np.ndarray:
+def _max_pool_v2_shape(c: InferenceContext) -> Sequence[Shape]:
+    x = c.require_rank(0, 4)
+    return [pooled(c, x, *window_values(c, 1), maximum=True)]
+
+
+def image_windows(attrs: Attrs, x: np.ndarray, fill: Any) -> np.ndarray:
     """All windows with channels last; padded positions hold `fill`."""
-    data_format, ksize, strides = attrs["data_format"], attrs["ksize"], attrs["strides"]
+    data_format, ksize, strides = attrs.get("data_format", "NHWC"), attrs["ksize"], attrs["strides"]
     axes, amounts = spatial_axes(data_format), attrs.get("explicit_paddings", ())
     pairs = [(amounts[2 * a], amounts[2 * a + 1]) if amounts else (0, 0) for a in axes]
     pads = [
@@ -110,7 +125,7 @@ def _windows(attrs: Attrs, x: np.ndarray, fill: Any) -> np.ndarray:
 
 def _max_pool_reference(attrs: Attrs, x: np.ndarray) -> np.ndarray:
     lowest = np.asarray(as_dtype(x.dtype).min, x.dtype)  # what a window without numbers gives in TensorFlow too
-    taps = _windows(attrs, x, lowest)
+    taps = image_windows(attrs, x, lowest)
     depth = attrs["ksize"][channel_axis(attrs["data_format"], 4)]
     taps = taps.reshape(*taps.shape[:3], taps.shape[3] // depth, depth * math.prod(taps.shape[4:]))
     clean = np.where(taps > lowest, taps, lowest)  # NaN never wins
@@ -124,8 +139,8 @@ def _max_pool_v2_reference(attrs: Attrs, x: np.ndarray, ksize: np.ndarray, strid
 
 def _avg_pool_reference(attrs: Attrs, x: np.ndarray) -> np.ndarray:
     wide = widen(x)
-    total = _windows(attrs, wide, 0).sum(axis=(-2, -1))
-    count = _windows(attrs, np.ones_like(wide, shape=(1, *x.shape[1:])), 0).sum(axis=(-2, -1))
+    total = image_windows(attrs, wide, 0).sum(axis=(-2, -1))
+    count = image_windows(attrs, np.ones_like(wide, shape=(1, *x.shape[1:])), 0).sum(axis=(-2, -1))
     return from_channels_last((total / np.maximum(count, 1)).astype(x.dtype), attrs["data_format"])
 
 
@@ -153,7 +168,7 @@ def _layout(values: Sequence[int], data_format: str) -> tuple[int, ...]:
     return tuple(values) if data_format == "NHWC" else tuple(values[i] for i in (0, 3, 1, 2))
 
 
-def _pool_samples(formats: Sequence[str]) -> Iterator[Sample]:
+def pool_samples(formats: Sequence[str]) -> Iterator[Sample]:
     for shape, ksize, strides, padding in _GEOMETRIES:
         for data_format in formats:
             yield Sample(
@@ -167,8 +182,8 @@ def _pool_samples(formats: Sequence[str]) -> Iterator[Sample]:
             )
 
 
-def _max_pool_samples() -> Iterator[Sample]:
-    yield from _pool_samples(("NHWC", "NCHW"))
+def max_pool_samples() -> Iterator[Sample]:
+    yield from pool_samples(("NHWC", "NCHW"))
     explicit = {"strides": (1, 2, 1, 1), "padding": "EXPLICIT", "explicit_paddings": (0, 0, 1, 2, 0, 1, 0, 0)}
     yield Sample((Arg((2, 6, 5, 3)),), {"ksize": (1, 3, 3, 1), **explicit})
     explicit = {"strides": (1, 1, 2, 1), "padding": "EXPLICIT", "explicit_paddings": (0, 0, 0, 0, 1, 2, 0, 1)}
@@ -182,7 +197,7 @@ def _max_pool_samples() -> Iterator[Sample]:
 
 
 def _max_pool_v2_samples() -> Iterator[Sample]:
-    for sample in _pool_samples(("NHWC",)):
+    for sample in pool_samples(("NHWC",)):
         window, attrs = [Arg(values=sample.attrs[k], dtype="int32") for k in ("ksize", "strides")], sample.attrs
         yield Sample((*sample.inputs, *window), {"padding": attrs["padding"], "data_format": attrs["data_format"]})
 
@@ -216,15 +231,36 @@ def _avg_pool_errors() -> Iterator[ErrorSample]:
 
 
 _MAX_TYPES = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = DT_FLOAT"
-_WINDOW_ATTRS = ("ksize: list(int) >= 4", "strides: list(int) >= 4")
+WINDOW_ATTRS = ("ksize: list(int) >= 4", "strides: list(int) >= 4")
 
-define_op(
+
+def pool_attrs(op: Any) -> dict[str, Any]:
+    """The attrs of a pooling operation that its gradients take over."""
+    names = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
+    return {name: op.attrs[name] for name in names if name in op.attrs}
+
+
+def _max_pool_gradient(op: Any, grad: Any) -> list[Any]:
+    return [apply_op("MaxPoolGrad", [op.inputs[0], op.outputs[0], grad], pool_attrs(op))]
+
+
+def _max_pool_v2_gradient(op: Any, grad: Any) -> list[Any]:
+    x, ksize, strides = op.inputs
+    attrs = pool_attrs(op)
+    return [apply_op("MaxPoolGradV2", [x, op.outputs[0], grad, ksize, strides], attrs), None, None]
+
+
+def _avg_pool_gradient(op: Any, grad: Any) -> list[Any]:
+    return [apply_op("AvgPoolGrad", [shape_of(op.inputs[0]), grad], pool_attrs(op))]
+
+
+MAX_POOL = define_op(
     "MaxPool",
     inputs=("input: T",),
     outputs=("output: T",),
     attrs=(
         _MAX_TYPES,
-        *_WINDOW_ATTRS,
+        *WINDOW_ATTRS,
         "padding: {'SAME', 'VALID', 'EXPLICIT'}",
         "explicit_paddings: list(int) = []",
         "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
@@ -232,8 +268,9 @@ define_op(
     doc="The largest value in each window. NaN is passed over; a window without numbers gives the lowest finite value.",
     shape=_pool_shape,
     reference=_max_pool_reference,
+    gradient=_max_pool_gradient,
     accuracy=Exact(signed_zero=False),
-    samples=_max_pool_samples,
+    samples=max_pool_samples,
     errors=_max_pool_errors,
     level="inference",
 )
@@ -246,18 +283,19 @@ define_op(
     doc="MaxPool whose window size and strides are tensors.",
     shape=_max_pool_v2_shape,
     reference=_max_pool_v2_reference,
+    gradient=_max_pool_v2_gradient,
     accuracy=Exact(signed_zero=False),
     shape_inputs=("ksize", "strides"),
     samples=_max_pool_v2_samples,
     level="inference",
 )
 
-define_op(
+AVG_POOL = define_op(
     "AvgPool",
     inputs=("value: T",),
     outputs=("output: T",),
     attrs=(
-        *_WINDOW_ATTRS,
+        *WINDOW_ATTRS,
         "padding: {'SAME', 'VALID'}",
         "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
         "T: {half, bfloat16, float, double}",
@@ -265,8 +303,9 @@ define_op(
     doc="The mean of each window's positions inside the image: padding is not counted.",
     shape=_pool_shape,
     reference=_avg_pool_reference,
+    gradient=_avg_pool_gradient,
     accuracy=Accumulation(lambda attrs, value: math.prod(attrs["ksize"]) + 1),
-    samples=lambda: _pool_samples(("NHWC", "NCHW")),
+    samples=lambda: pool_samples(("NHWC", "NCHW")),
     errors=_avg_pool_errors,
     level="inference",
 )

@@ -49,7 +49,7 @@ def window(node: KernelNode, axis: int, size: int, out_size: int, kernel: int) -
 
 def spatial_axes(node: KernelNode) -> tuple[int, int]:
     """Height's and width's dimension in the node's layout."""
-    return (2, 3) if node.attrs["data_format"] == "NCHW" else (1, 2)
+    return (2, 3) if node.attrs.get("data_format") == "NCHW" else (1, 2)
 
 
 def _offsets(sizes: Sequence[int]) -> tuple[list[int], int]:

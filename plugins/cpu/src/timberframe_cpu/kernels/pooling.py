@@ -9,44 +9,104 @@ from timberframe_cpu.kernels.convolution import spatial_axes
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 
+Sizes = Sequence[int]
+_PLACE_REASON = "argmax has {0} in image {1}; it must lie in [0, {2})"
 
-def _pool(kernel: str, node: KernelNode, ksize: Sequence[int], strides: Sequence[int]) -> Native:
-    """Parameters: struct pool_shape of csrc/pool/pool.c."""
-    x, y, attrs = node.inputs[0].shape, node.outputs[0].shape, node.attrs
-    height, width = spatial_axes(node)
-    channels = 1 if attrs["data_format"] == "NCHW" else 3
+
+def _window_values(node: KernelNode) -> tuple[Sizes, Sizes]:
+    """ksize and strides: attrs, or the last two inputs."""
+    if "ksize" in node.attrs:
+        return node.attrs["ksize"], node.attrs["strides"]
+    ksize, strides = (node.const(len(node.inputs) - i) for i in (2, 1))
+    assert ksize is not None
+    assert strides is not None
+    return ksize.tolist(), strides.tolist()
+
+
+def _before(node: KernelNode, x: Sizes, y: Sizes) -> list[int]:
+    """Padding above and to the left of images of shape x that are pooled to y."""
+    ksize, strides = _window_values(node)
     before = []
-    for axis in (height, width):
+    for axis in spatial_axes(node):
         total = max((y[axis] - 1) * strides[axis] + ksize[axis] - x[axis], 0)
-        explicit = attrs["explicit_paddings"][2 * axis] if attrs["padding"] == "EXPLICIT" else 0
-        before.append(total // 2 if attrs["padding"] == "SAME" else explicit)
+        explicit = node.attrs["explicit_paddings"][2 * axis] if node.attrs["padding"] == "EXPLICIT" else 0
+        before.append(total // 2 if node.attrs["padding"] == "SAME" else explicit)
+    return before
+
+
+def _pool(kernel: str, node: KernelNode) -> Native:
+    """Parameters: struct pool_shape of csrc/pool/shape.h."""
+    x, y = node.inputs[0].shape, node.outputs[0].shape
+    (ksize, strides), (height, width) = _window_values(node), spatial_axes(node)
+    channels = 1 if node.attrs["data_format"] == "NCHW" else 3
     return native(
-        f"{kernel}_{attrs['T'].name}",
+        f"{kernel}_{node.attrs['T'].name}",
         x[0], x[height], x[width], x[channels], y[height], y[width], ksize[height], ksize[width],
-        strides[height], strides[width], *before, ksize[channels], channels == 1,
+        strides[height], strides[width], *_before(node, x, y), ksize[channels], channels == 1,
     )  # fmt: skip
 
 
 def _max_pool(node: KernelNode) -> Native:
-    return _pool("max_pool", node, node.attrs["ksize"], node.attrs["strides"])
-
-
-def _max_pool_v2(node: KernelNode) -> Native:
-    ksize, strides = node.const(1), node.const(2)
-    assert ksize is not None
-    assert strides is not None
-    return _pool("max_pool", node, ksize.tolist(), strides.tolist())
+    return _pool("max_pool", node)
 
 
 def _avg_pool(node: KernelNode) -> Native:
-    return _pool("avg_pool", node, node.attrs["ksize"], node.attrs["strides"])
+    return _pool("avg_pool", node)
+
+
+def _channels_last(kernel: str, node: KernelNode, x: Sizes, y: Sizes, *more: int, reason: str = "") -> Native:
+    """A kernel of struct pool_shape that takes channels last; where they come first, each is an image with one."""
+    (ksize, strides), (height, width) = _window_values(node), spatial_axes(node)
+    images, channels = (x[0] * x[1], 1) if node.attrs.get("data_format") == "NCHW" else (x[0], x[3])
+    return native(
+        f"{kernel}_{node.attrs['T'].name}",
+        images, x[height], x[width], channels, y[height], y[width], ksize[height], ksize[width],
+        strides[height], strides[width], *_before(node, x, y), 1, False, *more,
+        reasons=(reason,) if reason else (),
+    )  # fmt: skip
+
+
+def _max_pool_grad(node: KernelNode) -> Native:
+    node.workspace(node.inputs[1].size * 4)
+    return _channels_last("max_pool_grad", node, node.inputs[0].shape, node.inputs[1].shape)
+
+
+def _max_pool_grad_grad(node: KernelNode) -> Native:
+    return _channels_last("max_pool_grad_grad", node, node.inputs[0].shape, node.inputs[1].shape)
+
+
+def _avg_pool_grad(node: KernelNode) -> Native:
+    return _channels_last("avg_pool_grad", node, node.outputs[0].shape, node.inputs[1].shape)
+
+
+def _max_pool_argmax(node: KernelNode) -> Native:
+    y = node.outputs[0]
+    node.workspace(y.size * 4)
+    whole_batch = node.attrs["include_batch_in_index"]
+    return _channels_last("max_pool_argmax", node, node.inputs[0].shape, y.shape, whole_batch)
+
+
+def _max_pool_grad_argmax(node: KernelNode) -> Native:
+    x, y = node.inputs[:2]
+    if x.dtype.name in ("float16", "bfloat16"):
+        node.workspace(x.size * 4)
+    whole_batch = node.attrs["include_batch_in_index"]
+    return _channels_last("max_pool_grad_argmax", node, x.shape, y.shape, whole_batch, reason=_PLACE_REASON)
 
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
 _MAX_TYPES = {"T": (*_REALS, "int8", "int16", "int32", "int64", "uint8", "uint16")}
+_NUMBERS = {"T": (*_MAX_TYPES["T"], "uint32", "uint64")}
 
 KERNELS = [
     KernelDef("MaxPool", "CPU", _max_pool, _MAX_TYPES),
-    KernelDef("MaxPoolV2", "CPU", _max_pool_v2, _MAX_TYPES),
+    KernelDef("MaxPoolV2", "CPU", _max_pool, _MAX_TYPES),
+    KernelDef("MaxPoolGrad", "CPU", _max_pool_grad, _NUMBERS),
+    KernelDef("MaxPoolGradV2", "CPU", _max_pool_grad, _NUMBERS),
+    KernelDef("MaxPoolGradGrad", "CPU", _max_pool_grad_grad, _NUMBERS),
+    KernelDef("MaxPoolGradGradV2", "CPU", _max_pool_grad_grad, _NUMBERS),
+    KernelDef("MaxPoolWithArgmax", "CPU", _max_pool_argmax, _NUMBERS),
+    KernelDef("MaxPoolGradWithArgmax", "CPU", _max_pool_grad_argmax, _NUMBERS),
     KernelDef("AvgPool", "CPU", _avg_pool, {"T": _REALS}),
+    KernelDef("AvgPoolGrad", "CPU", _avg_pool_grad, {"T": _REALS}),
 ]

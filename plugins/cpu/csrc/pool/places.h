@@ -1,0 +1,86 @@
+/* Where the maxima of windows are. */
+#ifndef TIMBERFRAME_CPU_POOL_PLACES_H
+#define TIMBERFRAME_CPU_POOL_PLACES_H
+
+#include <string.h>
+
+#include "common/half.h"
+#include "common/table.h"
+#include "pool/shape.h"
+
+#define BLOCK 32            /* channels whose maxima or sums stay in registers */
+#define SERIAL_VALUES 16384 /* values read that are worth a thread */
+
+typedef struct places_job {
+  const pool_shape *shape;
+  const void *input;
+  int32_t *taps;
+} places_job;
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* places_<type> finds the taps of the maxima in rows of outputs of NHWC images. The first element of a window counts as
+ * larger than nothing even where it is NaN. A block of channels is a constant number where it can be, so that all of it
+ * stays in registers. */
+#define PLACES(NAME, S, T, LOAD)                                                                              \
+  INLINE void place_##NAME(const pool_shape *s, const window *w, const S *in, int64_t start, int32_t *taps,   \
+                           int64_t count) {                                                                   \
+    T best[BLOCK];                                                                                            \
+    int32_t place[BLOCK];                                                                                     \
+    for (int64_t c = 0; c < count; c++) best[c] = (T)LOAD(in[c]), place[c] = (int32_t)start;                  \
+    for (int64_t i = 0; i < w->bottom - w->top; i++) {                                                        \
+      for (int64_t j = 0; j < w->right - w->left; j++) {                                                      \
+        const S *from = in + (i * s->width + j) * s->channels;                                                \
+        int32_t tap = (int32_t)(start + i * s->kernel_width + j);                                             \
+        for (int64_t c = 0; c < count; c++) {                                                                 \
+          T v = (T)LOAD(from[c]), old = best[c];                                                              \
+          int32_t larger = -(int32_t)(v > old); /* a mask: a choice would become a branch */                  \
+          best[c] = v > old ? v : old;                                                                        \
+          place[c] ^= (place[c] ^ tap) & larger;                                                              \
+        }                                                                                                     \
+      }                                                                                                       \
+    }                                                                                                         \
+    memcpy(taps, place, (size_t)count * sizeof *place);                                                       \
+  }                                                                                                           \
+  static void places_##NAME(void *argument, int64_t begin, int64_t end) {                                     \
+    const places_job *job = argument;                                                                         \
+    const pool_shape *s = job->shape;                                                                         \
+    for (int64_t row = begin; row < end; row++) {                                                             \
+      int64_t image = row / s->out_height * s->height, y = row % s->out_height;                               \
+      int32_t *taps = job->taps + row * s->out_width * s->channels;                                           \
+      for (int64_t x = 0; x < s->out_width; x++) {                                                            \
+        window w = clip(s, y, x);                                                                             \
+        int64_t i = w.top - (y * s->stride_y - s->pad_top), j = w.left - (x * s->stride_x - s->pad_left);     \
+        const S *in = (const S *)job->input + ((image + w.top) * s->width + w.left) * s->channels;            \
+        int64_t c = 0, start = i * s->kernel_width + j;                                                       \
+        for (; c + BLOCK <= s->channels; c += BLOCK) place_##NAME(s, &w, in + c, start, taps + c, BLOCK);     \
+        if (c < s->channels) place_##NAME(s, &w, in + c, start, taps + c, s->channels - c);                   \
+        taps += s->channels;                                                                                  \
+      }                                                                                                       \
+    }                                                                                                         \
+  }
+#define SAME(x) (x)
+
+PLACES(int8, int8_t, int8_t, SAME)
+PLACES(int16, int16_t, int16_t, SAME)
+PLACES(int32, int32_t, int32_t, SAME)
+PLACES(int64, int64_t, int64_t, SAME)
+PLACES(uint8, uint8_t, uint8_t, SAME)
+PLACES(uint16, uint16_t, uint16_t, SAME)
+PLACES(uint32, uint32_t, uint32_t, SAME)
+PLACES(uint64, uint64_t, uint64_t, SAME)
+PLACES(float32, float, float, SAME)
+PLACES(float64, double, double, SAME)
+PLACES(float16, tf_float16, float, tf_float32_from_float16)
+PLACES(bfloat16, tf_bfloat16, float, tf_float32_from_bfloat16)
+
+/* Runs `body` on rows of `width` values of the image, or of outputs whose windows hold `values`. */
+static inline void run_rows(tf_context *context, int64_t rows, int64_t values, tf_range *body, void *job) {
+  context->parallel_for(context, rows, 1 + SERIAL_VALUES / (values + 1), body, job);
+}
+
+static inline int64_t row_values(const pool_shape *s) {
+  return s->out_width * s->channels * s->kernel_height * s->kernel_width;
+}
+
+#endif
