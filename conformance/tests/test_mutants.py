@@ -25,6 +25,8 @@ QUICK = (
     "error-swallowed",
     "wrong-error",
     "where-order",
+    "tanh-grad-square",
+    "sub-gradient-sign",
 )
 
 

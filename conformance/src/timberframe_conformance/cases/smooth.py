@@ -98,7 +98,10 @@ def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sampl
     left = [
         (k, s)
         for k, s in enumerate(samples_of(op))
-        if fits(op, s, types) and not s.implementation_defined and 0 < _size(s) <= MOST_ELEMENTS and _is_finite(s)
+        if fits(op, s, types)
+        and not s.implementation_defined
+        and _size(s) <= MOST_ELEMENTS
+        and _is_usable(op, s, types)
     ]
     seen: set[Any] = set()
     result: list[tuple[int, Sample]] = []
@@ -137,12 +140,17 @@ def _size(sample: Sample) -> int:
     )
 
 
-def _is_finite(sample: Sample) -> bool:
-    for a in _args(sample):
-        x = None if a.values is None else np.asarray(a.values)
-        if x is not None and x.dtype.kind in "fc" and not np.all(np.abs(x) < 100):
-            return False
-    return True
+def _is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
+    """Whether there is something to differentiate by, and stated values are of ordinary size."""
+    smooth = False
+    for arg_def, arg in zip(op.inputs, sample.inputs, strict=True):
+        for a in arg if isinstance(arg, Sequence) else [arg]:
+            x = _like(a)
+            if input_dtype(arg_def, a, types) in FORMATS:
+                if np.size(x) == 0 or (a.values is not None and not np.all(np.abs(np.asarray(x)) < 100)):
+                    return False
+                smooth = smooth or arg_def.name not in op.shape_inputs
+    return smooth
 
 
 def _features(sample: Sample) -> Iterator[Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from timberframe.ops import registry as ops
+from timberframe.ops.opdef import OpDef
 from timberframe.plugin import loader
 from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants import catalogue as catalogue  # declares all mutants
@@ -14,10 +17,12 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 _registered: set[str] = set()
+_right: list[OpDef] = []
+"""The definition that a mutant of a gradient has taken the place of."""
 
 
 def activate(target: Target, name: str) -> None:
-    """Makes a mutant the kernel of its op; any other name takes all out."""
+    """Makes a mutant the kernel, or the gradient, of its op; any other name takes all out."""
     device: Any = target.device
     registry = getattr(device, "kernels", loader.registry.kernels)
     if device.type not in _registered:
@@ -25,6 +30,12 @@ def activate(target: Target, name: str) -> None:
         registry.register(base.kernels(device.type))
     base.ACTIVE[0] = name
     registry.register([])  # forgets which kernels were found before
+    while _right:
+        ops.substitute(_right.pop())
+    mutant = base.MUTANTS.get(name)
+    if mutant is not None and mutant.of_gradient:
+        op = ops.get(mutant.op)
+        _right.append(ops.substitute(dataclasses.replace(op, gradient=mutant.bug(op.gradient))))
 
 
 @contextmanager

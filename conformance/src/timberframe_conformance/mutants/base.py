@@ -69,8 +69,8 @@ class Call:
             )
 
 
-Bug = Callable[[Call], Any]
-"""Computes with the bug: returns the outputs to write, or None when it wrote them itself."""
+Bug = Callable[[Any], Any]
+"""Computes a Call with the bug: returns the outputs to write, or None when it wrote them itself."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Mutant:
     op, types: what it is a kernel of; dtypes by type attr, all where empty. what: the bug, in words. suites: those of
     which at least one case must notice. only: words of which each noticing case's id has one (all where empty).
     verdict: what noticing looks like. isolate: it ends or stops the process, so it only runs in worker processes.
+    through: ops whose gradients run the kernel. of_gradient: the bug is in the op's gradient function; `bug` makes the
+    wrong one of the right one.
     """
 
     name: str
@@ -93,6 +95,8 @@ class Mutant:
     verdict: str = "fail"
     isolate: bool = False
     inplace: tuple[tuple[int, int], ...] = ()
+    through: tuple[str, ...] = ()
+    of_gradient: bool = False
 
     def build(self, node: KernelNode) -> Callable[..., Any]:
         """The builder of its kernel."""
@@ -155,4 +159,5 @@ def kernels(device_type: str) -> list[KernelDef]:
     return [
         MutantKernel(m.op, device_type, m.build, dict(m.types), m.inplace, priority=1_000_000 + i, name=m.name)
         for i, m in enumerate(MUTANTS.values())
+        if not m.of_gradient
     ]

@@ -72,13 +72,18 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
 
     activate(target, "")
     target.forget()
-    return list(collect(target, replace(options, ops=(mutant.op,), suites=())))
+    found = list(collect(target, replace(options, ops=(mutant.op,), suites=())))
+    if mutant.through:
+        found += collect(target, replace(options, ops=mutant.through, suites=("gradient",)))
+    return found
 
 
 def affects(mutant: Mutant, case: Case) -> bool:
-    """Whether the mutant's kernel runs in a case."""
+    """Whether the mutant's kernel, or gradient, runs in a case."""
     types = dict(case.types)
-    return case.op == mutant.op and all(types.get(name) in allowed for name, allowed in mutant.types)
+    if mutant.of_gradient and case.suite != "gradient":
+        return False
+    return case.op in (mutant.op, *mutant.through) and all(types.get(name) in allowed for name, allowed in mutant.types)
 
 
 def _sample(cases: Sequence[Case]) -> list[Case]:
