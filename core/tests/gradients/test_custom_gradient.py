@@ -74,7 +74,9 @@ def test_variables_that_are_read_get_gradients(session: tf.Session) -> None:
 def test_gradient_function_must_take_the_variables(session: tf.Session) -> None:
     weight = tf.Variable(2.0, name="weight")
     scaled = tf.custom_gradient(lambda x: (x * weight, lambda dy: dy))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"reads 1 variables .weight.*keyword argument 'variables'"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"reads 1 variables .weight.*keyword argument 'variables'"
+    ):
         scaled(tf.constant(3.0))
 
 

@@ -154,10 +154,11 @@ def _is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
 
 
 def _features(sample: Sample) -> Iterator[Any]:
-    """What a sample has that others may lack: values of attrs, ranks, where sizes are one, signs of stated values."""
+    """What a sample has that others may lack: values of attrs and sets of them, ranks, where sizes are one, signs of stated values."""
     attrs: Mapping[str, Any] = sample.attrs
     for name, value in attrs.items():
         yield name, repr(value)
+    yield repr(sorted(attrs.items()))
     shapes = tuple(a.shape if a.values is None else np.shape(a.values) for a in _args(sample))
     yield tuple(map(len, shapes[:4]))
     yield tuple(tuple(min(d, 2) for d in s) for s in shapes[:4])

@@ -59,8 +59,8 @@ def _(c: Call) -> Any:
     return c.reference(x, *c.inputs[1:])
 
 
-@mutant("scatter-overwrites", "ScatterNd", "a row that is written twice keeps the last in place of the sum", {"T": FLOATS},
-        suites=("forward",))  # fmt: skip
+@mutant("scatter-overwrites", "ScatterNd", "a row that is written twice keeps the last in place of the sum",
+        {"T": FLOATS}, suites=("forward",))  # fmt: skip
 def _(c: Call) -> Any:
     indices, updates, shape = c.inputs
     out = np.zeros(tuple(shape), updates.dtype)

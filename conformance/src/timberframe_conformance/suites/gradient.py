@@ -54,7 +54,7 @@ SUITE = "gradient"
 tf: Any = timberframe
 
 WIDE = frozenset({"float64", "complex128"})
-SAMPLES, MANY_SAMPLES, MANY_ATTRS = 3, 6, 3
+SAMPLES, MANY_SAMPLES, MANY_ATTRS = 3, 6, 2
 """Samples in float64, those of ops with many attrs, and what many are; every other set of dtypes gets one."""
 MIXED = 3
 """Sets of several floating dtypes that an op is tried in at most."""

@@ -1,0 +1,128 @@
+"""The gradient suite: what it finds out, and what it lets pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe.ops import registry
+from timberframe.ops.gradients import apply_op
+from timberframe_conformance.cases.smooth import smooth_samples
+from timberframe_conformance.judge import judge_case
+from timberframe_conformance.suites.gradient import collect
+from timberframe_conformance.target import Target
+from timberframe_conformance.truth.differences import directions, slope
+from timberframe_conformance.truth.graphs import Evaluator
+
+
+def verdicts(target: Target, *names: str) -> dict[str, str]:
+    """Verdicts by case id, with the messages of failures."""
+    cases = list(collect(target, [registry.get(n) for n in names]))
+    results = [judge_case(c, target) for c in cases]
+    return {r.id: r.verdict if r.verdict == "pass" else f"{r.verdict}: {r.message}" for r in results}
+
+
+@contextmanager
+def gradient_of(name: str, gradient: Callable[..., list[Any]]) -> Iterator[None]:
+    """Another gradient function for an op within the block."""
+    old = registry.substitute(dataclasses.replace(registry.get(name), gradient=gradient))
+    try:
+        yield
+    finally:
+        registry.substitute(old)
+
+
+@pytest.mark.parametrize("name", ["Tanh", "Mul", "Sum", "Relu", "Acosh", "Select"])
+def test_right_gradients_pass(target: Target, name: str) -> None:
+    found = verdicts(target, name)
+    assert found
+    assert set(found.values()) == {"pass"}
+
+
+def test_cases_have_both_orders_and_every_floating_dtype(target: Target) -> None:
+    cases = list(collect(target, [registry.get("Exp")]))
+    assert {c.dtype_label for c in cases} == {
+        "float16", "bfloat16", "float32", "float64", "complex64", "complex128"
+    }  # fmt: skip
+    assert {c.detail.split("-")[0] for c in cases} == {"first", "second"}
+    assert {c.level for c in cases} == {"training"}
+
+
+def test_wrong_factor_is_noticed(target: Target) -> None:
+    with gradient_of("Square", lambda op, grad: [grad * op.inputs[0]]):
+        found = verdicts(target, "Square")
+    wrong = [v for v in found.values() if "central differences give" in v]
+    assert wrong
+
+
+def test_gradient_that_is_none_is_noticed(target: Target) -> None:
+    with gradient_of("Sub", lambda op, grad: [None, -grad]):
+        found = verdicts(target, "Sub")
+    assert any("the declared gradient for input 0 gives the slope 0.0" in v for v in found.values())
+
+
+def test_wrong_second_derivative_is_noticed(target: Target) -> None:
+    with gradient_of("SigmoidGrad", lambda op, grad: [grad, apply_op("SigmoidGrad", [op.inputs[0], grad])]):
+        found = verdicts(target, "Sigmoid")
+    assert {i.split("/")[3].split("-")[0] for i, v in found.items() if v != "pass"} == {"second"}
+
+
+def test_op_without_gradient_must_give_none(target: Target) -> None:
+    assert set(verdicts(target, "Floor").values()) == {"pass"}
+
+
+def test_slope_is_within_its_bound() -> None:
+    s = slope(lambda t: math.exp(1 + t), 2.0**-53 * 3)
+    assert abs(s.value - math.e) <= s.bound
+    assert s.bound < 1e-10
+
+
+def test_kink_nearby_makes_the_bound_large() -> None:
+    assert slope(lambda t: abs(t - 1e-4), 0.0).bound > 1e-2
+
+
+def test_directions_touch_every_element_once() -> None:
+    found = directions((3, 5), np.dtype(np.float64), 4, np.random.default_rng(0))
+    assert len(found) == 4
+    assert np.array_equal(np.sum([v != 0 for v in found], axis=0), np.ones((3, 5)))
+
+
+def test_samples_differ_in_attrs_and_shapes() -> None:
+    op = registry.get("MatMul")
+    chosen = [s for _, s in smooth_samples(op, (("T", "float64"),), 6)]
+    assert len({(s.attrs.get("transpose_a"), s.attrs.get("transpose_b")) for s in chosen}) >= 4
+
+
+def test_evaluator_follows_the_graph_in_float64() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, (3,))
+        y = tf.reduce_sum(tf.exp(x) * 2.0)
+    values = np.array([1, 2, 3], np.float32)
+    (found,) = Evaluator([y], [x]).wide([values])
+    assert found == pytest.approx(2 * np.exp(values.astype(np.float64)).sum(), rel=1e-15)
+
+
+def test_perturbed_evaluation_moves_by_declared_errors() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, (1000,))
+        evaluator = Evaluator([tf.exp(x)], [x])
+    values = np.linspace(-1, 1, 1000).astype(np.float32)
+    (off,), (true,) = evaluator.perturbed([values], np.random.default_rng(0)), evaluator.wide([values])
+    ulps = np.abs(off - true) / true / 2.0**-23
+    assert 1 < ulps.max() < 4
+
+
+def test_moved_elements_have_no_error() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, (4,))
+        evaluator = Evaluator([tf.reshape(tf.negative(x), (2, 2))], [x])
+    values = np.array([1, -2, 3, 0.1], np.float32)
+    (off,) = evaluator.perturbed([values], np.random.default_rng(0))
+    assert np.array_equal(off, -values.reshape(2, 2).astype(np.float64))
