@@ -1,7 +1,7 @@
 /* Products with logarithms. */
-#include "unary/precision_float32.h"
+#include <timberframe/math/precision_float32.h>
 
-#include "unary/exponential.h"
+#include <timberframe/math/exponential.h>
 
 #include "binary/power.h"
 #include "common/broadcast_half.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/fma.h"
+#include <timberframe/math/fma.h>
 
 static inline uint64_t power_bits(double x) {
   uint64_t bits;

@@ -3,9 +3,9 @@
 
 #include "common/half.h"
 #include "common/table.h"
-#include "unary/precision_float32.h"
+#include <timberframe/math/precision_float32.h>
 
-#include "unary/exponential.h"
+#include <timberframe/math/exponential.h>
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
 #define SERIAL_VALUES 4096 /* values worth a thread: each takes an exponential or a power */

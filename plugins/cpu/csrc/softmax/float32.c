@@ -1,12 +1,12 @@
 /* Softmax and LogSoftmax of float32, float16 and bfloat16. */
 #include "common/table.h"
 
-#include "common/fma.h"
+#include <timberframe/math/fma.h>
 #include "common/half.h"
 #include "common/lanes.h"
-#include "unary/precision_float32.h"
+#include <timberframe/math/precision_float32.h>
 
-#include "unary/exponential.h"
+#include <timberframe/math/exponential.h>
 
 enum { SHORT_LANES = TF_LANES32 };
 

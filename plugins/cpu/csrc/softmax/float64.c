@@ -1,11 +1,11 @@
 /* Softmax and LogSoftmax of float64. */
 #include "common/table.h"
 
-#include "common/fma.h"
+#include <timberframe/math/fma.h>
 #include "common/lanes.h"
-#include "unary/precision_float64.h"
+#include <timberframe/math/precision_float64.h>
 
-#include "unary/exponential.h"
+#include <timberframe/math/exponential.h>
 
 enum { SHORT_LANES = TF_LANES64 };
 

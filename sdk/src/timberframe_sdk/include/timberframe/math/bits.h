@@ -1,6 +1,6 @@
 /* Floating-point numbers as their bits and back, and what is easiest done there. */
-#ifndef TIMBERFRAME_CPU_BITS_H
-#define TIMBERFRAME_CPU_BITS_H
+#ifndef TIMBERFRAME_MATH_BITS_H
+#define TIMBERFRAME_MATH_BITS_H
 
 #include <stdint.h>
 #include <string.h>

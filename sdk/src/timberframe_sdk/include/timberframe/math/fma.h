@@ -1,8 +1,8 @@
 /* a * b + c for the arithmetic inside kernels: fused where the instruction exists, two roundings elsewhere.
  *
  * What is computed with it must be accurate either way; code that needs the exact product asks TF_HAS_FMA. */
-#ifndef TIMBERFRAME_CPU_FMA_H
-#define TIMBERFRAME_CPU_FMA_H
+#ifndef TIMBERFRAME_MATH_FMA_H
+#define TIMBERFRAME_MATH_FMA_H
 
 #if defined(__FMA__) || defined(__aarch64__)
 #define TF_HAS_FMA 1

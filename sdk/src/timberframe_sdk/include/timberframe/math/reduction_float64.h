@@ -1,10 +1,10 @@
 /* Arguments of sin, cos and tan in float64, reduced to [-pi/4, pi/4] and a quadrant, up to TF_TRIGONOMETRIC_FAST.
  * Larger ones are left to the C library. */
-#ifndef TIMBERFRAME_CPU_REDUCTION_FLOAT64_H
-#define TIMBERFRAME_CPU_REDUCTION_FLOAT64_H
+#ifndef TIMBERFRAME_MATH_REDUCTION_FLOAT64_H
+#define TIMBERFRAME_MATH_REDUCTION_FLOAT64_H
 
-#include "precision_float64.h"
-#include "trigonometric.h"
+#include <timberframe/math/precision_float64.h>
+#include <timberframe/math/trigonometric.h>
 
 #define TF_TRIGONOMETRIC_FAST 0x1p20
 

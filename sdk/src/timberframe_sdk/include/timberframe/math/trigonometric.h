@@ -2,8 +2,8 @@
  *
  * Written once for both precisions: include precision_float32.h or precision_float64.h first, and for the first three
  * functions the reduction of arguments, which gives r in [-pi/4, pi/4] and a quadrant. */
-#ifndef TIMBERFRAME_CPU_TRIGONOMETRIC_H
-#define TIMBERFRAME_CPU_TRIGONOMETRIC_H
+#ifndef TIMBERFRAME_MATH_TRIGONOMETRIC_H
+#define TIMBERFRAME_MATH_TRIGONOMETRIC_H
 
 /* r with a = q pi/2 + r for 0 <= a <= TF_TRIGONOMETRIC_FAST; *quadrant has q in its low bits. */
 static inline TF_REAL TF_F(reduce_half_pi)(TF_REAL a, TF_SIGNED *quadrant);

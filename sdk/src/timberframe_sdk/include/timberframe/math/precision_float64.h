@@ -1,9 +1,9 @@
 /* The names and constants that exponential.h and trigonometric.h take for float64. */
-#ifndef TIMBERFRAME_CPU_PRECISION_FLOAT64_H
-#define TIMBERFRAME_CPU_PRECISION_FLOAT64_H
+#ifndef TIMBERFRAME_MATH_PRECISION_FLOAT64_H
+#define TIMBERFRAME_MATH_PRECISION_FLOAT64_H
 
-#include "bits.h"
-#include "polynomials_float64.h"
+#include <timberframe/math/bits.h>
+#include <timberframe/math/polynomials_float64.h>
 
 #define TF_F(name) tf_##name##_f64
 #define TF_REAL double

@@ -2,11 +2,11 @@
  *
  * Up to TF_TRIGONOMETRIC_FAST that takes three multiplications; larger ones need the bits of 2/pi (Payne and Hanek's
  * method), one element at a time. */
-#ifndef TIMBERFRAME_CPU_REDUCTION_FLOAT32_H
-#define TIMBERFRAME_CPU_REDUCTION_FLOAT32_H
+#ifndef TIMBERFRAME_MATH_REDUCTION_FLOAT32_H
+#define TIMBERFRAME_MATH_REDUCTION_FLOAT32_H
 
-#include "precision_float32.h"
-#include "trigonometric.h"
+#include <timberframe/math/precision_float32.h>
+#include <timberframe/math/trigonometric.h>
 
 #define TF_TRIGONOMETRIC_FAST 0x1p16f
 

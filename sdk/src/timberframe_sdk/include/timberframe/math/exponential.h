@@ -6,8 +6,8 @@
  * Every function is right for NaN, infinities, -0 and subnormals. Reductions, with n = nearest integer of x / ln 2:
  *   exp:        x = n ln 2 + r, exp(x) = 2^n exp(r)
  *   log:        x = 2^k m with m in [sqrt(1/2), sqrt(2)), log(x) = k ln 2 + log(m) */
-#ifndef TIMBERFRAME_CPU_EXPONENTIAL_H
-#define TIMBERFRAME_CPU_EXPONENTIAL_H
+#ifndef TIMBERFRAME_MATH_EXPONENTIAL_H
+#define TIMBERFRAME_MATH_EXPONENTIAL_H
 
 /* x between low and high; NaN stays. */
 static inline TF_REAL TF_F(clamp)(TF_REAL x, TF_REAL low, TF_REAL high) {

@@ -1,9 +1,9 @@
 /* The names and constants that exponential.h and trigonometric.h take for float32. */
-#ifndef TIMBERFRAME_CPU_PRECISION_FLOAT32_H
-#define TIMBERFRAME_CPU_PRECISION_FLOAT32_H
+#ifndef TIMBERFRAME_MATH_PRECISION_FLOAT32_H
+#define TIMBERFRAME_MATH_PRECISION_FLOAT32_H
 
-#include "bits.h"
-#include "polynomials_float32.h"
+#include <timberframe/math/bits.h>
+#include <timberframe/math/polynomials_float32.h>
 
 #define TF_F(name) tf_##name##_f32
 #define TF_REAL float

@@ -1,8 +1,8 @@
 /* Polynomials of the float64 kernels. Written by tools/fit_polynomials.py; do not edit. */
-#ifndef TIMBERFRAME_CPU_POLYNOMIALS_FLOAT64_H
-#define TIMBERFRAME_CPU_POLYNOMIALS_FLOAT64_H
+#ifndef TIMBERFRAME_MATH_POLYNOMIALS_FLOAT64_H
+#define TIMBERFRAME_MATH_POLYNOMIALS_FLOAT64_H
 
-#include "fma.h"
+#include <timberframe/math/fma.h>
 
 /* (exp(x) - 1 - x) / x^2 for x in [-0.34692, 0.34692]; relative error at most 2^-61.59. */
 static inline double tf_exp_poly_f64(double x) {
