@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from timberframe.compiler.ir import CALLS, FunctionProgram, Node, Output, Program, body_names
+from timberframe.compiler.ir import ARRAYS, CALLS, FunctionProgram, Node, Output, Program, body_names
 from timberframe.dtypes import variant
 from timberframe.errors import InvalidArgumentError, NotFoundError
 from timberframe.graph.function import FuncGraph
@@ -118,7 +118,8 @@ class Builder:
                 known.setdefault(tensor, output)  # a fed output keeps the fed value
             for name in body_names(op.type, op.attrs):
                 node.bodies = (*node.bodies, find_function(graph, name, op.type, op.name))
-            node.on_lists = not node.bodies and any(x.dtype is variant for x in (*inputs, *node.outputs))
+            lists = any(x.dtype is variant for x in (*inputs, *node.outputs))
+            node.on_lists = not node.bodies and (lists or op.type in ARRAYS)
             self.nodes.append(node)
             ran[op] = [node]
         return ran

@@ -69,7 +69,7 @@ class Node:
         self.host_driven = False
         """A While or If that the executor drives, its bodies being plans of their own."""
         self.on_lists = False
-        """It makes, changes or reads lists of tensors, which the executor does."""
+        """It works on lists, arrays or stacks of tensors, which the executor keeps."""
         self.late = False
         """The shapes of what it takes out of a list are known only once it has run."""
 
@@ -125,6 +125,18 @@ STATE_WRITE = {
 """Ops that write a variable, with the pure op that makes the new value ("": the value itself).
 
 Others say in their OpDef which variables their kernel reads and updates."""
+
+ARRAY_MAKERS = frozenset({"TensorArrayV3", "StackV2"})
+ARRAY_GRADIENTS = frozenset({"TensorArrayGradV3", "TensorArrayGradWithShape"})
+ARRAYS = (
+    ARRAY_MAKERS
+    | ARRAY_GRADIENTS
+    | frozenset(
+        f"TensorArray{what}V3" for what in ("Close", "Concat", "Gather", "Read", "Scatter", "Size", "Split", "Write")
+    )
+    | frozenset({"StackPushV2", "StackPopV2", "StackCloseV2"})
+)
+"""Ops on arrays and stacks that live as long as a run: makers of one, of one for another's gradients, and users."""
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 BRANCHES = frozenset({"If", "StatelessIf"})

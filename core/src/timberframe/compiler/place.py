@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
+from timberframe.compiler.ir import ARRAYS, BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
 from timberframe.compiler.state import variable_name
 from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, UnimplementedError
@@ -173,8 +173,8 @@ class Placer:
         for op in function.get_operations():
             if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
                 return False
-            if any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
-                return False  # lists are the executor's
+            if op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+                return False  # the executor's
             if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
                 continue
             if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):

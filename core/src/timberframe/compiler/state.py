@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from timberframe.compiler.ir import STATE_READ, STATE_WRITE, Node, Output, Program, written_inputs
+from timberframe.compiler.ir import (
+    ARRAY_GRADIENTS,
+    ARRAY_MAKERS,
+    ARRAYS,
+    LOOPS,
+    STATE_READ,
+    STATE_WRITE,
+    Node,
+    Output,
+    Program,
+    written_inputs,
+)
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe.graph.function import FuncGraph
 
@@ -15,6 +26,8 @@ def variable_name(handle: Output) -> str:
     node = handle.node
     if node.variable is not None:
         return node.variable
+    if node.op.name in LOOPS:  # a handle is the same one in every turn
+        return variable_name(node.inputs[handle.index])
     raise InvalidArgumentError(
         f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",
         node.name,
@@ -39,8 +52,13 @@ def resolve_handles(program: Program) -> None:
             container, shared = node.attrs.get("container", ""), node.attrs.get("shared_name", "")
             own = node.name if shared in ("", _ANONYMOUS) else shared
             node.variable = f"{container}/{own}" if container else own
+        elif node.op.name in ARRAY_MAKERS:
+            node.variable = f"{node.name}/{node.op.name}"
+        elif node.op.name in ARRAY_GRADIENTS:
+            node.variable = f"{variable_name(node.inputs[0])}/{node.attrs['source']}"
         elif (
-            node.op.name in STATE_READ
+            node.op.name in ARRAYS
+            or node.op.name in STATE_READ
             or node.op.name in STATE_WRITE
             or (node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE)
         ):

@@ -179,6 +179,14 @@ class RunContext:
     trace: TraceSink | None = None
     mode: str = "fast"
     observer: Callable[[KernelNode, Sequence[Array], Sequence[Array]], None] | None = None
+    _host_state: dict[Any, Any] | None = None
+
+    @property
+    def host_state(self) -> dict[Any, Any]:
+        """What the executor keeps for this run alone: arrays and stacks of tensors, by the names of their handles."""
+        if self._host_state is None:
+            self._host_state = {}
+        return self._host_state
 
 
 class Executable(Protocol):

@@ -12,6 +12,7 @@ from timberframe.compiler.plan import Located, Plan, host_array
 from timberframe.compiler.state import uninitialized, variable_name
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 from timberframe.plugin.contracts import Device
+from timberframe.runtime.arrays import ARRAYS
 from timberframe.runtime.lists import LISTS
 from timberframe.shapes import format_shape
 
@@ -24,7 +25,7 @@ MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames
 def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
     """Runs one driven node and returns its outputs. inputs: all but resource handles."""
     if node.on_lists:
-        return LISTS[node.op.name](node, inputs, device, run)
+        return _ON_LISTS[node.op.name](node, inputs, device, run)
     if node.op.name in LOOPS:
         return _run_loop(node, inputs, run)
     if node.op.name in BRANCHES:
@@ -114,6 +115,8 @@ def _destroy(node: Node, run: Run) -> list[Located]:
         )
     return []
 
+
+_ON_LISTS = {**LISTS, **ARRAYS}
 
 _STATE: dict[str, Callable[[Node, Run], list[Located]]] = {
     "VarIsInitializedOp": _is_initialized,
