@@ -40,6 +40,7 @@ from timberframe_sdk.allocator import Buffer as Buffer
 from timberframe_sdk.declare import kernel as kernel
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
+from timberframe_sdk.launching import random_launcher as random_launcher
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan
 from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native

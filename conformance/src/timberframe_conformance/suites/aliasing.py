@@ -41,6 +41,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 def applies(trial: Trial, what: str) -> bool:
     """Whether the op can be called in this way at all."""
     op = trial.op
+    if op.stream is not None and what in ("read-again", "run-again", "chain"):
+        return False  # each run draws anew; the random suite says how
     data = [a for a in op.inputs if op.role(a) == "data"] if op.outputs else []
     if what in ("read-again", "run-again"):
         return bool(data)

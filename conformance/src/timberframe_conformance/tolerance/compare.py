@@ -131,7 +131,8 @@ def compare(got: np.ndarray, expected: np.ndarray, dtype: np.dtype, allowed: np.
 
 def _differs(got: Any, expected: np.ndarray) -> np.ndarray:
     """Elements that are not bit for bit the same; NaN is the same as NaN."""
-    a, b = np.asarray(got), expected
+    # A string scalar is a bytes object, of which an array of fixed length would lose zeros at the end.
+    a, b = np.asarray(got, object if expected.dtype == object else None), expected
     if a.dtype == object or b.dtype == object:
         return np.asarray([_bytes(x) != _bytes(y) for x, y in zip(a.flat, b.flat, strict=True)], bool).reshape(a.shape)
     if a.dtype.name not in FORMATS:

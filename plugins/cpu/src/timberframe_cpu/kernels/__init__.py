@@ -23,6 +23,7 @@ FAMILIES = (
     "normalization",
     "optimizer",
     "pooling",
+    "random",
     "reduction",
     "scan",
     "search",

@@ -1,0 +1,182 @@
+/* Philox 4x32-10 (Salmon, Moraes, Dror, Shaw; SC 2011): blocks of four 32-bit numbers of a key and a counter.
+ *
+ * Blocks are made several at a time in 64-bit lanes, of which a multiplication takes the lower half: what the upper half
+ * holds between rounds does not matter. */
+#ifndef TIMBERFRAME_CPU_PHILOX_H
+#define TIMBERFRAME_CPU_PHILOX_H
+
+#include "common/lanes.h"
+#include "common/table.h"
+
+#define PHILOX_M0 0xD2511F53u
+#define PHILOX_M1 0xCD9E8D57u
+#define PHILOX_W0 0x9E3779B9u
+#define PHILOX_W1 0xBB67AE85u
+enum { PHILOX_ROUNDS = 10 };
+
+typedef struct philox {
+  uint64_t key, low, high; /* the counter's lower and upper halves */
+} philox;
+
+static inline void philox_block(const philox *g, uint64_t offset, uint32_t x[4]) {
+  const uint64_t low = g->low + offset, high = g->high + (low < offset);
+  uint32_t a = (uint32_t)low, b = (uint32_t)(low >> 32), c = (uint32_t)high, d = (uint32_t)(high >> 32);
+  uint32_t k0 = (uint32_t)g->key, k1 = (uint32_t)(g->key >> 32);
+  for (int round = 0; round < PHILOX_ROUNDS; round++) {
+    const uint64_t p = (uint64_t)PHILOX_M0 * a, q = (uint64_t)PHILOX_M1 * c;
+    a = (uint32_t)(q >> 32) ^ b ^ k0;
+    b = (uint32_t)q;
+    c = (uint32_t)(p >> 32) ^ d ^ k1;
+    d = (uint32_t)p;
+    k0 += PHILOX_W0;
+    k1 += PHILOX_W1;
+  }
+  x[0] = a, x[1] = b, x[2] = c, x[3] = d;
+}
+
+#if defined(__AVX512F__)
+
+enum { PHILOX_LANES = 16 };
+typedef __m512i philox_lanes;
+#define PHILOX_MULTIPLY _mm512_mul_epu32
+#define PHILOX_XOR _mm512_xor_si512
+#define PHILOX_HIGH(x) _mm512_srli_epi64(x, 32)
+#define PHILOX_ALL(x) _mm512_set1_epi64((long long)(uint64_t)(x))
+#define PHILOX_WIDTH 8
+
+/* Numbers of lanes as blocks: first and second halves of each block lie in the lanes of `ab` and `cd`. */
+static inline void philox_store(uint32_t *out, philox_lanes ab, philox_lanes cd) {
+  const __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), second = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+  _mm512_storeu_si512(out, _mm512_permutex2var_epi64(ab, first, cd));
+  _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi64(ab, second, cd));
+}
+
+static inline philox_lanes philox_pair(philox_lanes low, philox_lanes high) {
+  return _mm512_mask_shuffle_epi32(low, 0xaaaa, high, _MM_PERM_CCAA);
+}
+
+#define PHILOX_VECTORS
+#elif defined(__AVX2__)
+
+enum { PHILOX_LANES = 8 };
+typedef __m256i philox_lanes;
+#define PHILOX_MULTIPLY _mm256_mul_epu32
+#define PHILOX_XOR _mm256_xor_si256
+#define PHILOX_HIGH(x) _mm256_srli_epi64(x, 32)
+#define PHILOX_ALL(x) _mm256_set1_epi64x((long long)(uint64_t)(x))
+#define PHILOX_WIDTH 4
+
+static inline void philox_store(uint32_t *out, philox_lanes ab, philox_lanes cd) {
+  const __m256i even = _mm256_unpacklo_epi64(ab, cd), odd = _mm256_unpackhi_epi64(ab, cd);
+  _mm256_storeu_si256((__m256i *)(void *)out, _mm256_permute2x128_si256(even, odd, 0x20));
+  _mm256_storeu_si256((__m256i *)(void *)(out + 8), _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+static inline philox_lanes philox_pair(philox_lanes low, philox_lanes high) {
+  return _mm256_blend_epi32(low, _mm256_shuffle_epi32(high, _MM_SHUFFLE(2, 2, 0, 0)), 0xaa);
+}
+
+#define PHILOX_VECTORS
+#endif
+
+/* `count` blocks, from `first` on and `stride` apart, one after the other. */
+#ifdef PHILOX_VECTORS
+
+typedef struct philox_state {
+  philox_lanes a, b, c, d;
+} philox_state;
+
+static inline philox_state philox_start(const philox *g, uint64_t first, uint64_t stride) {
+  uint64_t a[PHILOX_WIDTH], b[PHILOX_WIDTH], c[PHILOX_WIDTH], d[PHILOX_WIDTH];
+  for (uint64_t i = 0; i < PHILOX_WIDTH; i++) {
+    const uint64_t offset = first + i * stride, low = g->low + offset, high = g->high + (low < offset);
+    a[i] = low, b[i] = low >> 32, c[i] = high, d[i] = high >> 32;
+  }
+  philox_state s;
+  memcpy(&s.a, a, sizeof s.a);
+  memcpy(&s.b, b, sizeof s.b);
+  memcpy(&s.c, c, sizeof s.c);
+  memcpy(&s.d, d, sizeof s.d);
+  return s;
+}
+
+static inline void philox_round(philox_state *s, philox_lanes k0, philox_lanes k1) {
+  const philox_lanes p = PHILOX_MULTIPLY(s->a, PHILOX_ALL(PHILOX_M0)), q = PHILOX_MULTIPLY(s->c, PHILOX_ALL(PHILOX_M1));
+  s->a = PHILOX_XOR(PHILOX_XOR(PHILOX_HIGH(q), s->b), k0);
+  s->b = q;
+  s->c = PHILOX_XOR(PHILOX_XOR(PHILOX_HIGH(p), s->d), k1);
+  s->d = p;
+}
+
+static inline void philox_blocks(const philox *g, uint64_t first, uint64_t stride, int64_t count, uint32_t *out) {
+  int64_t i = 0;
+  for (; i + PHILOX_LANES <= count; i += PHILOX_LANES) {
+    /* Two states at a time hide the latency of the multiplications. */
+    philox_state s = philox_start(g, first + (uint64_t)i * stride, stride);
+    philox_state t = philox_start(g, first + ((uint64_t)i + PHILOX_WIDTH) * stride, stride);
+    uint32_t k0 = (uint32_t)g->key, k1 = (uint32_t)(g->key >> 32);
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+      philox_round(&s, PHILOX_ALL(k0), PHILOX_ALL(k1));
+      philox_round(&t, PHILOX_ALL(k0), PHILOX_ALL(k1));
+      k0 += PHILOX_W0;
+      k1 += PHILOX_W1;
+    }
+    philox_store(out + 4 * i, philox_pair(s.a, s.b), philox_pair(s.c, s.d));
+    philox_store(out + 4 * (i + PHILOX_WIDTH), philox_pair(t.a, t.b), philox_pair(t.c, t.d));
+  }
+  for (; i < count; i++) philox_block(g, first + (uint64_t)i * stride, out + 4 * i);
+}
+
+#else
+
+static inline void philox_blocks(const philox *g, uint64_t first, uint64_t stride, int64_t count, uint32_t *out) {
+  for (int64_t i = 0; i < count; i++) philox_block(g, first + (uint64_t)i * stride, out + 4 * i);
+}
+
+#endif
+
+/* The first five parameters of each kernel say where its stream starts. */
+enum philox_origin {
+  PHILOX_STREAM,    /* address of the counter, key, upper half of the counter, blocks to reserve */
+  PHILOX_SEEDS,     /* number of the input that holds two seeds, bytes of each, whether they are signed */
+  PHILOX_STATE,     /* number of the first of the inputs key, counter, alg */
+  PHILOX_ORIGINS
+};
+enum { PHILOX_PARAMETERS = 5, PHILOX_ALGORITHM = 1, PHILOX_AUTOMATIC = 3, PHILOX_BAD_ALGORITHM = 1 };
+
+static inline uint64_t philox_seed(const void *seeds, int64_t i, int64_t bytes, int64_t is_signed) {
+  if (bytes == 8) return ((const uint64_t *)seeds)[i];
+  return is_signed ? (uint64_t)(int64_t)((const int32_t *)seeds)[i] : ((const uint32_t *)seeds)[i];
+}
+
+/* The generator of a pair of seeds: they are mixed by one block of a fixed key. */
+static inline philox philox_of_seeds(uint64_t first, uint64_t second) {
+  const philox scramble = {0x02461E293EC8F720u, first, second};
+  uint32_t x[4];
+  philox_block(&scramble, 0, x);
+  return (philox){x[0] | (uint64_t)x[1] << 32, 0, x[2] | (uint64_t)x[3] << 32};
+}
+
+/* Where the stream of this launch starts; a stateful one moves on for the next launch. */
+static inline int32_t philox_open(tf_context *context, const tf_tensor *const *inputs, const int64_t *parameters,
+                                  philox *g) {
+  if (parameters[0] == PHILOX_STREAM) {
+    uint64_t *counter = (uint64_t *)(uintptr_t)parameters[1];
+    const uint64_t first = __atomic_fetch_add(counter, (uint64_t)parameters[4], __ATOMIC_RELAXED);
+    *g = (philox){(uint64_t)parameters[2], first, (uint64_t)parameters[3]};
+  } else if (parameters[0] == PHILOX_SEEDS) {
+    const void *seeds = inputs[parameters[1]]->data;
+    *g = philox_of_seeds(philox_seed(seeds, 0, parameters[2], parameters[3]),
+                         philox_seed(seeds, 1, parameters[2], parameters[3]));
+  } else {
+    const uint64_t *key = inputs[parameters[1]]->data, *counter = inputs[parameters[1] + 1]->data;
+    const int32_t algorithm = *(const int32_t *)inputs[parameters[1] + 2]->data;
+    if (algorithm != PHILOX_ALGORITHM && algorithm != PHILOX_AUTOMATIC) {
+      return tf_fail(context, TF_INVALID_ARGUMENT, PHILOX_BAD_ALGORITHM, algorithm, 0, 0, 0);
+    }
+    *g = (philox){key[0], counter[0], counter[1]};
+  }
+  return TF_OK;
+}
+
+#endif

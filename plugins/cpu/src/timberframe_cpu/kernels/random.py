@@ -1,0 +1,151 @@
+"""Kernels of csrc/random: Philox streams, stateful and stateless."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import NUMERIC
+from timberframe.errors import InternalError
+from timberframe.ops import registry
+from timberframe.ops.random import batch_size
+from timberframe.ops.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+from timberframe.ops.stateless_source import UNKNOWN_ALGORITHM
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe.plugin.nodes import passed_inputs
+from timberframe_cpu.native import native
+from timberframe_sdk.launching import random_launcher
+from timberframe_sdk.native import Native
+
+_REALS = ("float16", "bfloat16", "float32", "float64")
+_ROUNDED = ("float16", "float32", "float64")
+_COUNTS = (*_ROUNDED, "int32", "int64")
+_INTEGERS = ("int32", "int64", "uint32", "uint64")
+_ITEMS = (*(t.name for t in NUMERIC), "bool")
+_STREAM, _SEEDS, _STATE = range(3)  # enum philox_origin
+_LANES = 16
+
+Builder = Callable[[KernelNode], Any]
+
+
+def _origin(node: KernelNode) -> list[int]:
+    """The five parameters that say where the node's stream starts."""
+    op = registry.get(node.op)
+    if op.stream is not None:
+        if node.stream is None:
+            raise InternalError("has no random stream; the node of a stateful random op is made with one")
+        seeds = node.attrs["seed"], node.attrs["seed2"]
+        key, high = seeds if any(seeds) else node.stream.seeds
+        blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)
+        return [_STREAM, node.stream.address, key, high, blocks]
+    names = [a.name for a in op.inputs]
+    passed = passed_inputs(node)
+    if "seed" in names:
+        i = names.index("seed")
+        dtype = node.inputs[i].dtype
+        return [_SEEDS, passed.index(i), dtype.itemsize, int(dtype.kind == "i"), 0]
+    return [_STATE, passed.index(names.index("key")), 0, 0, 0]
+
+
+def _first(node: KernelNode, name: str) -> int:
+    """The place of the input of this name among those that the kernel gets."""
+    names = [a.name for a in registry.get(node.op).inputs]
+    return passed_inputs(node).index(names.index(name))
+
+
+def _kernel(name: str, node: KernelNode, *parameters: Any, reasons: tuple[str, ...] = ()) -> Native:
+    return native(name, *_origin(node), *parameters, reasons=(UNKNOWN_ALGORITHM, *reasons))
+
+
+def _filled(prefix: str) -> Builder:
+    return lambda node: _kernel(f"{prefix}_{node.outputs[0].dtype.name}", node)
+
+
+def _bits(node: KernelNode) -> Native:
+    return _kernel(f"random_bits_{8 * node.outputs[0].dtype.itemsize}", node)
+
+
+def _range(node: KernelNode) -> Native:
+    reason = "minval {0} is not below maxval {1}; minval must be less than maxval"
+    return _kernel(f"random_range_{node.outputs[0].dtype.name}", node, _first(node, "minval"), reasons=(reason,))
+
+
+def _of_parameter(name: str, parameter: str) -> Builder:
+    return lambda node: _kernel(name, node, _first(node, parameter))
+
+
+def _binomial(node: KernelNode) -> Native:
+    counts, probs = node.inputs[2].shape, node.inputs[3].shape
+    places = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in (counts, probs)))
+    pairs = np.stack(places, -1).reshape(-1, 2)
+    return _kernel("random_binomial", node, _first(node, "counts"), len(pairs), *pairs.reshape(-1).tolist())
+
+
+def _bounded(node: KernelNode) -> Native:
+    output = node.outputs[0]
+    batch = max(1, batch_size([v.shape for v in node.inputs[1:]], output.shape))
+    name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
+    return _kernel(name, node, _first(node, "means"), batch, reasons=reasons)
+
+
+def _categories(node: KernelNode) -> Native:
+    rows, classes = node.inputs[0].shape
+    lanes = max(1, min(rows, _LANES))
+    node.workspace(lanes * classes * 8)
+    return _kernel("random_categories", node, rows, classes, node.outputs[0].shape[1], lanes)
+
+
+def _shuffle(node: KernelNode) -> Any:
+    value = node.inputs[0]
+    if value.dtype.hasobject:
+        return random_launcher(node)
+    rows = value.shape[0] if value.shape and value.size > 1 else 1
+    item = value.dtype.itemsize if len(value.shape) == 1 else 0
+    if not item:
+        node.workspace(8 * rows)
+    return _kernel("random_shuffle", node, rows, value.nbytes // max(1, rows), item)
+
+
+def _key_counter(node: KernelNode) -> Native:
+    return _kernel("random_key_counter", node, len(node.outputs))
+
+
+def _both(name: str, build: Builder, types: dict[str, tuple[str, ...]]) -> list[KernelDef]:
+    """The kernels of a stateless op, by seeds and by key and counter."""
+    return [KernelDef(f"Stateless{name}{suffix}", "CPU", build, types) for suffix in ("", "V2")]
+
+
+_DTYPE: dict[str, tuple[str, ...]] = {"dtype": _REALS}
+_LOGITS = {"T": _REALS}
+_SHUFFLED = {"T": (*_ITEMS, "string")}
+
+KERNELS = [
+    KernelDef("RandomUniform", "CPU", _filled("random_uniform"), _DTYPE),
+    KernelDef("RandomStandardNormal", "CPU", _filled("random_normal"), _DTYPE),
+    KernelDef("TruncatedNormal", "CPU", _filled("random_truncated"), _DTYPE),
+    KernelDef("RandomUniformInt", "CPU", _range, {"Tout": ("int32", "int64")}),
+    KernelDef("RandomShuffle", "CPU", _shuffle, _SHUFFLED),
+    KernelDef("Multinomial", "CPU", _categories, _LOGITS),
+    KernelDef("RandomGamma", "CPU", _of_parameter("random_gamma", "alpha"), {"T": _ROUNDED}),
+    KernelDef("RandomPoissonV2", "CPU", _of_parameter("random_poisson", "rate"), {"R": _COUNTS, "dtype": _COUNTS}),
+    KernelDef("ParameterizedTruncatedNormal", "CPU", _bounded, {"dtype": _ROUNDED}),
+    *_both("RandomUniform", _filled("random_uniform"), _DTYPE),
+    *_both("RandomNormal", _filled("random_normal"), _DTYPE),
+    *_both("TruncatedNormal", _filled("random_truncated"), _DTYPE),
+    *_both("RandomUniformInt", _range, {"dtype": _INTEGERS}),
+    *_both("RandomUniformFullInt", _bits, {"dtype": _INTEGERS}),
+    KernelDef("StatelessMultinomial", "CPU", _categories, _LOGITS),
+    KernelDef("StatelessShuffle", "CPU", _shuffle, _SHUFFLED),
+    KernelDef("StatelessRandomGammaV2", "CPU", _of_parameter("random_gamma", "alpha"), {"dtype": _ROUNDED}),
+    KernelDef("StatelessRandomGammaV3", "CPU", _of_parameter("random_gamma", "alpha"), {"dtype": _ROUNDED}),
+    KernelDef(
+        "StatelessRandomPoisson", "CPU", _of_parameter("random_poisson", "lam"), {"Rtype": _COUNTS, "dtype": _COUNTS}
+    ),
+    KernelDef("StatelessRandomBinomial", "CPU", _binomial, {"T": _ROUNDED, "dtype": _COUNTS}),
+    KernelDef("StatelessRandomGetKeyCounter", "CPU", _key_counter),
+    KernelDef("StatelessRandomGetKeyCounterAlg", "CPU", _key_counter),
+    KernelDef("StatelessRandomGetAlg", "CPU", lambda node: native("random_algorithm")),
+]
