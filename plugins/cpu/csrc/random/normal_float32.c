@@ -1,9 +1,7 @@
 /* Standard normals of float32, and of float16 and bfloat16, which are the same numbers rounded. */
-#include "common/half.h"
-#include "unary/precision_float32.h"
+#include <timberframe/math/functions_float32.h>
 
-#include "unary/exponential.h"
-#include "unary/reduction_float32.h"
+#include "common/half.h"
 
 #define NORMAL_REAL float
 #define NORMAL_NUMBERS 1

@@ -1,8 +1,5 @@
 /* Standard normals of float64. */
-#include "unary/precision_float64.h"
-
-#include "unary/exponential.h"
-#include "unary/reduction_float64.h"
+#include <timberframe/math/functions_float64.h>
 
 #define NORMAL_REAL double
 #define NORMAL_NUMBERS 2
