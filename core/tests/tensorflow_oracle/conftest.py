@@ -75,6 +75,53 @@ def carry_over(tensorflow: Any) -> Callable[[Build], None]:
     return run
 
 
+@pytest.fixture
+def compare(tensorflow: Any) -> Callable[..., None]:
+    """A function ``(op, inputs, attrs=None, unknown=False)`` that compares the gradients that both give for one op."""
+
+    def run(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, unknown: bool = False) -> None:
+        forward, y, fed, u, want = their_gradients(tensorflow, op, inputs, attrs or {}, unknown)
+        with timberframe.Graph().as_default() as ours:
+            timberframe.import_graph_def(forward, name="")
+            xs = [ours.get_tensor_by_name(n) for n in fed]
+            found = timberframe.gradients(ours.get_tensor_by_name(y), xs, grad_ys=[timberframe.constant(u)])
+            with timberframe.Session(graph=ours) as session:
+                for i, (f, w) in enumerate(zip(found, want, strict=True)):
+                    assert (f is None) == (w is None), i
+                    if f is not None:
+                        assert_same(session.run(f, fed), w, f"{op} input {i}")
+
+    return run
+
+
+def their_gradients(tf: Any, op: str, inputs: dict[str, Any], attrs: dict[str, Any], unknown: bool) -> Any:
+    """TensorFlow's graph without gradients, the result's name, feeds, its gradient, and the gradients of the feeds."""
+    with tf.Graph().as_default() as graph:
+        fed: dict[str, np.ndarray] = {}
+        arguments: dict[str, Any] = {}
+        for name, value in inputs.items():
+            many = value if isinstance(value, list) else [value]
+            made = []
+            for x in many:
+                if x.dtype.kind in "fc":
+                    made.append(tf.placeholder(x.dtype, None if unknown else x.shape))
+                    fed[made[-1].name] = x
+                else:
+                    made.append(tf.constant(x))
+            arguments[name] = made if isinstance(value, list) else made[0]
+        y = getattr(tf.raw_ops, op)(**arguments, **attrs)
+        forward = graph.as_graph_def(add_shapes=True)
+        xs = [graph.get_tensor_by_name(n) for n in fed]
+        with tf.Session() as session:
+            value = session.run(y, fed)
+            rng = np.random.default_rng(7)
+            parts = rng.uniform(-1, 1, (2, *value.shape))
+            u = np.asarray(parts[0] + 1j * parts[1] if value.dtype.kind == "c" else parts[0]).astype(value.dtype)
+            made = tf.gradients(y, xs, grad_ys=[tf.constant(u)])
+            want = [None if g is None else session.run(tf.convert_to_tensor(g), fed) for g in made]
+    return forward, y.name, fed, u, want
+
+
 def run_ours(graph_def: Any, fetches: list[str], feeds: dict[str, Any], initializer: str | None) -> list[Any]:
     """Imports TensorFlow's message and runs it."""
     with timberframe.Graph().as_default() as graph:

@@ -154,7 +154,7 @@ def _is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
 
 
 def _features(sample: Sample) -> Iterator[Any]:
-    """What a sample has that others may lack: values of attrs and sets of them, ranks, where sizes are one, signs of stated values."""
+    """What others may lack: values of attrs and sets of them, ranks, where sizes are one, signs of stated values."""
     attrs: Mapping[str, Any] = sample.attrs
     for name, value in attrs.items():
         yield name, repr(value)
