@@ -60,9 +60,11 @@ tests: setup
 full: test run sanitize peers
 	@echo "== all mutants"
 	@$(BIN)/conformance mutants
+	@echo "== killed writers of checkpoints"
+	@$(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"
 	@$(BIN)/conformance run --device=cpu --level soak --timeout 600
-	@echo "make full: passed (tests, conformance, sanitizers, peers, mutants, soak)"
+	@echo "make full: passed (tests, conformance, sanitizers, peers, mutants, killed writers, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"

@@ -28,6 +28,10 @@ _OPERATORS = (
 )  # fmt: skip
 
 
+_REFERENCES = ("VariableV2", "Variable")
+"""Variables of graphs that TensorFlow 1 wrote, whose tensors are references."""
+
+
 class VariableSynchronization(enum.Enum):
     """When copies of a variable are brought together; one process has one copy, so all mean the same."""
 
@@ -123,12 +127,11 @@ class Variable(PartialUpdates):
             return graph.as_graph_element(prefix + name)
 
         self.handle = element(proto.variable_name)
-        dtype = self.handle.op.attrs.get("dtype")
-        if self.handle.dtype.name != "resource" or dtype is None:
+        if self.op.type not in ("VarHandleOp", *_REFERENCES):
             raise InvalidArgumentError(
-                f"Variable '{proto.variable_name}': is a {self.handle.op.type} in the graph; a VarHandleOp is required"
+                f"Variable '{proto.variable_name}': is a {self.op.type} in the graph; a VarHandleOp is required"
             )
-        self.dtype = dtype
+        self.dtype = self.op.attrs["dtype"]
         self.trainable = bool(proto.trainable)
         self.synchronization = VariableSynchronization(proto.synchronization)
         self.aggregation = VariableAggregation(proto.aggregation)
@@ -200,7 +203,10 @@ class Variable(PartialUpdates):
 
     def _read(self, name: str | None = None) -> Tensor:
         with self.on_its_device():
-            value: Tensor = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
+            if self.op.type in _REFERENCES:
+                value: Tensor = apply_op("Identity", [self.handle], name=name)
+            else:
+                value = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
         return value
 
     def read_value(self) -> Tensor:

@@ -35,6 +35,14 @@ class VariableStore:
         store: VariableStore = kept[0]
         return store
 
+    def find(self, name: str) -> Variable | None:
+        """The variable of this name, None where there is none."""
+        return self._variables.get(name)
+
+    def items(self) -> list[tuple[str, Variable]]:
+        """All names with their variables."""
+        return list(self._variables.items())
+
     def get_variable(
         self,
         name: str,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from timberframe.compiler.ir import (
     ARRAY_GRADIENTS,
     ARRAY_MAKERS,
@@ -34,6 +37,13 @@ def variable_name(handle: Output) -> str:
     )
 
 
+def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
+    """The name by which a session knows the variable of a VarHandleOp."""
+    container, shared = attrs.get("container", ""), attrs.get("shared_name", "")
+    own: str = name if shared in ("", _ANONYMOUS) else shared
+    return f"{container}/{own}" if container else own
+
+
 def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
     """The error of a node that needs the value of a variable which has none."""
     made = handle.node.where if handle.node.op.name == "VarHandleOp" else ""
@@ -49,9 +59,7 @@ def resolve_handles(program: Program) -> None:
     """Names the variable of every VarHandleOp and of every access."""
     for node in program.nodes:
         if node.op.name == "VarHandleOp":
-            container, shared = node.attrs.get("container", ""), node.attrs.get("shared_name", "")
-            own = node.name if shared in ("", _ANONYMOUS) else shared
-            node.variable = f"{container}/{own}" if container else own
+            node.variable = variable_key(node.name, node.attrs)
         elif node.op.name in ARRAY_MAKERS:
             node.variable = f"{node.name}/{node.op.name}"
         elif node.op.name in ARRAY_GRADIENTS:

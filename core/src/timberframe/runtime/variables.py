@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import Device, RandomStream, Variable
 from timberframe.shapes import StaticShape
+
+
+@dataclass(frozen=True)
+class Version:
+    """A value of a variable: an array of its device, and its shape."""
+
+    device: Device
+    array: Any
+    shape: tuple[int, ...]
 
 
 class VariableStore:
@@ -43,6 +56,31 @@ class VariableStore:
         """Where the variable lives, None while it does not exist."""
         found = self._variables.get(name)
         return None if found is None else found.device
+
+    def snapshot(self, names: Sequence[str]) -> dict[str, Version]:
+        """The values of these variables at one moment, without those that have none.
+
+        They are the versions themselves, not copies: a later update makes a new version while one of them is held.
+        """
+        with ExitStack() as stack:
+            held = self._locked(names, stack)
+            return {v.name: Version(v.device, v.array, v.shape) for v in held if v.shape is not None}
+
+    def put_back(self, names: Sequence[str], versions: Mapping[str, Version]) -> None:
+        """Gives these variables the versions of a snapshot again; those that it lacks lose their value."""
+        with ExitStack() as stack:
+            for variable in self._locked(names, stack):
+                version = versions.get(variable.name)
+                variable.array = None if version is None else version.array
+                variable.shape = None if version is None else version.shape
+
+    def _locked(self, names: Sequence[str], stack: ExitStack) -> list[Variable]:
+        with self._lock:
+            found = [self._variables[n] for n in dict.fromkeys(names) if n in self._variables]
+        found.sort(key=lambda v: v.number)  # the order in which runs take the locks
+        for variable in found:
+            stack.enter_context(variable.lock)
+        return found
 
     def destroy(self, name: str) -> bool:
         """Drops the variable's value; False if it had none."""

@@ -1,9 +1,22 @@
-"""`tf.train`: optimizers, learning rates that change, the global step, averages of variables."""
+"""`tf.train`: optimizers, learning rates that change, the global step, averages of variables, checkpoints."""
 
+from timberframe.graphdef.messages import SaverDef as SaverDef
 from timberframe.train.adaptive import AdadeltaOptimizer as AdadeltaOptimizer
 from timberframe.train.adaptive import AdagradOptimizer as AdagradOptimizer
 from timberframe.train.adaptive import AdamOptimizer as AdamOptimizer
 from timberframe.train.adaptive import RMSPropOptimizer as RMSPropOptimizer
+from timberframe.train.checkpoint_state import checkpoint_exists as checkpoint_exists
+from timberframe.train.checkpoint_state import generate_checkpoint_state_proto as generate_checkpoint_state_proto
+from timberframe.train.checkpoint_state import get_checkpoint_mtimes as get_checkpoint_mtimes
+from timberframe.train.checkpoint_state import get_checkpoint_state as get_checkpoint_state
+from timberframe.train.checkpoint_state import latest_checkpoint as latest_checkpoint
+from timberframe.train.checkpoint_state import remove_checkpoint as remove_checkpoint
+from timberframe.train.checkpoint_state import update_checkpoint_state as update_checkpoint_state
+from timberframe.train.checkpoint_utils import NewCheckpointReader as NewCheckpointReader
+from timberframe.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
+from timberframe.train.checkpoint_utils import list_variables as list_variables
+from timberframe.train.checkpoint_utils import load_checkpoint as load_checkpoint
+from timberframe.train.checkpoint_utils import load_variable as load_variable
 from timberframe.train.decays import cosine_decay as cosine_decay
 from timberframe.train.decays import cosine_decay_restarts as cosine_decay_restarts
 from timberframe.train.decays import exponential_decay as exponential_decay
@@ -15,8 +28,11 @@ from timberframe.train.decays import polynomial_decay as polynomial_decay
 from timberframe.train.descent import GradientDescentOptimizer as GradientDescentOptimizer
 from timberframe.train.descent import MomentumOptimizer as MomentumOptimizer
 from timberframe.train.ftrl import FtrlOptimizer as FtrlOptimizer
+from timberframe.train.meta_graph import export_meta_graph as export_meta_graph
+from timberframe.train.meta_graph import import_meta_graph as import_meta_graph
 from timberframe.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from timberframe.train.optimizer import Optimizer as Optimizer
+from timberframe.train.saver import Saver as Saver
 from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step

@@ -1,0 +1,1 @@
+"""Checkpoints and saved models as files: our own format, and TensorFlow's for reading."""

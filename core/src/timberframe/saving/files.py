@@ -1,0 +1,100 @@
+"""Files that appear whole or not at all, and what a killed writer leaves behind.
+
+A writer holds a lock on the file that it is writing. A killed one holds it no longer, which is how its leftovers are
+told from files that are being written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; leftovers of killed writers then stay
+    fcntl = None  # type: ignore[assignment] # stands for a module that is not there
+
+_TEMPORARY = ".writing"
+
+
+def new_token() -> str:
+    """A part of a file name that no other writer uses."""
+    return secrets.token_hex(6)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes created, renamed and removed names last through a loss of power."""
+    with contextlib.suppress(OSError):  # some file systems do not let folders be opened or synchronised
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A new file, locked until the block ends, and removed when that ends with an error."""
+    with open(path, "xb") as file:
+        _lock(file)
+        try:
+            yield file
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+
+
+def finish(file: IO[bytes]) -> None:
+    """Writes out what is buffered, down to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Makes `data` the content of a file, in one step: readers see the old content or the new one. Makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{new_token()}{_TEMPORARY}")
+    with new_file(temporary) as file:
+        file.write(data)
+        finish(file)
+        os.replace(temporary, path)
+    sync_folder(path.parent)
+    for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*{_TEMPORARY}"):
+        _remove_if_abandoned(abandoned, lambda _: True)
+
+
+def remove_leftovers(folder: Path, prefix: str, is_leftover: Callable[[Path], bool], suffix: str) -> None:
+    """Removes what killed writers left: unfinished files, and those that end in `suffix` and are leftovers."""
+    for path in folder.glob(f"*{suffix}"):
+        if path.name.startswith(prefix):
+            _remove_if_abandoned(path, is_leftover)
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        if path.name.startswith(f".{prefix}"):
+            _remove_if_abandoned(path, lambda _: True)
+
+
+def _lock(file: IO[Any]) -> None:
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_if_abandoned(path: Path, is_leftover: Callable[[Path], bool]) -> None:
+    if fcntl is None:
+        return
+    try:
+        if not is_leftover(path):
+            return
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a writer is at work
+            if is_leftover(path):  # the writer may have finished just before
+                path.unlink()
+    except OSError:
+        return

@@ -1,0 +1,94 @@
+"""Opens checkpoints of every known format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from timberframe import dtypes
+from timberframe.errors import DataLossError, InvalidArgumentError
+from timberframe.saving import checkpoint, tensorflow_bundle
+from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
+
+_SUFFIXES = (checkpoint.INDEX, tensorflow_bundle.INDEX, ".meta")
+_SHOWN = 5
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a checkpoint of this name, in whatever format."""
+    names = (f"{prefix}{checkpoint.INDEX}", f"{prefix}{tensorflow_bundle.INDEX}")
+    return any(Path(name).is_file() for name in names) or (prefix.endswith(".safetensors") and Path(prefix).is_file())
+
+
+def open_checkpoint(prefix: str) -> CheckpointReader:
+    """A reader of the checkpoint of this name: ours, TensorFlow's version 2, or a safetensors file.
+
+    Raises MissingCheckpointError where there is none, InvalidArgumentError for other files, DataLossError for damaged
+    ones; each says what to do.
+    """
+    if Path(f"{prefix}{checkpoint.INDEX}").is_file():
+        return checkpoint.Checkpoint(prefix)
+    if Path(f"{prefix}{tensorflow_bundle.INDEX}").is_file():
+        return tensorflow_bundle.TensorFlowBundle(prefix)
+    path = Path(prefix)
+    if path.is_file():
+        for suffix in _SUFFIXES:
+            if prefix.endswith(suffix):
+                raise InvalidArgumentError(
+                    f"checkpoint '{prefix}': is one file of a checkpoint; its name is without '{suffix}'"
+                )
+        if prefix.endswith(".safetensors"):
+            return SafetensorsFile(prefix)
+        raise InvalidArgumentError(
+            f"checkpoint '{prefix}': is a file of another format; known are checkpoints of Timberframe, of TensorFlow "
+            "(version 2, with an .index file; save older ones again with TensorFlow) and .safetensors files"
+        )
+    raise MissingCheckpointError(
+        f"checkpoint '{prefix}': there is no '{path.name}{checkpoint.INDEX}' "
+        f"nor '{path.name}{tensorflow_bundle.INDEX}' in '{path.parent}'; {_what_is_there(path.parent)}"
+    )
+
+
+def _what_is_there(folder: Path) -> str:
+    if not folder.is_dir():
+        return "that folder does not exist"
+    found = sorted(
+        p.name.removesuffix(suffix) for suffix in _SUFFIXES[:2] for p in folder.glob(f"*{suffix}") if p.is_file()
+    )
+    if not found:
+        return "it has no checkpoint"
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"it has {', '.join(found[:_SHOWN])}{more}"
+
+
+class SafetensorsFile(CheckpointReader):
+    """A file that any program wrote with the safetensors library; it has no checksums."""
+
+    def __init__(self, path: str) -> None:
+        import safetensors
+
+        opening: Any = safetensors.safe_open
+        try:
+            self._file = opening(path, framework="numpy").__enter__()
+            slices = {name: self._file.get_slice(name) for name in self._file.keys()}  # noqa: SIM118 - it is no dict
+        except safetensors.SafetensorError as e:
+            raise DataLossError(f"checkpoint '{path}': is no whole safetensors file ({e}); get it again") from None
+        entries = {
+            name: Entry(_SAFETENSORS[s.get_dtype()], tuple(s.get_shape()))
+            for name, s in slices.items()
+            if s.get_dtype() in _SAFETENSORS
+        }
+        super().__init__(path, entries)
+
+    def read(self, name: str) -> np.ndarray:
+        found: np.ndarray = self._file.get_tensor(name)
+        return found
+
+
+_SAFETENSORS = {
+    "F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16,
+    "I64": dtypes.int64, "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8, "U64": dtypes.uint64,
+    "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8, "BOOL": dtypes.bool_, "C64": dtypes.complex64,
+}  # fmt: skip

@@ -1,0 +1,341 @@
+"""tf.train.Saver: what comes back, which checkpoints stay, and that an error changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import timberframe as tf
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+VALUES: dict[str, Any] = {
+    "bool": np.array([True, False]),
+    "int8": np.array([-3, 4], np.int8),
+    "uint16": np.array([1, 65535], np.uint16),
+    "int64": np.array(2**40),
+    "float16": np.array([0.5], np.float16),
+    "bfloat16": np.array([1.5, -2.0], tf.bfloat16.numpy),
+    "float32": X,
+    "float64": np.array([np.pi, np.nan]),
+    "complex64": np.array([[1 + 2j]], np.complex64),
+    "complex128": np.array(3 - 4j),
+    "empty": np.zeros((0, 3), np.float32),
+    "string": np.array([[b"a", b""], ["\u00fc".encode(), b"x" * 300]], object),
+    "text": np.array(b"one", object),
+}
+
+
+def initialized(session: tf.Session, value: Any, name: str, **rest: Any) -> tf.Variable:
+    v = tf.Variable(value, name=name, **rest)
+    session.run(v.initializer)
+    return v
+
+
+def folder_names(folder: Path, suffix: str) -> list[str]:
+    return sorted(p.name.removesuffix(suffix) for p in folder.glob(f"*{suffix}"))
+
+
+def test_every_dtype_comes_back(session: tf.Session, tmp_path: Path) -> None:
+    variables = {name: tf.Variable(value, name=name) for name, value in VALUES.items()}
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    with tf.Session(graph=session.graph) as other:
+        tf.train.Saver().restore(other, path)
+        for name, found in other.run(variables).items():
+            np.testing.assert_array_equal(found, VALUES[name])
+            assert np.asarray(found).dtype == np.asarray(VALUES[name]).dtype or name == "text"
+
+
+def test_safetensors_library_reads_the_data(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "scope/v")
+    initialized(session, VALUES["bfloat16"], "b")
+    tf.train.Saver().save(session, str(tmp_path / "model"))
+    (data,) = tmp_path.glob("*.safetensors")
+    found = load_file(data)
+    np.testing.assert_array_equal(found["scope/v"], X)
+    np.testing.assert_array_equal(found["b"], VALUES["bfloat16"])
+
+
+def test_saving_adds_nothing_to_the_graph(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    session.graph.finalize()
+    saver = tf.train.Saver()
+    saver.restore(session, saver.save(session, str(tmp_path / "model")))
+
+
+def test_step_joins_the_name(session: tf.Session, tmp_path: Path) -> None:
+    step = initialized(session, 7, "step")
+    prefix = str(tmp_path / "model.ckpt")
+    assert tf.train.Saver().save(session, prefix, global_step=step) == f"{prefix}-7"
+    assert tf.train.Saver(pad_step_number=True).save(session, prefix, global_step=12) == f"{prefix}-00000012"
+    assert tf.train.latest_checkpoint(str(tmp_path)) == f"{prefix}-00000012"
+
+
+def test_oldest_checkpoints_go(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    saver = tf.train.Saver(max_to_keep=2)
+    for i in range(4):
+        saver.save(session, str(tmp_path / "m"), global_step=i)
+    assert folder_names(tmp_path, ".index.json") == ["m-2", "m-3"]
+    assert folder_names(tmp_path, ".meta") == ["m-2", "m-3"]
+    assert len(list(tmp_path.glob("*.safetensors"))) == 2
+    assert saver.last_checkpoints == [str(tmp_path / "m-2"), str(tmp_path / "m-3")]
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert list(state.all_model_checkpoint_paths) == saver.last_checkpoints
+
+
+def test_all_checkpoints_stay_without_a_limit(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    saver = tf.train.Saver(max_to_keep=None)
+    for i in range(7):
+        saver.save(session, str(tmp_path / "m"), global_step=i, write_meta_graph=False)
+    assert len(folder_names(tmp_path, ".index.json")) == 7
+
+
+def test_one_checkpoint_for_each_period_stays(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=0.0)
+    for i in range(3):
+        saver.save(session, str(tmp_path / "m"), global_step=i)
+    assert folder_names(tmp_path, ".index.json") == ["m-0", "m-1", "m-2"]
+
+
+def test_new_process_takes_over_old_checkpoints(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    first = tf.train.Saver(max_to_keep=2)
+    paths = [first.save(session, str(tmp_path / "m"), global_step=i) for i in range(2)]
+    second = tf.train.Saver(max_to_keep=2)
+    second.recover_last_checkpoints([*paths, str(tmp_path / "gone")])
+    second.save(session, str(tmp_path / "m"), global_step=2)
+    assert folder_names(tmp_path, ".index.json") == ["m-1", "m-2"]
+
+
+def test_state_file_may_name_relative_paths(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    tf.train.Saver(save_relative_paths=True).save(session, str(tmp_path / "m"), latest_filename="latest")
+    assert 'model_checkpoint_path: "m"' in (tmp_path / "latest").read_text()
+    assert tf.train.latest_checkpoint(str(tmp_path), "latest") == str(tmp_path / "m")
+
+
+def test_same_name_is_replaced(session: tf.Session, tmp_path: Path) -> None:
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver()
+    saver.save(session, str(tmp_path / "m"))
+    session.run(v.assign(-X))
+    path = saver.save(session, str(tmp_path / "m"))
+    assert len(list(tmp_path.glob("*.safetensors"))) == 1
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), -X)
+
+
+def test_foreign_files_stay(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    foreign = [tmp_path / name for name in ("m.best.safetensors", "m.0123456789ab.safetensors", "m2.index.json")]
+    for path in foreign:
+        path.write_bytes(b"not ours, and longer than the first bytes of a header")
+    saver = tf.train.Saver(max_to_keep=1)
+    for i in range(3):
+        saver.save(session, str(tmp_path / "m"), global_step=i)
+    saver.save(session, str(tmp_path / "m"))
+    assert all(path.exists() for path in foreign)
+
+
+def test_map_renames_and_restores_in_part(session: tf.Session, tmp_path: Path) -> None:
+    a, b = initialized(session, X, "a"), initialized(session, X + 1, "b")
+    path = tf.train.Saver({"old/a": a, "old/b": b}).save(session, str(tmp_path / "m"))
+    session.run([a.assign(-X), b.assign(-X)])
+    tf.train.Saver({"old/b": a}).restore(session, path)
+    np.testing.assert_array_equal(session.run([a, b]), [X + 1, -X])
+
+
+def test_later_updates_change_no_saved_value(session: tf.Session, tmp_path: Path) -> None:
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver()
+    path = saver.save(session, str(tmp_path / "m"))
+    for _ in range(3):
+        session.run(v.assign_add(X, read_value=False))
+    saver.restore(session, path)
+    session.run(v.assign_add(X, read_value=False))
+    np.testing.assert_array_equal(session.run(v), 2 * X)
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)
+
+
+def test_reshape_takes_as_many_elements(session: tf.Session, tmp_path: Path) -> None:
+    path = tf.train.Saver([initialized(session, X, "v")]).save(session, str(tmp_path / "m"))
+    flat = tf.Variable(tf.zeros([6]), name="flat")
+    tf.train.Saver({"v": flat}, reshape=True).restore(session, path)
+    assert session.run(flat).tolist() == X.ravel().tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'v' has shape \[2,3\] in it and \[6\] in the graph"):
+        tf.train.Saver({"v": flat}).restore(session, path)
+
+
+def test_shape_without_validation_is_taken_from_the_checkpoint(session: tf.Session, tmp_path: Path) -> None:
+    v = initialized(session, X, "v", validate_shape=False)
+    path = tf.train.Saver().save(session, str(tmp_path / "m"))
+    session.run(v.assign([1.0]))
+    tf.train.Saver().restore(session, path)
+    np.testing.assert_array_equal(session.run(v), X)
+
+
+def test_plain_safetensors_file_restores(session: tf.Session, tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({"layer.weight": X}, str(tmp_path / "other.safetensors"))
+    v = tf.Variable(tf.zeros([2, 3]))
+    tf.train.Saver({"layer.weight": v}).restore(session, str(tmp_path / "other.safetensors"))
+    np.testing.assert_array_equal(session.run(v), X)
+
+
+# Errors
+
+
+def test_variables_without_value_are_all_named(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "a")
+    tf.Variable(X, name="b")
+    tf.Variable(X, name="c")
+    words = r"2 of 3 variables have no value: 'b' \(.*test_saver.py:\d+\), 'c' .*; run their initializers"
+    with pytest.raises(tf.errors.FailedPreconditionError, match=words):
+        tf.train.Saver().save(session, str(tmp_path / "m"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_mismatches_are_listed_and_nothing_changes(session: tf.Session, tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as other:
+        for name, value in (("same", X), ("shape", X), ("kind", X), ("unused", X)):
+            initialized(other, value, name)
+        path = tf.train.Saver().save(other, str(tmp_path / "m"))
+    same = initialized(session, -X, "same")
+    initialized(session, X[0], "shape")
+    initialized(session, X.astype(np.float64), "kind")
+    initialized(session, X, "absent")
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        tf.train.Saver().restore(session, path)
+    for fact in (
+        "it lacks 'absent'",
+        "'shape' has shape [2,3] in it and [3] in the graph",
+        "'kind' is float32 in it and float64 in the graph",
+        "of other names it has unused",
+        "No variable was changed",
+    ):
+        assert fact in str(caught.value)
+    np.testing.assert_array_equal(session.run(same), -X)
+
+
+def test_checkpoint_of_another_model_is_not_found(session: tf.Session, tmp_path: Path) -> None:
+    path = tf.train.Saver([initialized(session, X, "a")]).save(session, str(tmp_path / "m"))
+    with pytest.raises(tf.errors.NotFoundError, match=r"it lacks 'b'; of other names it has a\..* may be of another"):
+        tf.train.Saver([tf.Variable(X, name="b")]).restore(session, path)
+
+
+def test_missing_checkpoint_tells_what_is_there(session: tf.Session, tmp_path: Path) -> None:
+    saver = tf.train.Saver([initialized(session, X, "a")])
+    saver.save(session, str(tmp_path / "model"), global_step=3)
+    for kind in (tf.errors.NotFoundError, ValueError):
+        with pytest.raises(kind, match=r"there is no 'model\.index\.json'.*; it has model-3"):
+            saver.restore(session, str(tmp_path / "model"))
+    with pytest.raises(ValueError, match="latest_checkpoint found nothing"):
+        saver.restore(session, None)
+    with pytest.raises(tf.errors.NotFoundError, match="that folder does not exist"):
+        saver.restore(session, str(tmp_path / "nowhere" / "m"))
+
+
+def test_part_of_a_checkpoint_is_no_name(session: tf.Session, tmp_path: Path) -> None:
+    saver = tf.train.Saver([initialized(session, X, "a")])
+    path = saver.save(session, str(tmp_path / "m"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"its name is without '\.index\.json'"):
+        saver.restore(session, f"{path}.index.json")
+    (tmp_path / "old").write_bytes(b"something else")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is a file of another format; known are"):
+        saver.restore(session, str(tmp_path / "old"))
+
+
+def truncate_data(folder: Path) -> None:
+    (data,) = folder.glob("*.safetensors")
+    data.write_bytes(data.read_bytes()[:-1])
+
+
+def change_data(folder: Path) -> None:
+    (data,) = folder.glob("*.safetensors")
+    raw = bytearray(data.read_bytes())
+    raw[-1] ^= 1
+    data.write_bytes(raw)
+
+
+def remove_data(folder: Path) -> None:
+    for data in folder.glob("*.safetensors"):
+        data.unlink()
+
+
+def change_index(folder: Path) -> None:
+    index = folder / "m.index.json"
+    index.write_text(index.read_text().replace('"offset":', '"offset": 1'))
+
+
+def truncate_index(folder: Path) -> None:
+    index = folder / "m.index.json"
+    index.write_bytes(index.read_bytes()[:-7])
+
+
+@pytest.mark.parametrize("damage", [truncate_data, change_data, remove_data, change_index, truncate_index])
+def test_damage_is_found_before_anything_is_assigned(
+    session: tf.Session, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    v, w = initialized(session, X, "v"), initialized(session, X, "w")
+    saver = tf.train.Saver()
+    path = saver.save(session, str(tmp_path / "m"))
+    session.run([v.assign(-X), w.assign(-X)])
+    damage(tmp_path)
+    with pytest.raises(tf.errors.DataLossError, match="restore another checkpoint"):
+        saver.restore(session, path)
+    np.testing.assert_array_equal(session.run([v, w]), [-X, -X])
+
+
+def test_bad_arguments_are_named(session: tf.Session, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there are no variables to save"):
+        tf.train.Saver()
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver()
+    with pytest.raises(ValueError, match=r"sess is NoneType; a tf\.Session is required"):
+        saver.save(None, str(tmp_path / "m"))
+    with pytest.raises(ValueError, match="latest_filename is 'a/b'; it must have no folder"):
+        saver.save(session, str(tmp_path / "m"), latest_filename="a/b")
+    with pytest.raises(ValueError, match="save_path names a folder"):
+        saver.save(session, f"{tmp_path}/")
+    with pytest.raises(ValueError, match="var_list has a Tensor"):
+        tf.train.Saver([v + 1])
+    with pytest.raises(ValueError, match="two variables have the name 'v'"):
+        tf.train.Saver([v, tf.Variable.from_proto(v.to_proto())])
+    other = tf.Session(graph=tf.Graph())
+    with other, pytest.raises(ValueError, match="'v:0' is of another graph than the session's"):
+        saver.save(other, str(tmp_path / "m"))
+
+
+def test_killed_writers_lose_no_complete_checkpoint() -> None:
+    script = Path(__file__).with_name("kill_writer.py")
+    done = subprocess.run([sys.executable, script, "--kills", "10"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 kills; every time the last complete checkpoint was restored" in done.stdout
+
+
+def test_leftovers_of_killed_writers_go(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    saver = tf.train.Saver()
+    saver.save(session, str(tmp_path / "m"), global_step=1)
+    (data,) = tmp_path.glob("*.safetensors")
+    left = [
+        tmp_path / "m-2.0123456789ab.safetensors",
+        tmp_path / ".m-2.meta.00.writing",
+        tmp_path / ".checkpoint.0.writing",
+    ]
+    left[0].write_bytes(data.read_bytes()[:100])
+    for path in left[1:]:
+        path.touch()
+    saver.save(session, str(tmp_path / "m"), global_step=3)
+    assert not any(path.exists() for path in left)
+    assert data.exists()
