@@ -71,6 +71,8 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         outputs.append(value)
     for i in constant:
         lowering.values[node.outputs[i]] = lowering.value(node.inputs[i])
+        if node.inputs[i] in lowering.facts.values:  # no kernel makes it; whoever fetches it finds it here
+            lowering.facts.values[node.outputs[i]] = lowering.facts.values[node.inputs[i]]
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
 
@@ -121,6 +123,8 @@ def _open(
     _check_planned(node, program, facts)
     try:
         infer([n for n in program.nodes if not n.feed], facts, lowering.variables.shape)
+    except NeedsDriverError as e:
+        raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
     except OpError as e:
         if fixed is None and node.op.name.endswith("While"):
             raise NeedsDriverError(node, str(e)) from None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from timberframe.compiler.ir import ARRAYS, CALLS, FunctionProgram, Node, Output, Program, body_names
+from timberframe.compiler.raising import needs_raising, raise_graph
 from timberframe.dtypes import variant
 from timberframe.errors import InvalidArgumentError, NotFoundError
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph
-from timberframe.graph.operation import Operation, Tensor
+from timberframe.graph.operation import Operation, Tensor, open_inputs
 from timberframe.ops import registry
 
 Ancestors = tuple[str, ...]
@@ -28,7 +30,7 @@ def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list
                 continue
             stack.extend(op.control_inputs)
             stack.extend([t.op for t in op.inputs if t not in fed])
-    order = sorted(seen, key=lambda op: op.id)
+    order = sorted(seen, key=lambda op: op.id)  # a Merge stands before the NextIteration that closes its loop
     if all(c.id < op.id for op in order for c in op.control_inputs if c in seen):
         return order
     return _topological(order, fed)
@@ -51,7 +53,7 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
                 stack.pop()
                 continue
             state[op] = 1
-            before = [] if _is_fed(op, fed) else [*op.control_inputs, *(t.op for t in op.inputs if t not in fed)]
+            before = [] if _is_fed(op, fed) else [*op.control_inputs, *(t.op for t in open_inputs(op) if t not in fed)]
             waiting = [b for b in before if state.get(b) != 2]
             if not waiting:
                 state[op] = 2
@@ -66,6 +68,26 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
             else:
                 stack.append(waiting[-1])
     return done
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be compiled of a graph: operations in order; what stands for each fetch; the tensors that are fed."""
+
+    graph: Graph
+    order: list[Operation]
+    fetches: Sequence[Sequence[Tensor | Operation]]
+    feeds: Sequence[Tensor]
+
+
+def _want(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> _Wanted:
+    """The pruned graph, TensorFlow 1's control flow and reference variables having been rewritten."""
+    order = prune(fetches, feeds)
+    if not needs_raising(order):
+        return _Wanted(graph, order, [[f] for f in fetches], feeds)
+    raised = raise_graph(graph, order, fetches, feeds)
+    order = prune([f for found in raised.fetches for f in found], raised.feeds)
+    return _Wanted(raised.graph, order, raised.fetches, raised.feeds)
 
 
 class Builder:
@@ -142,12 +164,15 @@ class Builder:
                 "a recursion must pass through an If",
                 op.name,
             )
-        inner = dict(zip(function.inputs, inputs, strict=True))
-        order = prune([*function.outputs, *function.control_outputs], function.inputs)
-        ran = self.copy(order, inner, function, f"{prefix}{op.name}/", (*ancestors, function.name), before)
-        for tensor, result in zip(op.outputs, function.outputs, strict=True):
+        wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
+        inner = dict(zip(wanted.feeds, inputs, strict=True))
+        ran = self.copy(wanted.order, inner, wanted.graph, f"{prefix}{op.name}/", (*ancestors, function.name), before)
+        results, effects = wanted.fetches[: len(function.outputs)], wanted.fetches[len(function.outputs) :]
+        for tensor, (result,) in zip(op.outputs, results, strict=True):
+            assert isinstance(result, Tensor)
             known.setdefault(tensor, inner[result])
-        return [n for o in function.control_outputs for n in ran.get(o, ())] or [known[t].node for t in op.outputs]
+        found = [n for made in effects for o in made if isinstance(o, Operation) for n in ran.get(o, ())]
+        return found or [known[t].node for t in op.outputs]
 
 
 def find_function(graph: Graph, name: str, op: str, node: str) -> FuncGraph:
@@ -165,28 +190,36 @@ def find_function(graph: Graph, name: str, op: str, node: str) -> FuncGraph:
 def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Program:
     """The program of one set of fetches and feeds."""
     builder = Builder()
-    known = {t: builder.add_feed(t) for t in feeds}
+    wanted = _want(graph, fetches, feeds)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, feeds, strict=True)}
     inputs = list(known.values())
-    order = prune(fetches, feeds)
-    ran = builder.copy(order, known, graph)
-    wanted: list[Output | Node] = []
-    for fetch in fetches:
+    ran = builder.copy(wanted.order, known, wanted.graph)
+    return Program(builder.nodes, inputs, _found(wanted.fetches, known, ran))
+
+
+def _found(
+    fetches: Iterable[Sequence[Tensor | Operation]],
+    known: Mapping[Tensor, Output],
+    ran: Mapping[Operation, list[Node]],
+) -> list[Output | Node]:
+    """The values and nodes that the fetches became."""
+    found: list[Output | Node] = []
+    for fetch in (f for made in fetches for f in made):
         if isinstance(fetch, Tensor):
-            wanted.append(known[fetch])
+            found.append(known[fetch])
         else:
-            wanted.extend(ran[fetch])
-    return Program(builder.nodes, inputs, wanted)
+            found.extend(ran[fetch])
+    return found
 
 
 def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionProgram:
     """The program of a function body; handles names the variables behind inputs that are resources."""
     builder = Builder()
-    known = {t: builder.add_feed(t, t.op.name) for t in function.inputs}
+    wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, function.inputs, strict=True)}
     inputs = list(known.values())
     for i, name in handles.items():
         inputs[i].node.variable = name
-    order = prune([*function.outputs, *function.control_outputs], function.inputs)
-    ran = builder.copy(order, known, function)
-    fetches: list[Output | Node] = [known[t] for t in function.outputs]
-    fetches.extend(n for op in function.control_outputs for n in ran[op])
+    ran = builder.copy(wanted.order, known, wanted.graph)
+    fetches = _found(wanted.fetches, known, ran)
     return FunctionProgram(function, builder.nodes, inputs, fetches, len(function.outputs))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.compiler.fold import fold_constants
-from timberframe.compiler.ir import Node, Output, Program
+from timberframe.compiler.ir import LOOPS, Node, Output, Program
 from timberframe.compiler.lower import Variables, lower_stage
 from timberframe.compiler.place import Placement, Placer
 from timberframe.compiler.simplify import drop_copies, merge_equal
@@ -21,7 +21,7 @@ from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
 from timberframe.dtypes import variant
-from timberframe.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe.shapes import format_shape, is_static
 
@@ -141,10 +141,24 @@ class Plan:
                         e.node.host_driven = True
                     self._bound.clear()
                     self._reschedule()
+                except OpError:
+                    if not self._doubt_loops():
+                        raise
             self._bound[key] = found
             if len(self._bound) > _BOUND_PLANS:
                 self._bound.popitem(last=False)
             return found
+
+    def _doubt_loops(self) -> bool:
+        """Has loops driven whose results were taken to have the shapes that they start with; False for none."""
+        doubtful = [n for n in self.program.nodes if n.op.name in LOOPS and not n.host_driven]
+        doubtful = [n for n in doubtful if any(not is_static(x.static_shape) for x in n.outputs)]
+        for node in doubtful:
+            node.host_driven = True
+        if doubtful:
+            self._bound.clear()
+            self._reschedule()
+        return bool(doubtful)
 
     def _key(self, inputs: Sequence[Located]) -> Any:
         shapes: Any = tuple([a.shape for a, _ in inputs])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from timberframe.graph.attributes import complete_attrs
-from timberframe.graph.inference import infer_outputs, output_dtypes
+from timberframe.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
@@ -160,6 +160,13 @@ class Graph:
         return tensor.graph is self and tensor.dtype.name not in ("resource", "variant")
 
     is_fetchable = is_feedable
+
+    def close_loop(self, merge: Operation, index: int, tensor: Tensor) -> None:
+        """Makes `tensor`, which a NextIteration of a later turn makes, an input of a Merge that exists already."""
+        with self._lock:
+            merge.inputs = (*merge.inputs[:index], tensor, *merge.inputs[index + 1 :])
+            check_inputs(merge)
+            self.version += 1
 
     def finalize(self) -> None:
         """Forbids further operations."""

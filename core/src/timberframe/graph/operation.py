@@ -58,6 +58,10 @@ class Tensor:
         """Adds knowledge about the shape; raises InvalidArgumentError where it contradicts what is known."""
         self._shape = self.shape.merge_with(shape).as_tuple()
 
+    def forget(self) -> None:
+        """Drops what is known of shape and value."""
+        self._shape = self.host_value = None
+
     @property
     def name(self) -> str:
         return f"{self.op.name}:{self.value_index}"
@@ -110,6 +114,13 @@ class Tensor:
         return f"<tf.Tensor '{self.name}' shape={format_shape(self._shape)} dtype={self.dtype.name}>"
 
 
+def open_inputs(op: Operation) -> tuple[Tensor, ...]:
+    """The inputs without those that close a loop, the only ones that may be younger than the operation."""
+    if op.type not in ("Merge", "RefMerge"):
+        return op.inputs
+    return tuple(t for t in op.inputs if t.op.type not in ("NextIteration", "RefNextIteration"))
+
+
 class Operation:
     """A node: an op with its inputs and attrs. `attrs` holds every attr of the op, defaults included."""
 
@@ -141,7 +152,7 @@ class Operation:
         self.unsupported: UnimplementedError | None = None
         """What an imported operation asks for that nobody offers; raised when it is to run."""
         self.id = -1
-        """Position in the graph's creation order, which is a topological order."""
+        """Position in the graph's creation order, which is a topological order but for what closes a loop."""
         self._where = _user_frame()
 
     @property

@@ -124,14 +124,19 @@ def _add_nodes(
         nodes[proto.name] = split_inputs(proto, op_defs[proto.op])
     for node in nodes.values():
         sources = [text.split(":", 1)[0] for text in node.data] + node.control
-        node.waits_for = {source for source in sources if source in nodes}
+        node.waits_for = {source for source in sources if source in nodes and not node.closes_loop(nodes[source])}
     operations: dict[str, Operation] = {}
+    back: list[tuple[str, int, str]] = []
     for node in sort_nodes(nodes):
         what = f"{node.proto.op} '{node.proto.name}': input"
-        inputs = [_resolve(references, text, what) for text in node.data]
+        closing = [node.closes_loop(nodes.get(text.split(":", 1)[0])) for text in node.data]
+        back.extend((node.proto.name, i, node.data[i]) for i, closes in enumerate(closing) if closes)
+        inputs = [None if c else _resolve(references, t, what) for t, c in zip(node.data, closing, strict=True)]
         control = [operations[name] for name in node.control if name in operations]
         op = operations[node.proto.name] = builder.build(node, inputs, control)
         for output, positions in arg_ranges(op.op_def.outputs, op.attrs).items():
             for i, position in enumerate(positions):
                 references[f"{node.proto.name}:{output}:{i}"] = op.outputs[position]
+    for name, i, text in back:
+        body.close_loop(operations[name], i, _resolve(references, text, f"Merge '{name}': input"))
     return operations

@@ -110,15 +110,24 @@ class _Importer:
         op_defs, callable_functions = self._find_ops()
         nodes = self._nodes(op_defs)
         import_functions(self.graph, callable_functions, self.functions, op_defs, self._function_builder)
-        for node in sort_nodes(nodes):
-            inputs = [self._tensor(text, node) for text in node.data]
+        order = sort_nodes(nodes)
+        for node in order:
+            inputs = [None if self._closes_loop(text, node, nodes) else self._tensor(text, node) for text in node.data]
             control = [self._control(name, node) for name in node.control]
             self.operations[node.proto.name] = self.builder.build(node, inputs, control)
+        for node in order:
+            for i, text in enumerate(node.data):
+                if self._closes_loop(text, node, nodes):
+                    self.graph.close_loop(self.operations[node.proto.name], i, self._tensor(text, node))
         unused = [key for key in self.mapping if key not in self.used and not self._exists(key)]
         if unused:
             raise InvalidArgumentError(
                 f"input_map: {list_names(unused)} not in the GraphDef; its keys must name tensors of it"
             )
+
+    def _closes_loop(self, text: str, node: Node, nodes: Mapping[str, Node]) -> bool:
+        name, index = (text, 0) if text in nodes else output_of(text)
+        return node.closes_loop(nodes.get(name)) and f"{name}:{index}" not in self.mapping
 
     def element(self, text: str) -> Element:
         """The operation or tensor that a name of the GraphDef became."""
@@ -168,7 +177,7 @@ class _Importer:
                 )
             nodes[proto.name] = split_inputs(proto, op_defs[proto.op])
         for node in nodes.values():
-            node.waits_for = set(self._sources(node, nodes))
+            node.waits_for = {s for s in self._sources(node, nodes) if not node.closes_loop(nodes[s])}
             unknown = [name for name in colocated(node.proto) if name not in nodes]
             if unknown:
                 raise InvalidArgumentError(

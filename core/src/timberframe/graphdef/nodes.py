@@ -27,6 +27,10 @@ CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 KERNEL_LABEL = parse_attr("_kernel: string")
 """The one private attr that is kept: it asks for the kernels that were registered under a label."""
 
+MERGES = ("Merge", "RefMerge")
+NEXT_TURNS = ("NextIteration", "RefNextIteration")
+"""An input of a Merge that one of these makes closes a loop; it alone may lead back to an earlier node."""
+
 LISTED = 8  # names in an error that could have thousands
 
 
@@ -39,6 +43,10 @@ class Node:
     data: list[str]
     control: list[str]
     waits_for: set[str] = field(default_factory=set)
+
+    def closes_loop(self, source: Node | None) -> bool:
+        """Whether an input that `source` makes comes from the turn before."""
+        return source is not None and self.proto.op in MERGES and source.proto.op in NEXT_TURNS
 
 
 def list_names(names: Iterable[str]) -> str:
@@ -165,16 +173,27 @@ class NodeBuilder:
         self.producer_defaults = producer_defaults
         self._inherits_device = graph.has_device_scope()
 
-    def build(self, node: Node, inputs: Sequence[Tensor], control: Sequence[Operation]) -> Operation:
-        """One operation; its errors name the node."""
+    def build(self, node: Node, inputs: Sequence[Tensor | None], control: Sequence[Operation]) -> Operation:
+        """One operation; its errors name the node.
+
+        None stands for an input of a Merge that a later NextIteration makes; `Graph.close_loop` puts it in.
+        """
         proto = node.proto
         attrs = self._attrs(proto, node.op_def)
         name = self.prefix + proto.name
 
+        known = [t for t in inputs if t is not None]
+        if not known and inputs:
+            raise InvalidArgumentError(
+                f"{proto.op} '{proto.name}': all its inputs come from NextIteration; the first turn needs one of Enter",
+                proto.name,
+            )
+        stand_ins = [known[0] if t is None else t for t in inputs]
+
         def create(device: str | None) -> Operation:
             return self.graph.create_op(
                 node.op_def,
-                inputs,
+                stand_ins,
                 attrs,
                 name,
                 control_inputs=control,
@@ -185,6 +204,8 @@ class NodeBuilder:
             )
 
         op = self._create_on_device(proto, create)
+        if len(known) < len(inputs):
+            op.outputs[0].forget()  # later turns may bring any shape
         _add_output_shapes(op, proto)
         return op
 

@@ -1,0 +1,123 @@
+"""TensorFlow 1's control flow: nodes that pass values to one branch of a condition, or round a loop.
+
+No device runs them. The compiler turns the While and If that they stand for into these ops; see
+`timberframe.compiler.raising`.
+"""
+
+from __future__ import annotations
+
+from timberframe.ops.opdef import InferenceContext, NotDifferentiable, define_op
+from timberframe.shapes import Shape, format_shape
+
+_ROUTING = NotDifferentiable("the gradients of loops and branches are built with tf.while_loop and tf.cond")
+
+
+def _carry(c: InferenceContext, outputs: int) -> None:
+    handle = c.handles[0] if c.handles else None
+    if handle is not None:
+        c.output_handles.update(dict.fromkeys(range(outputs), handle))
+
+
+def _passes(c: InferenceContext) -> list[Shape]:
+    _carry(c, 1)
+    return [c.shapes[0]]
+
+
+def _switch_shape(c: InferenceContext) -> list[Shape]:
+    pred = c.shapes[1]
+    if pred is not None and pred != ():
+        raise c.error(f"pred has shape {format_shape(pred)}; it must be a scalar")
+    _carry(c, 2)
+    return [c.shapes[0], c.shapes[0]]
+
+
+def _merge_shape(c: InferenceContext) -> list[Shape]:
+    """What all inputs have in common. The input that closes a loop is not known yet; the importer sees to that."""
+    _carry(c, 1)
+    merged = c.shapes[0]
+    for shape in c.shapes[1:]:
+        if merged is None or shape is None or len(merged) != len(shape):
+            merged = None
+        else:
+            merged = tuple(a if a == b else None for a, b in zip(merged, shape, strict=True))
+    return [merged, ()]
+
+
+def _loop_cond_shape(c: InferenceContext) -> list[Shape]:
+    return [c.shapes[0]]
+
+
+def _define(prefix: str) -> None:
+    """The ops that route values, or with the prefix Ref references to variables."""
+
+    def of(kind: str) -> str:
+        return f"Ref({kind})" if prefix else kind
+
+    what = "reference" if prefix else "value"
+    define_op(
+        f"{prefix}Switch",
+        inputs=[f"data: {of('T')}", "pred: bool"],
+        outputs=[f"output_false: {of('T')}", f"output_true: {of('T')}"],
+        attrs=["T: type"],
+        doc=f"Passes the {what} to output_true where `pred` holds, else to output_false; the other one is dead.",
+        shape=_switch_shape,
+        gradient=_ROUTING,
+    )
+    define_op(
+        f"{prefix}Merge",
+        inputs=[f"inputs: {of('N * T')}"],
+        outputs=[f"output: {of('T')}", "value_index: int32"],
+        attrs=["T: type", "N: int >= 1"],
+        doc=f"The {what} of the input that is not dead, and its number.",
+        shape=_merge_shape,
+        gradient=_ROUTING,
+    )
+    define_op(
+        f"{prefix}Enter",
+        inputs=[f"data: {of('T')}"],
+        outputs=[f"output: {of('T')}"],
+        attrs=["T: type", "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10"],
+        doc=f"Passes the {what} into the loop `frame_name`: into its first turn, or with is_constant into each.",
+        shape=_passes,
+        gradient=_ROUTING,
+    )
+    for name, doc in (("Exit", "out of a loop"), ("NextIteration", "into the next turn of a loop")):
+        define_op(
+            f"{prefix}{name}",
+            inputs=[f"data: {of('T')}"],
+            outputs=[f"output: {of('T')}"],
+            attrs=["T: type"],
+            doc=f"Passes the {what} {doc}.",
+            shape=_passes,
+            gradient=_ROUTING,
+        )
+
+
+_define("")
+_define("Ref")
+
+define_op(
+    "LoopCond",
+    inputs=["input: bool"],
+    outputs=["output: bool"],
+    doc="The condition of a loop: whether there is another turn.",
+    shape=_loop_cond_shape,
+    gradient=_ROUTING,
+)
+
+define_op(
+    "ControlTrigger",
+    doc="Does nothing; what waits for it waits for its control inputs, be they dead or not.",
+    shape=lambda c: [],
+    gradient=NotDifferentiable("it has no output"),
+)
+
+define_op(
+    "RefSelect",
+    inputs=["index: int32", "inputs: Ref(N * T)"],
+    outputs=["output: Ref(T)"],
+    attrs=["T: type", "N: int >= 1"],
+    doc="The reference `inputs[index]`.",
+    shape=lambda c: [None],
+    gradient=_ROUTING,
+)

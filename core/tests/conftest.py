@@ -1,0 +1,57 @@
+"""GraphDefs written by hand, node by node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe.graph.apply import to_array
+from timberframe.graphdef.attributes import encode_attr
+from timberframe.graphdef.messages import GraphDef
+from timberframe.graphdef.tensors import encode_array
+from timberframe.ops import registry
+
+
+class HandWritten:
+    """A GraphDef that grows by one node a call; type attrs that the test leaves out are int32."""
+
+    def __init__(self) -> None:
+        self.message: Any = GraphDef()
+
+    def __call__(self, op: str, name: str, *inputs: str, **attrs: Any) -> HandWritten:
+        node = self.message.node.add(op=op, name=name)
+        node.input.extend(inputs)
+        for key, declared in registry.get(op).attrs.items():
+            if key in attrs or (declared.required and declared.kind == "type"):
+                value = attrs.get(key, tf.int32)
+                node.attr[key].CopyFrom(encode_attr(value, declared.kind, None))
+        return self
+
+    def const(self, name: str, value: Any, *inputs: str) -> HandWritten:
+        """A Const, with these control inputs."""
+        array, dtype = to_array(np.asarray(value, np.int32) if isinstance(value, int) else value)
+        node = self.message.node.add(op="Const", name=name)
+        node.input.extend(inputs)
+        node.attr["dtype"].type = dtype.number
+        node.attr["value"].tensor.CopyFrom(encode_array(array, dtype))
+        return self
+
+    def graph(self) -> tf.Graph:
+        """The graph that it becomes."""
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(self.message, name="")
+        return graph
+
+    def run(self, fetches: Any, feeds: dict[str, Any] | None = None) -> Any:
+        """What one run of a new session gives."""
+        with tf.Session(graph=self.graph()) as session:
+            return session.run(fetches, feeds)
+
+
+@pytest.fixture
+def write() -> HandWritten:
+    return HandWritten()
