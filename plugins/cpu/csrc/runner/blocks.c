@@ -3,6 +3,7 @@
  * Parameters, in int64 words:
  *   [0] steps  [1] values  [2] outer dimensions  [3] elements of a block  [4] elements of the inner dimension
  *   [5] elements of the result  [6] grain of parallel_for, in blocks  [7] position of the first step
+ *   [8] address of a cell with the address of the chain compiled as one tf_fused, 0 while there is none; or 0
  *   then for each value: kind (enum), position among inputs or outputs or offset in the scratch memory, bytes of an
  *     element, dtype, 1 if it moves along the inner dimension, its stride in elements for each outer dimension
  *   then the size of each outer dimension, the innermost first
@@ -12,14 +13,19 @@
  * no later than the result is written. */
 #include "common/table.h"
 
-enum { VALUES = 128, SCRATCH = 48 * 1024, HEAD = 8, VALUE_WORDS = 5, STEP_INPUTS = 3 };
+enum { VALUES = 128, SCRATCH = 48 * 1024, HEAD = 9, VALUE_WORDS = 5, STEP_INPUTS = 3, COMPILED_BLOCK = 16 * 1024 };
 enum kind { INPUT, OUTPUT, TEMPORARY };
+
+/* `count` elements of a chain: what stands still has one element for all. */
+typedef void tf_fused(const void *const *in, void *const *out, int64_t count);
 
 typedef struct blocks {
   tf_context *context;
   const tf_tensor *const *inputs;
   tf_tensor *const *outputs;
   const int64_t *parameters;
+  tf_fused *compiled;
+  int64_t size; /* elements of a block */
 } blocks;
 
 static void set_tensors(const blocks *b, tf_tensor *tensors, char *scratch) {
@@ -58,28 +64,49 @@ static void run_steps(const blocks *b, tf_tensor *tensors, int whole) {
   }
 }
 
+static void run_compiled(const blocks *b, const tf_tensor *tensors, int64_t count) {
+  const void *in[VALUES] = {NULL};
+  void *out[VALUES] = {NULL};
+  const int64_t *value = b->parameters + HEAD;
+  for (int64_t k = 0; k < b->parameters[1]; k++, value += VALUE_WORDS + b->parameters[2]) {
+    if (value[0] == INPUT) in[value[1]] = tensors[k].data;
+    if (value[0] == OUTPUT) out[value[1]] = tensors[k].data;
+  }
+  b->compiled(in, out, count);
+}
+
 static void run_blocks(void *argument, int64_t begin, int64_t end) {
   const blocks *b = argument;
-  const int64_t *p = b->parameters, size = p[3], inner = p[4], in_run = (inner + size - 1) / size;
+  const int64_t size = b->size, inner = b->parameters[4], in_run = (inner + size - 1) / size;
   _Alignas(TF_ALIGNMENT) char scratch[SCRATCH];
   tf_tensor tensors[VALUES];
   set_tensors(b, tensors, scratch);
   for (int64_t block = begin; block < end; block++) {
     const int64_t column = block % in_run * size, count = inner - column < size ? inner - column : size;
     move_tensors(b, tensors, block / in_run, column, count);
-    run_steps(b, tensors, count == size);
+    if (b->compiled) {
+      run_compiled(b, tensors, count);
+    } else {
+      run_steps(b, tensors, count == size);
+    }
   }
 }
 
 static int32_t elementwise_blocks(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                   const int64_t *parameters) {
-  blocks b = {context, inputs, outputs, parameters};
-  const int64_t size = parameters[3], inner = parameters[4], in_run = (inner + size - 1) / size;
-  const int64_t count = parameters[5] / inner * in_run;
-  if (count <= parameters[6]) {
+  const int64_t *cell = (const int64_t *)(intptr_t)parameters[8], inner = parameters[4];
+  blocks b = {context, inputs, outputs, parameters, NULL, parameters[3]};
+  int64_t grain = parameters[6];
+  if (cell) b.compiled = (tf_fused *)(intptr_t)__atomic_load_n(cell, __ATOMIC_ACQUIRE);
+  if (b.compiled) {
+    b.size = inner < COMPILED_BLOCK ? inner : COMPILED_BLOCK;
+    grain = 1 + COMPILED_BLOCK / b.size;
+  }
+  const int64_t count = parameters[5] / inner * ((inner + b.size - 1) / b.size);
+  if (count <= grain) {
     run_blocks(&b, 0, count);
   } else {
-    context->parallel_for(context, count, parameters[6], run_blocks, &b);
+    context->parallel_for(context, count, grain, run_blocks, &b);
   }
   return TF_OK;
 }

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 from timberframe.dtypes import as_dtype
 from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
-from timberframe_cpu.native import native
+from timberframe_cpu.native import isa, native
+from timberframe_sdk.elementwise import c_source
 from timberframe_sdk.fusion import Dim, merged_dims
 from timberframe_sdk.native import Native
 
@@ -21,7 +23,8 @@ _INPUT, _OUTPUT, _TEMPORARY = range(3)
 _MOST_ELEMENTS, _FEWEST_ELEMENTS = 1024, 256
 _CACHE_BYTES = 32 * 1024
 _GRAIN_ELEMENTS = 32_768
-_HEAD_WORDS = 8
+_HEAD_WORDS = 9
+_COMPILED_ELEMENTS = 65_536  # a smaller result is not worth a compiler's time
 
 Builder = Callable[[KernelNode], Launch]
 
@@ -75,11 +78,18 @@ class _Blocks:
         blocks = max(1, _GRAIN_ELEMENTS // self.size)
         head = (
             len(self.members), len(self.number), len(outer), self.size, self.inner, self.node.outputs[0].size, blocks,
-            first_step,
+            first_step, self._compiled(),
         )  # fmt: skip
         kernel = native("elementwise_blocks", *head, *values, *outer, *steps, *parameters)
         weight = sum(self.build(n).weight for n in self.members)
         return Launch(kernel, None, self._in_place(), tuple(range(len(self.node.inputs))), weight)
+
+    def _compiled(self) -> int:
+        """Address of the cell for the chain compiled as one function; 0 where there will be none."""
+        if self.node.outputs[0].size < _COMPILED_ELEMENTS:
+            return 0
+        source = c_source(self.body, [bool(step) for step in self.dims[0][1][:-1]], FUNCTION)
+        return sources.cell(source, isa()) if source else 0
 
     def _value_words(self) -> list[int]:
         words: list[int] = []

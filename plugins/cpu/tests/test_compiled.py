@@ -1,0 +1,123 @@
+"""Chains compiled by the system's C compiler: the bits of the plain kernels, and no harm where compiling fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe.graph.apply import apply_op
+from timberframe.ops import registry
+from timberframe_cpu import blocks, compiled
+from timberframe_sdk import elementwise
+
+N = 65_536 + 17
+SECONDS = 120
+
+needs_compiler = pytest.mark.skipif(compiled.compiler() is None, reason="no C compiler on this machine")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache on disk, and nothing compiled in this process."""
+    monkeypatch.setenv(compiled.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(blocks, "sources", compiled.CompiledSources())
+    return tmp_path
+
+
+def _operands(dtype: str) -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    if dtype == "bool":
+        return [rng.random(N) < 0.5 for _ in range(2)]
+    if not dtype.startswith("float"):
+        limits = np.iinfo(dtype)
+        return [rng.integers(limits.min, limits.max, N, dtype, endpoint=True) for _ in range(2)]
+    made = [rng.standard_normal(N).astype(dtype) * 3 for _ in range(2)]
+    special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-40, 1e30, 0.3]
+    for i, x in enumerate(made):
+        x[i : i + len(special)] = special
+    return made
+
+
+def _apply(op: str, x: Any, y: Any) -> Any:
+    arity = len(registry.get(op).inputs)
+    if op in ("Select", "SelectV2"):
+        return apply_op(op, [tf.less(x, y) if x.dtype is not tf.bool else x, x, y])
+    return apply_op(op, [x, y][:arity])
+
+
+def _ops(dtype: np.dtype) -> list[str]:
+    names = [*elementwise._FLOAT_TABLE, *elementwise._INTEGERS, *elementwise._NUMBERS, *elementwise._TRUTH]
+    return [n for n in dict.fromkeys([*names, *elementwise._ALL]) if elementwise._template(n, dtype) is not None]
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8", "uint64", "bool"])
+def test_every_op_has_the_bits_of_its_kernel(dtype: str) -> None:
+    feeds = _operands(dtype)
+    ops = _ops(np.dtype(dtype))
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        x, y = (tf.placeholder(dtype, [N]) for _ in range(2))
+        same = tf.logical_not(x) if dtype == "bool" else tf.maximum(x, x)  # what all are in one group with
+        results = {}
+        for op in ops:
+            try:
+                results[op] = _apply(op, same, y)
+            except tf.errors.InvalidArgumentError:  # not an op of this dtype
+                continue
+        given = dict(zip((x, y), feeds, strict=True))
+        session.run(list(results.values()), given)
+        assert blocks.sources.wait(SECONDS)
+        assert any(cell[0] for cell in blocks.sources._cells.values())
+        fast = session.run(results, given)
+        single = session.run(results, given, options=tf.RunOptions(trace=True))
+    for op in results:
+        np.testing.assert_array_equal(fast[op], single[op], err_msg=op)
+
+
+@needs_compiler
+def test_casts_and_rows_are_compiled_too() -> None:
+    x, y = _operands("float32")
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        a, b = tf.placeholder(tf.float32, [17, None]), tf.placeholder(tf.float32, [None])
+        wide = tf.cast(a * b, tf.float64) * 2.0
+        result = tf.cast(tf.cast(wide > 1.0, tf.float64) * wide, tf.float32) + tf.reduce_max(b)
+        given = {a: x[: 17 * 3855].reshape(17, -1), b: y[:3855]}
+        session.run(result, given)
+        assert blocks.sources.wait(SECONDS)
+        fast = session.run(result, given)
+        single = session.run(result, given, options=tf.RunOptions(trace=True))
+    np.testing.assert_array_equal(fast, single)
+
+
+def test_a_compiler_that_fails_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "compiler", lambda: ("false", "version"))
+    assert _chain() == pytest.approx(7.0)
+
+
+def test_a_machine_without_a_compiler_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "compiler", lambda: None)
+    assert _chain() == pytest.approx(7.0)
+
+
+def _chain() -> float:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        x = tf.placeholder(tf.float32, [N])
+        y = x * 2.0 + 1.0
+        session.run(y, {x: np.zeros(N)})
+        assert blocks.sources.wait(SECONDS)
+        return float(session.run(y, {x: np.full(N, 3.0)})[N // 2])
+
+
+@needs_compiler
+def test_processes_share_one_cache(cache: Path) -> None:
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import test_compiled as t; print(t._chain())"
+    command = [sys.executable, "-c", script, str(Path(__file__).parent)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [p.communicate(timeout=SECONDS)[0].strip() for p in started] == ["7.0"] * 3
+    assert [f.suffix for f in (cache / "fused").iterdir()] == [".so"]

@@ -1,0 +1,160 @@
+"""Elementwise ops as source code: what a fused node computes, as an expression for each of its nodes.
+
+The functions are those of ``timberframe/math``, which a device's own kernels call too: so a generated kernel has the
+accuracy of the kernels that it replaces, and on the same machine their bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from timberframe.plugin.contracts import Cluster, KernelNode
+
+TYPES = {
+    "float32": "float", "float64": "double", "bool": "uint8_t", "int8": "int8_t", "int16": "int16_t",
+    "int32": "int32_t", "int64": "int64_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t",
+    "uint64": "uint64_t",
+}  # fmt: skip
+"""The C types of the dtypes that expressions can hold."""
+
+# In the templates {0}, {1} and {2} are the operands, {T} their C type, {U} its unsigned one, {f} f32 or f64, and
+# {alpha} the op's attr.
+
+_FLOATS: Mapping[str, str] = {
+    "Neg": "-{0}", "Square": "{0} * {0}", "Sign": "{0} > 0 ? ({T})1 : {0} < 0 ? ({T})-1 : {0} + 0",
+    "Relu": "{0} <= 0 ? 0 : {0}", "Relu6": "{0} <= 0 ? 0 : {0} > 6 ? 6 : {0}",
+    "LeakyRelu": "{0} < 0 ? ({T}){alpha} * {0} : {0}",
+    "IsNan": "{0} != {0}", "IsInf": "tf_abs_{f}({0}) == TF_INFINITY", "IsFinite": "tf_abs_{f}({0}) < TF_INFINITY",
+    "Add": "{0} + {1}", "AddV2": "{0} + {1}", "Sub": "{0} - {1}", "Mul": "{0} * {1}",
+    "Div": "{0} / {1}", "RealDiv": "{0} / {1}", "FloorDiv": "tf_floor_{f}({0} / {1})",
+    "SquaredDifference": "({0} - {1}) * ({0} - {1})", "MulNoNan": "{1} == 0 ? 0 : {0} * {1}",
+    "DivNoNan": "{1} == 0 ? 0 : {0} / {1}", "Xdivy": "{0} == 0 ? {0} : {0} / {1}",
+    "LeakyReluGrad": "({T})((double){1} > 0 ? (double){0} : {alpha} * (double){0})",
+}  # fmt: skip
+_FUNCTIONS = {
+    "Abs": "abs", "Reciprocal": "reciprocal", "Inv": "reciprocal", "Sqrt": "sqrt", "Rsqrt": "rsqrt", "Exp": "exp",
+    "Expm1": "expm1", "Log": "log", "Log1p": "log1p", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh",
+    "Asinh": "asinh", "Acosh": "acosh", "Atanh": "atanh", "Asin": "asin", "Acos": "acos", "Atan": "atan",
+    "Sigmoid": "sigmoid", "Softplus": "softplus", "Softsign": "softsign", "Elu": "elu", "Selu": "selu",
+    "Floor": "floor", "Ceil": "ceil", "Rint": "rint", "Round": "rint",
+}  # fmt: skip
+_GRADIENTS = {
+    "TanhGrad": "tanh", "SigmoidGrad": "sigmoid", "SqrtGrad": "sqrt", "RsqrtGrad": "rsqrt",
+    "ReciprocalGrad": "reciprocal", "InvGrad": "reciprocal", "ReluGrad": "relu", "Relu6Grad": "relu6",
+    "EluGrad": "elu", "SeluGrad": "selu", "SoftplusGrad": "softplus", "SoftsignGrad": "softsign",
+}  # fmt: skip
+_FLOAT_TABLE = {
+    **_FLOATS,
+    **{op: f"tf_{name}_{{f}}({{0}})" for op, name in _FUNCTIONS.items()},
+    **{op: f"({{T}})tf_{name}_grad({{0}}, {{1}})" for op, name in _GRADIENTS.items()},
+}
+_INTEGERS: Mapping[str, str] = {  # they wrap around, so that sums and products are those of unsigned numbers
+    "Neg": "({T})(0u - ({U}){0})", "Square": "({T})((uint64_t){0} * (uint64_t){0})",
+    "Sign": "({0} > 0) - ({0} < 0)", "Abs": "{0} < 0 ? ({T})(0u - ({U}){0}) : {0}", "Invert": "~{0}",
+    "Relu": "{0} > 0 ? {0} : 0", "Relu6": "{0} > 6 ? 6 : {0} > 0 ? {0} : 0",
+    "Add": "({T})(1u * ({U}){0} + ({U}){1})", "AddV2": "({T})(1u * ({U}){0} + ({U}){1})",
+    "Sub": "({T})(1u * ({U}){0} - ({U}){1})", "Mul": "({T})(1u * ({U}){0} * ({U}){1})",
+    "BitwiseAnd": "{0} & {1}", "BitwiseOr": "{0} | {1}", "BitwiseXor": "{0} ^ {1}",
+}  # fmt: skip
+_NUMBERS: Mapping[str, str] = {
+    "Maximum": "{0} < {1} || {1} != {1} ? {1} : {0}", "Minimum": "{1} < {0} || {1} != {1} ? {1} : {0}",
+    "Less": "{0} < {1}", "LessEqual": "{0} <= {1}", "Greater": "{0} > {1}", "GreaterEqual": "{0} >= {1}",
+}  # fmt: skip
+_ALL: Mapping[str, str] = {
+    "Equal": "{0} == {1}", "NotEqual": "{0} != {1}", "Select": "{0} ? {1} : {2}", "SelectV2": "{0} ? {1} : {2}",
+}  # fmt: skip
+_TRUTH: Mapping[str, str] = {"LogicalAnd": "{0} & {1}", "LogicalOr": "{0} | {1}", "LogicalNot": "{0} ^ 1"}
+_INFINITY = {"f32": "__builtin_inff()", "f64": "__builtin_inf()"}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A fused node as source: for each of its nodes a C declaration, ``const float v3 = v1 * v2;``.
+
+    inputs, outputs: name and C type of the operands, which the caller declares, and of the results.
+    """
+
+    inputs: tuple[tuple[str, str], ...]
+    statements: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]
+
+
+def expression(body: Cluster) -> Expression | None:
+    """The source of a fused node's inner cluster; None where an op or dtype has no form in source."""
+    names = {v.id: f"a{i}" for i, v in enumerate(body.inputs)}
+    statements = []
+    for i, node in enumerate(body.nodes):
+        text = _term(node, [names[v.id] for v in node.inputs])
+        if text is None:
+            return None
+        name = names[node.outputs[0].id] = f"v{i}"
+        statements.append(f"const {TYPES[node.outputs[0].dtype.name]} {name} = {text};")
+    if any(v.dtype.name not in TYPES for v in (*body.inputs, *body.outputs)):
+        return None
+    return Expression(
+        tuple((names[v.id], TYPES[v.dtype.name]) for v in body.inputs),
+        tuple(statements),
+        tuple((names[v.id], TYPES[v.dtype.name]) for v in body.outputs),
+    )
+
+
+def _term(node: KernelNode, operands: Sequence[str]) -> str | None:
+    if any(v.dtype.name not in TYPES for v in (*node.inputs, *node.outputs)):
+        return None
+    if node.op == "Cast":
+        return _cast(node, operands[0])
+    dtype = node.inputs[-1].dtype
+    template = _template(node.op, dtype)
+    if template is None:
+        return None
+    kind = TYPES[dtype.name]
+    suffix = f"f{8 * dtype.itemsize}" if dtype.kind == "f" else ""
+    alpha = float(np.float32(node.attrs.get("alpha", 0)))  # a float32 in every GraphDef
+    text = template.format(
+        *operands, T=kind, U=f"u{kind}" if dtype.kind == "i" else kind, f=suffix, alpha=f"({alpha.hex()})"
+    )
+    return text.replace("TF_INFINITY", _INFINITY.get(suffix, ""))
+
+
+def _template(op: str, dtype: np.dtype) -> str | None:
+    own = {"f": _FLOAT_TABLE, "i": _INTEGERS, "u": _INTEGERS, "b": _TRUTH}.get(dtype.kind, {})
+    found = own.get(op) or _ALL.get(op)
+    return found or (_NUMBERS.get(op) if dtype.kind in "fiu" else None)
+
+
+def _cast(node: KernelNode, operand: str) -> str | None:
+    source, target = node.inputs[0].dtype, node.outputs[0].dtype
+    if target.kind == "b":
+        return f"{operand} != 0"
+    if node.attrs.get("Truncate") or (source.kind == "f" and target.kind != "f"):
+        return None  # what lies out of range is the kernel's business
+    return f"({TYPES[target.name]}){operand}"
+
+
+def c_source(body: Cluster, moving: Sequence[bool], name: str) -> str | None:
+    """A C function ``void name(const void *const *in, void *const *out, int64_t count)`` for a fused node.
+
+    moving: for each input whether it has an element for each of the result; others have one for all. Results may lie
+    over inputs as far as the node allows it. None where the node has no form in source.
+    """
+    made = expression(body)
+    if made is None:
+        return None
+    lines = [
+        "#include <timberframe/elementwise.h>",
+        "",
+        f"void {name}(const void *const *in, void *const *out, int64_t count) {{",
+    ]
+    for i, ((operand, kind), moves) in enumerate(zip(made.inputs, moving, strict=True)):
+        lines.append(
+            f"  const {kind} *p{i} = in[{i}];" if moves else f"  const {kind} {operand} = *(const {kind} *)in[{i}];"
+        )
+    lines += [f"  {kind} *z{i} = out[{i}];" for i, (_, kind) in enumerate(made.outputs)]
+    lines.append("  TF_ELEMENTS for (int64_t i = 0; i < count; i++) {")
+    lines += [f"    const {kind} {operand} = p{i}[i];" for i, (operand, kind) in enumerate(made.inputs) if moving[i]]
+    lines += [f"    {statement}" for statement in made.statements]
+    lines += [f"    z{i}[i] = {result};" for i, (result, _) in enumerate(made.outputs)]
+    return "\n".join([*lines, "  }", "}", ""])
