@@ -1,0 +1,58 @@
+"""Checkpoints that TensorFlow writes, restored by us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe
+
+SHAPES = {"large": (700, 1001), "rows": (33, 7), "scalar": (), "empty": (0, 5), "scope/deep/v": (2, 3, 4)}
+
+
+def written(tf: Any, folder: Path, dtype: str, **settings: Any) -> tuple[str, dict[str, Any]]:
+    """A checkpoint of TensorFlow with variables of one dtype, and their values."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        rng = np.random.default_rng(3)
+        for name, shape in SHAPES.items():
+            value = tf.cast(rng.integers(0, 100, shape), dtype)
+            tf.Variable(value, name=name, use_resource=True)
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver(**settings).save(session, str(folder / "model.ckpt"))
+        return path, {v.op.name: np.asarray(session.run(v)) for v in tf.global_variables()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int64", "bool", "complex64"])
+def test_values_are_tensorflows(tensorflow: Any, tmp_path: Path, dtype: str) -> None:
+    path, values = written(tensorflow, tmp_path, dtype)
+    reader = timberframe.train.load_checkpoint(str(tmp_path))
+    assert sorted(reader.entries) == sorted(values)
+    for name, value in values.items():
+        found = reader.get_tensor(name)
+        assert str(found.dtype) == str(value.dtype)
+        np.testing.assert_array_equal(found, value)
+    assert timberframe.train.latest_checkpoint(str(tmp_path)) == path
+
+
+def test_sharded_checkpoint_restores(tensorflow: Any, tmp_path: Path) -> None:
+    config = tensorflow.ConfigProto(device_count={"CPU": 2})
+    with tensorflow.Graph().as_default(), tensorflow.Session(config=config) as session:
+        for i in range(2):
+            with tensorflow.device(f"/cpu:{i}"):
+                tensorflow.Variable(np.full(5, i + 1.0), name=f"v{i}", use_resource=True)
+        session.run(tensorflow.global_variables_initializer())
+        path = tensorflow.train.Saver(sharded=True).save(session, str(tmp_path / "model.ckpt"))
+    found = timberframe.train.load_checkpoint(path)
+    assert [found.get_tensor(f"v{i}").tolist() for i in range(2)] == [[1.0] * 5, [2.0] * 5]
+
+
+def test_strings_are_tensorflows(tensorflow: Any, tmp_path: Path) -> None:
+    with tensorflow.Graph().as_default(), tensorflow.Session() as session:
+        words = np.array([b"", b"abc", b"y" * 1000], object)
+        v = tensorflow.Variable(words, name="words", use_resource=True)
+        session.run(v.initializer)
+        path = tensorflow.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    assert timberframe.train.load_variable(path, "words").tolist() == words.tolist()
