@@ -15,9 +15,9 @@ from timberframe.graphdef import messages
 ACCELERATORS = "ACCELERATORS"
 """In place of a device type: every type whose memory is not the host's."""
 
-OPTIMIZATIONS = ("cse", "fold", "fuse", "inplace", "simplify")
-"""What the compiler does by itself: merge equal nodes, compute constants, fuse elementwise ops, write in place, and
-replace nodes by cheaper ones. Plugins' passes are switched by their own names."""
+OPTIMIZATIONS = ("cse", "fold", "fuse", "simplify")
+"""What is done by itself: merge equal nodes, compute constants, fuse elementwise ops (devices do that), and leave out
+nodes that change nothing. Plugins' passes are switched by their own names."""
 
 
 def _frozen(mapping: Any, what: str, kinds: tuple[type, ...], upper: bool = True) -> Mapping[str, Any]:

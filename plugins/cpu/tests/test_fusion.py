@@ -41,3 +41,12 @@ def test_a_fused_graph_gives_the_bits_of_its_nodes_one_by_one(name: str, dtype: 
     single = _run(GRAPHS[name], dtype, traced=True)  # a traced run shows every node by itself
     for a, b in zip(fused, single, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_session_may_switch_fusion_off() -> None:
+    for fuse, arena in ((True, 0), (False, 4 * N)):
+        config = tf.SessionConfig(optimizations={"fuse": fuse})
+        with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
+            x = tf.placeholder(tf.float32, [N])
+            explanation = str(session.explain(tf.tanh(x) * 2.0))
+        assert f"arena {arena // 64 * 64 + 64 * bool(arena % 64)} bytes" in explanation

@@ -24,6 +24,7 @@ def device_options(config: SessionConfig) -> Mapping[str, Any]:
         "memory_limit": dict(config.memory_limit),
         "memory_growth": dict(config.memory_growth),
         "deterministic": config.deterministic,
+        "fuse": config.optimizes("fuse"),
         "options": {k: dict(v) for k, v in config.device_options.items()},
     }
 

@@ -147,17 +147,17 @@ def processor_name() -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
-    """The devices that a SessionConfig asks for: one unless its count says otherwise; options are `isa` and `fuse`."""
+    """The devices that a SessionConfig asks for: one unless its count says otherwise, and `isa` among the options."""
 
     def of_cpu(key: str, default: Any) -> Any:
         return config.get(key, {}).get(CpuDevice.type, default)
 
     options = of_cpu("options", {})
-    unknown = options.keys() - {"isa", "fuse"}
+    unknown = options.keys() - {"isa"}
     if unknown:
-        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known are isa and fuse")
+        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known is isa")
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
     threads = config["threads"]
-    isa, fuse = options.get("isa"), bool(options.get("fuse", True))
+    isa, fuse = options.get("isa"), config.get("fuse", True)
     return [CpuDevice(i, limit, isa, threads, fuse) for i in range(of_cpu("count", 1))]
