@@ -79,7 +79,7 @@ def _values(
         return make_array(arg, dtype, rng)
     if arg.values is not None:
         x = fixed_array(arg.values, np.dtype(make_array(Arg(), dtype, rng).dtype))
-        return np.asarray(x + rng.uniform(0.01, 0.03, x.shape)).astype(x.dtype) if nudged else x
+        return np.asarray(x + rng.uniform(0.01, 0.03, x.shape)).astype(x.dtype) if nudged and not arg.fixed else x
     if limits is not None:
         arg = dataclasses.replace(arg, low=limits[0], high=limits[1])
     x = make_array(arg, dtype, rng)

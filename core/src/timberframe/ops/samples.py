@@ -22,6 +22,7 @@ class Arg:
     dtype: the dtype's name where no type attr decides it, or where one dtype alone makes sense.
     special: floating values may also be NaN, infinite, subnormal and -0, integers the limits of their dtype.
     distinct: all values differ (so that an order is unique).
+    fixed: the stated values hold where derivatives are tried too, which otherwise move a little off them.
     """
 
     shape: tuple[int, ...] = ()
@@ -31,6 +32,7 @@ class Arg:
     dtype: str | None = None
     special: bool = True
     distinct: bool = False
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
