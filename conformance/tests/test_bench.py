@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from timberframe_conformance.bench.sides import Measurement, installed
+from timberframe_conformance.bench.soak import Memory, growth
 from timberframe_conformance.bench.table import Figures, duration
 
 
@@ -49,3 +50,10 @@ def test_bench_removes_variables_that_bend_libraries(plugin_path: Path, tmp_path
     assert {m["side"] for m in data["measurements"]} == {"device", "numpy"}
     assert all(m["seconds"] > 0 for m in data["measurements"])
     assert "matmul 64" in done.stdout
+
+
+def test_a_leak_over_training_steps_is_told() -> None:
+    first, leaked = Memory(100, 1 << 24, 2, 512), Memory(200, 1 << 24, 3, 576)
+    assert growth([first, first]) is None
+    assert growth([first, leaked]) == "live allocations rose from 2 (512 bytes) to 3 (576 bytes)"
+    assert "resident memory rose" in str(growth([first, Memory(200, 1 << 25, 2, 512)]))

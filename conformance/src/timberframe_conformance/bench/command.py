@@ -60,9 +60,11 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
         executor_measurements,
         kernel_measurements,
         planning_seconds,
+        training_measurements,
     )
 
-    wanted = [m for m in [*executor_measurements(target), *kernel_measurements(target, peers)] if keyword in m.name]
+    kernels = [*kernel_measurements(target, peers), *training_measurements(target, peers)]
+    wanted = [m for m in [*executor_measurements(target), *kernels] if keyword in m.name]
     figures.measurements = wanted
     before = peaks.copy_rate(), peaks.multiply_add_rate() or 0.0
     figures.times = run_benchmarks(wanted)

@@ -12,6 +12,7 @@ import numpy as np
 import timberframe as tf
 from timberframe.dtypes import as_dtype
 from timberframe.graph.apply import apply_op
+from timberframe_conformance.bench import training
 from timberframe_conformance.bench.workloads import Call, Workload, peer_inputs, workloads
 
 if TYPE_CHECKING:
@@ -63,6 +64,18 @@ def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measuremen
             if peer in w.peers
         ]
     return result
+
+
+def training_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:
+    """A training step on the device, and in TensorFlow's Session where that is a peer."""
+    name, work = training.NAME, (training.FLOPS, training.NBYTES)
+    try:
+        call = training.mlp(tf, target.session, target.spec).call()
+        call()
+    except (NotImplementedError, LookupError):
+        return []
+    own = Measurement(name, DEVICE, call, *work, target=("tensorflow", 1.0))
+    return [own, *(Measurement(name, p, training.tensorflow_call(), *work) for p in peers if p == "tensorflow")]
 
 
 def _bound(function: Callable[..., Any], arguments: Sequence[Any]) -> Call:

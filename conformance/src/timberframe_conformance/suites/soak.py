@@ -11,6 +11,7 @@ import numpy as np
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
+from timberframe_conformance.bench import soak as training_soak
 from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_conformance.suites import dags, forward
 
@@ -48,6 +49,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         run = functools.partial(dags.run_random, "float32", number)
         yield Case(SUITE, "Graph", (("T", "float32"),), f"random#{number}", run, "soak")
     yield Case(SUITE, "Graph", (), "many-runs", _many_runs, "soak")
+    yield Case(SUITE, "Graph", (), "many-training-steps", _many_training_steps, "soak")
 
 
 def _huge(name: str, inputs: Callable[..., Any], last: Callable[..., Any], target: Target) -> Measured | None:
@@ -67,6 +69,14 @@ def _huge(name: str, inputs: Callable[..., Any], last: Callable[..., Any], targe
         raise CaseFailedError(
             f"the last elements of {HUGE} are {end.tolist()}; they must be {np.ravel(wanted).tolist()}"
         )
+    return None
+
+
+def _many_training_steps(target: Target) -> Measured | None:
+    """A million training steps leave the memory where it was."""
+    wrong = training_soak.growth(list(training_soak.run_steps(target, training_soak.STEPS)))
+    if wrong:
+        raise CaseFailedError(f"{training_soak.STEPS} training steps: {wrong}")
     return None
 
 
