@@ -12,6 +12,7 @@ from timberframe import logging as logging
 from timberframe import math as math
 from timberframe import nest as nest
 from timberframe import nn as nn
+from timberframe import random as random
 from timberframe import train as train
 from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators
 from timberframe.api.arithmetic import *
@@ -30,6 +31,9 @@ from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
 from timberframe.api.messages import *
+from timberframe.api.random import *
+from timberframe.api.random_initializers import *
+from timberframe.api.random_seeds import *
 from timberframe.api.reduction import *
 from timberframe.api.search import *
 from timberframe.api.selection import *

@@ -18,14 +18,32 @@ __all__ = ["constant_initializer", "ones_initializer", "zeros_initializer"]
 NAMESPACES = {"initializers": ("constant", "identity", "ones", "zeros")}
 
 
-def _static(shape: Any) -> StaticShape:
+def static_sizes(shape: Any) -> StaticShape:
+    """The sizes of a shape, all of which must be known."""
     sizes = as_shape(shape)
     if sizes is None or None in sizes:
         raise InvalidArgumentError(f"initializer: shape is {format_shape(sizes)}; every size must be known")
     return tuple(size for size in sizes if size is not None)
 
 
-class constant_initializer:  # noqa: N801 - TensorFlow's name
+class Initializer:
+    """Base of initializers: objects that make a tensor of a shape, and that a dict of arguments describes."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The first value of a variable. dtype: the initializer's own if None; partition_info: of a part of one."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments from which `from_config` makes an equal initializer."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """An initializer of this class with the arguments of `get_config`."""
+        return cls(**config)
+
+
+class constant_initializer(Initializer):  # noqa: N801 - TensorFlow's name
     """Fills a variable with a value, or with the elements of a list or array in row-major order.
 
     dtype: of the variable where its own is not given. verify_shape: whether a list must have the variable's shape.
@@ -37,7 +55,7 @@ class constant_initializer:  # noqa: N801 - TensorFlow's name
         self.verify_shape = verify_shape
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        sizes, kind = _static(shape), as_dtype(dtype) if dtype is not None else self.dtype
+        sizes, kind = static_sizes(shape), as_dtype(dtype) if dtype is not None else self.dtype
         array, _ = to_array(self.value, kind)
         if array.size == 1 and not (self.verify_shape and array.shape != sizes):
             array = np.full(sizes, array.reshape(()))
@@ -46,6 +64,9 @@ class constant_initializer:  # noqa: N801 - TensorFlow's name
                 f"initializer: value has shape {format_shape(array.shape)}; it must suit {format_shape(sizes)}"
             )
         return constant_op(array.reshape(sizes), kind)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": self.value, "dtype": self.dtype.name}
 
 
 class zeros_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
@@ -57,7 +78,10 @@ class zeros_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         kind = as_dtype(dtype) if dtype is not None else self.dtype
         empty = b"" if kind.name == "string" else 0
-        return convert_to_tensor(np.full(_static(shape), empty, kind.numpy), kind)
+        return convert_to_tensor(np.full(static_sizes(shape), empty, kind.numpy), kind)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.name}
 
 
 class ones_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
@@ -68,10 +92,13 @@ class ones_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         kind = as_dtype(dtype) if dtype is not None else self.dtype
-        return convert_to_tensor(np.ones(_static(shape), kind.numpy), kind)
+        return convert_to_tensor(np.ones(static_sizes(shape), kind.numpy), kind)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.name}
 
 
-class identity:  # noqa: N801 - TensorFlow's name
+class identity(Initializer):  # noqa: N801 - TensorFlow's name
     """Makes a matrix with `gain` on its main diagonal and zeros elsewhere."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
@@ -79,10 +106,13 @@ class identity:  # noqa: N801 - TensorFlow's name
         self.dtype = as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        sizes, kind = _static(shape), as_dtype(dtype) if dtype is not None else self.dtype
+        sizes, kind = static_sizes(shape), as_dtype(dtype) if dtype is not None else self.dtype
         if len(sizes) != 2:
             raise InvalidArgumentError(f"initializer: shape is {format_shape(sizes)}; an identity matrix has rank 2")
         return convert_to_tensor((np.eye(*sizes) * self.gain).astype(kind.numpy), kind)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "dtype": self.dtype.name}
 
 
 zeros, ones, constant = zeros_initializer, ones_initializer, constant_initializer

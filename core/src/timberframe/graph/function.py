@@ -19,6 +19,7 @@ class FuncGraph(Graph):
         super().__init__()
         self.name = name
         self.outer = outer
+        self.seed = None if outer is None else outer.seed
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}

@@ -50,6 +50,9 @@ class Graph:
         self.version = 0
         """Counts changes to operations that already existed; adding new ones does not count."""
         self.seed: int | None = None
+        """What `tf.set_random_seed` was given."""
+        self.seeds_made = 0
+        """How many random ops took a seed from the graph's alone."""
 
     # Operations
 

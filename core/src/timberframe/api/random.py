@@ -1,0 +1,350 @@
+"""Random numbers: ops that draw from streams of the Session, and those that depend on their inputs alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from timberframe.api.arithmetic import broadcast_dynamic_shape, floormod
+from timberframe.api.arrays import broadcast_to, identity, shape
+from timberframe.api.assertions import assert_less_equal
+from timberframe.api.framework import control_dependencies, convert_to_tensor, name_scope
+from timberframe.api.random_seeds import seed_attrs
+from timberframe.api.slicing import slice as slice_tensor
+from timberframe.dtypes import DType, as_dtype, float32, int32, int64
+from timberframe.errors import InvalidArgumentError
+from timberframe.graph.apply import apply_op
+from timberframe.graph.operation import Tensor
+from timberframe.graph.tensor_shape import TensorShape
+from timberframe.ops.stateless_source import AUTOMATIC, PHILOX
+
+__all__ = [
+    "multinomial", "random_crop", "random_gamma", "random_normal", "random_poisson", "random_shuffle",
+    "random_uniform", "truncated_normal",
+]  # fmt: skip
+
+NAMESPACES = {
+    "random": (
+        "categorical", "gamma", "multinomial", "normal", "poisson", "shuffle", "stateless_binomial",
+        "stateless_categorical", "stateless_gamma", "stateless_multinomial", "stateless_normal", "stateless_poisson",
+        "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+    ),
+}  # fmt: skip
+
+_FLOATING = ("float16", "bfloat16", "float32", "float64")
+
+
+def shape_tensor(shape: Any) -> Tensor:
+    """A shape as the vector that random ops take: int32 where its sizes fit."""
+    if isinstance(shape, TensorShape):
+        shape = shape.as_list()
+    if isinstance(shape, list | tuple) and not any(hasattr(d, "dtype") or hasattr(d, "__tf_tensor__") for d in shape):
+        sizes = np.array(shape, np.int64).reshape(-1) if len(shape) else np.empty(0, np.int64)
+        shape = sizes.astype(np.int32) if np.all(np.abs(sizes) < 2**31) else sizes
+    result: Tensor = convert_to_tensor(shape, name="shape", preferred_dtype=int32)
+    return result
+
+
+def _floating(function: str, dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if found.name not in _FLOATING:
+        raise InvalidArgumentError(f"tf.{function}: dtype is {found.name}; one of {', '.join(_FLOATING)} is required")
+    return found
+
+
+def _between(drawn: Tensor, low: Any, high: Any, name: str) -> Tensor:
+    """Numbers of [0, 1) stretched to [low, high)."""
+    result: Tensor = apply_op("AddV2", [apply_op("Mul", [drawn, apply_op("Sub", [high, low])]), low], name=name)
+    return result
+
+
+def _scaled(drawn: Tensor, mean: Any, stddev: Any, name: str) -> Tensor:
+    """Standard normals with a mean and a deviation."""
+    result: Tensor = apply_op("AddV2", [apply_op("Mul", [drawn, stddev]), mean], name=name)
+    return result
+
+
+def _is_number(value: Any, wanted: float) -> bool:
+    return isinstance(value, int | float) and value == wanted
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Uniform numbers in [minval, maxval), of the Session's stream of the op.
+
+    maxval: 1 for floats where it is None; integers need one. Integers are remainders: of a range that is no power of 2
+    the lower ones come a little more often.
+    """
+    kind = as_dtype(dtype)
+    if maxval is None:
+        if kind.is_integer:
+            raise InvalidArgumentError(f"tf.random_uniform: maxval is None; an integer dtype, {kind.name}, needs one")
+        maxval = 1
+    with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        sizes = shape_tensor(shape)
+        unit = not kind.is_integer and _is_number(minval, 0) and _is_number(maxval, 1)
+        if not unit:
+            minval = convert_to_tensor(minval, kind, name="min")
+            maxval = convert_to_tensor(maxval, kind, name="max")
+        attrs = seed_attrs(seed)
+        if kind.is_integer:
+            made: Tensor = apply_op("RandomUniformInt", [sizes, minval, maxval], attrs, scope)
+            return made
+        drawn = apply_op("RandomUniform", [sizes], {"dtype": _floating("random_uniform", kind), **attrs})
+        return drawn if unit else _between(drawn, minval, maxval, scope)
+
+
+def _normal(
+    op: str, default: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None, name: str | None
+) -> Tensor:
+    with name_scope(name, default, [shape, mean, stddev]) as scope:
+        kind = _floating(default, dtype)
+        sizes = shape_tensor(shape)
+        center = convert_to_tensor(mean, kind, name="mean")
+        deviation = convert_to_tensor(stddev, kind, name="stddev")
+        return _scaled(apply_op(op, [sizes], {"dtype": kind, **seed_attrs(seed)}), center, deviation, scope)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers; mean and stddev broadcast against the shape."""
+    return _normal("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers within two deviations of the mean: those outside are drawn again."""
+    return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of a tensor (its first dimension) in random order."""
+    tensor = convert_to_tensor(value)
+    result: Tensor = apply_op("RandomShuffle", [tensor], seed_attrs(seed), name)
+    return result
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Classes [batch, num_samples] for logits [batch, classes]: probabilities are in proportion to exp(logits)."""
+    with name_scope(name, "multinomial", [logits]):
+        return _categories(logits, num_samples, output_dtype, seed)
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Classes [batch, num_samples] for logits [batch, classes]: probabilities are in proportion to exp(logits)."""
+    with name_scope(name, "categorical", [logits]):
+        return _categories(logits, num_samples, dtype, seed)
+
+
+def _categories(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> Tensor:
+    given = convert_to_tensor(logits, name="logits")
+    attrs = {"output_dtype": as_dtype(dtype or int64), **seed_attrs(seed)}
+    result: Tensor = apply_op("Multinomial", [given, num_samples], attrs)
+    return result
+
+
+def _gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tensor]:
+    """alpha, in the shape to which it and beta broadcast, and beta."""
+    shape_parameter = convert_to_tensor(alpha, dtype, name="alpha")
+    rate = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
+    both = broadcast_dynamic_shape(shape(shape_parameter), shape(rate))
+    return broadcast_to(shape_parameter, both), rate
+
+
+def _scaled_gamma(drawn: Tensor, beta: Tensor, name: str) -> Tensor:
+    """Gamma numbers over their rate; what underflows becomes the smallest normal number."""
+    tiny = np.ldexp(1.0, {"float16": -14, "float32": -126, "float64": -1022}[drawn.dtype.name])
+    result: Tensor = apply_op("Maximum", [tiny, apply_op("RealDiv", [drawn, beta])], name=name)
+    return result
+
+
+def random_gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Gamma numbers [*shape, *parameters] of the shape parameters alpha and the rates beta (1 where None)."""
+    with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
+        sizes = shape_tensor(shape)
+        parameter, rate = _gamma_parameters(alpha, beta, _floating("random_gamma", dtype))
+        return _scaled_gamma(apply_op("RandomGamma", [sizes, parameter], seed_attrs(seed)), rate, scope)
+
+
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Poisson numbers [*shape, *lam's shape] of the rates lam."""
+    with name_scope(name, "random_poisson", [lam, shape]):
+        sizes = shape_tensor(shape)
+        attrs = {"dtype": as_dtype(dtype), **seed_attrs(seed)}
+        result: Tensor = apply_op("RandomPoissonV2", [sizes, lam], attrs)
+        return result
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A part of a tensor with the given size in each dimension, at a random place."""
+    with name_scope(name, "random_crop", [value, size]) as scope:
+        given = convert_to_tensor(value, name="value")
+        wanted = convert_to_tensor(size, int32, name="size")
+        whole = shape(given)
+        fits = assert_less_equal(wanted, whole, message="tf.random_crop: size must not exceed the shape of the value")
+        with control_dependencies([fits] if fits is not None else []):
+            whole = identity(whole)
+        limit = apply_op("AddV2", [apply_op("Sub", [whole, wanted]), 1])
+        drawn = random_uniform(shape(whole), dtype=int32, maxval=int32.max, seed=seed)
+        return slice_tensor(given, floormod(drawn, limit), wanted, name=scope)
+
+
+uniform, normal, shuffle, gamma, poisson = random_uniform, random_normal, random_shuffle, random_gamma, random_poisson
+
+
+def _check_algorithm(alg: Any) -> None:
+    if alg not in ("philox", "auto_select", PHILOX, AUTOMATIC):
+        raise InvalidArgumentError(f"tf.random: alg is {alg!r}; 'philox' or 'auto_select' is required")
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Uniform numbers in [minval, maxval) that depend on the pair of integers `seed` alone.
+
+    Both bounds None: integers with every bit random.
+    """
+    _check_algorithm(alg)
+    kind = as_dtype(dtype)
+    with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
+        sizes = shape_tensor(shape)
+        if kind.is_integer:
+            if minval is None and maxval is None:
+                full: Tensor = apply_op("StatelessRandomUniformFullInt", [sizes, seed], {"dtype": kind}, scope)
+                return full
+            if minval is None or maxval is None:
+                raise InvalidArgumentError(
+                    f"tf.random.stateless_uniform: minval is {minval!r} and maxval {maxval!r}; "
+                    f"integers, {kind.name}, need both or neither"
+                )
+            made: Tensor = apply_op("StatelessRandomUniformInt", [sizes, seed, minval, maxval], {"dtype": kind}, scope)
+            return made
+        low = convert_to_tensor(0 if minval is None else minval, kind, name="min")
+        high = convert_to_tensor(1 if maxval is None else maxval, kind, name="max")
+        drawn = apply_op("StatelessRandomUniform", [sizes, seed], {"dtype": _floating("random", kind)})
+        return _between(drawn, low, high, scope)
+
+
+def _stateless_normal(
+    op: str, default: str, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any, name: str | None, alg: Any
+) -> Tensor:
+    _check_algorithm(alg)
+    with name_scope(name, default, [shape, seed, mean, stddev]) as scope:
+        kind = _floating(default, dtype)
+        sizes = shape_tensor(shape)
+        center = convert_to_tensor(mean, kind, name="mean")
+        deviation = convert_to_tensor(stddev, kind, name="stddev")
+        return _scaled(apply_op(op, [sizes, seed], {"dtype": kind}), center, deviation, scope)
+
+
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Normal numbers that depend on the pair of integers `seed` alone."""
+    return _stateless_normal(
+        "StatelessRandomNormal", "stateless_random_normal", shape, seed, mean, stddev, dtype, name, alg
+    )
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Normal numbers within two deviations of the mean that depend on the pair of integers `seed` alone."""
+    return _stateless_normal(
+        "StatelessTruncatedNormal", "stateless_truncated_normal", shape, seed, mean, stddev, dtype, name, alg
+    )
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+) -> Tensor:
+    """Classes [batch, num_samples] for logits [batch, classes], by the pair of integers `seed` alone."""
+    with name_scope(name, "stateless_categorical", [logits, seed]):
+        given = convert_to_tensor(logits, name="logits")
+        result: Tensor = apply_op("StatelessMultinomial", [given, num_samples, seed], {"output_dtype": as_dtype(dtype)})
+        return result
+
+
+def stateless_multinomial(
+    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
+) -> Tensor:
+    """`stateless_categorical` by its older name."""
+    return stateless_categorical(logits, num_samples, seed, output_dtype, name or "stateless_multinomial")
+
+
+def stateless_binomial(
+    shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """Successes among `counts` trials of probability `probs`, in a shape that ends with theirs, by `seed` alone."""
+    with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]):
+        sizes = shape_tensor(shape)
+        probability = convert_to_tensor(probs, name="probs", preferred_dtype=float32)
+        trials = convert_to_tensor(counts, probability.dtype, name="counts")
+        attrs = {"dtype": as_dtype(output_dtype)}
+        result: Tensor = apply_op("StatelessRandomBinomial", [sizes, seed, trials, probability], attrs)
+        return result
+
+
+def stateless_gamma(
+    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """Gamma numbers in a shape that ends with that of alpha and beta, by `seed` alone."""
+    with name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]) as scope:
+        sizes = shape_tensor(shape)
+        parameter, rate = _gamma_parameters(alpha, beta, _floating("random.stateless_gamma", dtype))
+        return _scaled_gamma(apply_op("StatelessRandomGammaV2", [sizes, seed, parameter]), rate, scope)
+
+
+def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
+    """Poisson numbers in a shape that ends with that of the rates lam, by `seed` alone."""
+    with name_scope(name, "stateless_random_poisson", [shape, seed, lam]):
+        rate = convert_to_tensor(lam, name="lam", preferred_dtype=float32)
+        result: Tensor = apply_op(
+            "StatelessRandomPoisson", [shape_tensor(shape), seed, rate], {"dtype": as_dtype(dtype)}
+        )
+        return result
