@@ -35,11 +35,15 @@ def has_kernel(op: OpDef) -> bool:
 
 
 def chosen(
-    target: Target, ops: Sequence[OpDef], pick: Callable[[list[Trial]], list[Trial]], dtypes: int | None = None
+    target: Target,
+    ops: Sequence[OpDef],
+    pick: Callable[[list[Trial]], list[Trial]],
+    dtypes: int | None = None,
+    kernel: Callable[[OpDef], bool] = has_kernel,
 ) -> Iterator[Trial]:
     """For each op and each group of dtypes (at most `dtypes` groups, spread over them) the trials that `pick` takes."""
     for op in ops:
-        if not has_kernel(op):
+        if not kernel(op):
             continue
         groups, _ = supported(op, target)
         keys = list(groups) if dtypes is None else preferred(list(groups), dtypes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,8 @@ from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured
 from timberframe_conformance.cases.trials import Trial
-from timberframe_conformance.suites.choice import chosen, input_size, odd_sized
-from timberframe_conformance.suites.forward import judge
+from timberframe_conformance.suites.choice import chosen, input_size, largest, odd_sized
+from timberframe_conformance.suites.forward import is_callable, judge
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -40,7 +41,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     ]
     computing = [op for op in ops if not isinstance(op.accuracy, Exact) or op.name in ARITHMETIC]
     for variant in variants:
-        for trial in chosen(target, computing, _pick):
+        updates = chosen(target, computing, largest, dtypes=4, kernel=lambda op: bool(op.updates) and is_callable(op))
+        for trial in itertools.chain(chosen(target, computing, _pick), updates):
             detail = f"{variant[1]}-{trial.detail}"
             case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
             run = functools.partial(_run, trial, variant, case_id)

@@ -37,6 +37,7 @@ _VALUES = {
 }  # fmt: skip
 """What samples give for the scalars; they are exact in every dtype."""
 
+_ONE_TYPE = {"T": ("float32",)}
 _ERROR_TYPES = {"T": ("float32",), "Tindices": ("int32",)}
 _SIGNED_SLOTS = ("linear", "m", "mg", "mom", "gradient_accumulator")
 
@@ -151,27 +152,28 @@ def _extra(signature: _Signature) -> list[dict[str, Arg]]:
 
 
 def _dense_samples(signature: _Signature, flag: str | None, types: Sequence[str]) -> Iterator[Sample]:
+    """One shape in every dtype and with every attr, and what else matters in one of them."""
     chosen = {"T": types}
-    for i, attrs in enumerate(_tried_attrs(flag)):
-        for shape in (((7, 13),), ((), (0,), (257,), (65_537,)))[i == 0]:
-            yield Sample(signature.sample(shape, attrs).inputs, attrs, chosen)
+    for attrs in _tried_attrs(flag):
+        yield Sample(signature.sample((257,), attrs).inputs, attrs, chosen)
         for values in _extra(signature):
             yield Sample(signature.sample((5, 7), attrs, None, **values).inputs, attrs, chosen)
-    yield Sample(signature.sample((3,), {}).inputs, {"use_locking": True}, {"T": ("float32",)})
+    for shape in ((), (0,), (7, 13), (65_537,)):
+        yield Sample(signature.sample(shape, {}).inputs, {}, _ONE_TYPE)
+    yield Sample(signature.sample((3,), {}).inputs, {"use_locking": True}, _ONE_TYPE)
 
 
 def _sparse_samples(signature: _Signature, flag: str | None, types: Sequence[str]) -> Iterator[Sample]:
+    """Rows named twice in every dtype and with every attr, and what else matters in one of them."""
     chosen = {"T": types}
-    cases: tuple[tuple[StaticShape, tuple[int, ...]], ...] = (
-        ((5,), (4, 0)), ((5, 3), (1, 1, 4)), ((3, 2, 17), (2, 0)), ((4, 3), ()), ((0, 3), ()),
-        ((70_001, 2), (70_000, 65_536)),
-    )  # fmt: skip
-    for i, attrs in enumerate(_tried_attrs(flag)):
-        for shape, rows in (cases[1:2], cases)[i == 0]:
-            yield Sample(signature.sample(shape, attrs, rows).inputs, attrs, chosen)
+    for attrs in _tried_attrs(flag):
+        yield Sample(signature.sample((5, 17), attrs, (1, 1, 4)).inputs, attrs, chosen)
         for values in _extra(signature):
             yield Sample(signature.sample((5, 7), attrs, (3, 1), **values).inputs, attrs, chosen)
-    yield Sample(signature.sample((3,), {}, (1,)).inputs, {"use_locking": True}, {"T": ("float32",)})
+    for shape, rows in (((5,), (4, 0)), ((3, 2, 17), (2, 0)), ((4, 3), ()), ((0, 3), ())):
+        yield Sample(signature.sample(shape, {}, rows).inputs, {}, _ONE_TYPE)
+    yield Sample(signature.sample((70_001, 2), {}, (70_000, 65_536)).inputs, {}, _ONE_TYPE)
+    yield Sample(signature.sample((3,), {}, (1,)).inputs, {"use_locking": True}, _ONE_TYPE)
 
 
 def _dense_errors(signature: _Signature) -> Iterator[ErrorSample]:
