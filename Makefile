@@ -75,7 +75,7 @@ sanitize: setup
 # TensorFlow lives in an environment of its own: it is a yardstick, never a dependency.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
-	@$(PEERS)/bin/pytest core/tests/tensorflow_oracle
+	@$(PEERS)/bin/pytest core/tests/tensorflow_oracle core/tests/training
 	@$(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 
 $(PEERS)/stamp: $(STAMPS)/cpu
