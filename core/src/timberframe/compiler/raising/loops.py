@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timberframe.compiler.raising.frames import ENTERS, EXITS, NEXT, SWITCHES, Frame
-from timberframe.compiler.raising.regions import Condition, Region, Unit, is_loop_merge
+from timberframe.compiler.raising.regions import Condition, Region, Unit, conjunction, is_loop_merge
 from timberframe.compiler.raising.scope import Found, Scope
 from timberframe.errors import UnimplementedError
 from timberframe.graph.function import FuncGraph, share_captures, stateful_variant
@@ -69,7 +69,7 @@ class _Loop:
             )
 
     def _require(self, op: Operation, wanted: Condition, must: str) -> None:
-        found = self.region.condition(op.inputs[0])
+        found = conjunction([self.region.condition(op.inputs[0]), *(self.region.ran(c) for c in op.control_inputs)])
         if found != wanted:
             raise UnimplementedError(
                 f"{op.type} '{op.name}': its value is computed under a condition that differs from that of loop "

@@ -139,7 +139,7 @@ class Region:
             found = ALWAYS
         else:
             found = conjunction(
-                [*(self.condition(t) for t in unit.inputs), *(self._ran(c) for c in unit.controls)],
+                [*(self.condition(t) for t in unit.inputs), *(self.ran(c) for c in unit.controls)],
             )
         for tensor in unit.outputs():
             self.conditions[tensor] = ALWAYS if tensor in self.fed else found
@@ -170,7 +170,8 @@ class Region:
         """When the tensor is computed; always for those from around the region."""
         return self.conditions.get(tensor, ALWAYS)
 
-    def _ran(self, op: Operation) -> Condition | None:
+    def ran(self, op: Operation) -> Condition | None:
+        """When the operation runs; always for those from around the region."""
         unit = self._maker.get(op)
         return ALWAYS if unit is None else unit.condition
 
