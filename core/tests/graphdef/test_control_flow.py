@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timberframe as tf
@@ -148,6 +149,14 @@ def test_shape_of_a_loop_variable_may_change(write: Write) -> None:
     write.const("axis", 0, "^if")("ConcatV2", "new", "if:1", "if:1", "axis", N=2, T=tf.float32)
     write("NextIteration", "next", "new", T=tf.float32)("Exit", "out", "if", T=tf.float32)
     assert write.run("out:0").shape == (8,)
+
+
+def test_frame_with_a_condition_for_its_first_turn_alone_has_one_turn(write: Write) -> None:
+    write.const("never", np.bool_(False)).const("ten", 10)
+    write("Enter", "p", "never", frame_name="w", T=tf.bool)("Enter", "x", "ten", frame_name="w")
+    write("Merge", "now", "x", "next", N=2)("Switch", "if", "now", "p")
+    write("NextIteration", "next", "if")("Exit", "out", "if")
+    assert write.run("out:0") == 10
 
 
 def test_merge_of_unrelated_branches_is_refused(write: Write) -> None:

@@ -110,6 +110,19 @@ def test_loop_writes_a_variable_in_each_turn(write: Write) -> None:
         assert session.run("v:0") == 9
 
 
+def test_part_of_a_variable_is_assigned(write: Write) -> None:
+    write("VariableV2", "v", shape=(4,), dtype=tf.int32).const("start", [1, 2, 3, 4])("Assign", "init", "v", "start")
+    write.const("first", [1]).const("last", [3]).const("step", [1]).const("new", [8, 9])
+    write("StridedSliceAssign", "assign", "init", "first", "last", "step", "new", Index=tf.int32)
+    assert list(write.run("assign:0")) == [1, 8, 9, 4]
+
+
+def test_stack_of_the_older_form(write: Write) -> None:
+    write("Stack", "s", elem_type=tf.int32).const("x", 3)("StackPush", "push", "s", "x")
+    write("StackPop", "pop", "s", "^push", elem_type=tf.int32)
+    assert write.run("pop:0") == 3
+
+
 def test_writer_without_a_variable_is_refused(write: Write) -> None:
     variable(write)("Identity", "copy", "v")("Assign", "wrong", "copy", "five")
     with pytest.raises(tf.errors.InvalidArgumentError, match="a reference to a variable is required"):

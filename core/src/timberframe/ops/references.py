@@ -19,6 +19,9 @@ REPLACED: dict[str, str] = {
     "AssignAdd": "AssignAddVariableOp",
     "AssignSub": "AssignSubVariableOp",
     "IsVariableInitialized": "VarIsInitializedOp",
+    "StackPush": "StackPushV2",
+    "StackPop": "StackPopV2",
+    "StackClose": "StackCloseV2",
 }
 """Reference op -> the resource op that does the same; those with Resource before their names are added below."""
 
@@ -131,6 +134,44 @@ define_op(
     gradient=_STATE,
 )
 REPLACED["CountUpTo"] = "ResourceCountUpTo"
+
+define_op(
+    "Stack",
+    outputs=["handle: Ref(string)"],
+    attrs=["elem_type: type", "stack_name: string = ''"],
+    doc="A stack, the older form of StackV2.",
+    shape=lambda c: [(2,)],
+    gradient=_STATE,
+    stateful=True,
+)
+
+define_op(
+    "StackPush",
+    inputs=["handle: Ref(string)", "elem: T"],
+    outputs=["output: T"],
+    attrs=["T: type", "swap_memory: bool = false"],
+    doc="Puts `elem` on the stack, and passes it on.",
+    shape=lambda c: [c.shapes[1]],
+    gradient=_STATE,
+)
+
+define_op(
+    "StackPop",
+    inputs=["handle: Ref(string)"],
+    outputs=["elem: elem_type"],
+    attrs=["elem_type: type"],
+    doc="Takes the last element off the stack.",
+    shape=lambda c: [None],
+    gradient=_STATE,
+)
+
+define_op(
+    "StackClose",
+    inputs=["handle: Ref(string)"],
+    doc="Drops the stack.",
+    shape=lambda c: [],
+    gradient=_STATE,
+)
 
 
 def _define_writer(name: str, refs: Sequence[str], inputs: Sequence[str], output: str, attrs: Sequence[str]) -> None:

@@ -15,11 +15,16 @@ NEXT = frozenset({"NextIteration", "RefNextIteration"})
 CONTROL_FLOW = ENTERS | EXITS | MERGES | SWITCHES | NEXT | {"LoopCond", "ControlTrigger"}
 
 
+def is_loop_merge(op: Operation) -> bool:
+    """Whether a Merge joins a loop variable's first value with those of later turns."""
+    return op.type in MERGES and any(t.op.type in NEXT for t in op.inputs)
+
+
 class Frame:
     """A loop, or at the root the graph around all loops.
 
     operations: its own, without those of inner loops, in order. enters and exits, which are among them, carry values
-    over its edge.
+    over its edge. settled: Merges of inner frames that were no loops, which pass on what entered.
     """
 
     def __init__(self, name: str, parent: Frame | None) -> None:
@@ -28,6 +33,7 @@ class Frame:
         self.operations: list[Operation] = []
         self.enters: list[Operation] = []
         self.exits: list[Operation] = []
+        self.settled: set[Operation] = set()
         self.children: dict[str, Frame] = {}
 
     def of_type(self, types: Container[str]) -> list[Operation]:
@@ -49,8 +55,12 @@ class Frame:
 
     @property
     def turns(self) -> bool:
-        """Whether there may be more than one turn."""
-        return any(op.type in NEXT or op.type == "LoopCond" for op in self.operations)
+        """Whether there may be more than one turn: not where what decides it has a value in the first one only."""
+        if any(op.type == "LoopCond" for op in self.operations):
+            return True
+        sources = [op.inputs[1].op for exit in self.exits for op in [exit.inputs[0].op] if op.type in SWITCHES]
+        once = sources and all(s in self.enters and not s.attrs["is_constant"] for s in sources)
+        return not once and any(op.type in NEXT for op in self.operations)
 
 
 def find_frames(order: Sequence[Operation], fed: Container[Tensor]) -> Frame:
@@ -110,6 +120,7 @@ def _dissolve(frame: Frame, position: dict[Operation, int]) -> None:
         if not child.turns:
             del frame.children[name]
             frame.operations.extend(child.operations)
+            frame.settled.update(child.settled, (op for op in child.operations if is_loop_merge(op)))
             for inner in child.children.values():
                 inner.parent = frame
                 frame.children[f"{name}/{inner.name}"] = inner

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe.compiler.raising.frames import ENTERS, EXITS, NEXT, SWITCHES, Frame
-from timberframe.compiler.raising.regions import Condition, Region, Unit, conjunction, is_loop_merge
+from timberframe.compiler.raising.frames import ENTERS, EXITS, NEXT, SWITCHES, Frame, is_loop_merge
+from timberframe.compiler.raising.regions import Condition, Region, Unit, conjunction
 from timberframe.compiler.raising.scope import Found, Scope
 from timberframe.errors import UnimplementedError
 from timberframe.graph.function import FuncGraph, share_captures, stateful_variant
@@ -48,7 +48,7 @@ class _Loop:
         for op in self.frame.exits:
             self._require(op, self.over, "it must be computed in the last turn")
         for op in self.frame.operations:
-            if is_loop_merge(op):
+            if is_loop_merge(op) and op not in self.frame.settled:
                 self._check_merge(op)
             elif op.type in ENTERS and not op.attrs["is_constant"] and op in self.frame.enters:
                 used = self.region.consumers.get(op.outputs[0])
@@ -111,7 +111,7 @@ class _Loop:
             self.scope.set(op.outputs[0], self.scope.find(op.inputs[0]))
             self.scope.wait_for_inputs(op)
         for op in self.frame.operations:
-            if not is_loop_merge(op):
+            if not is_loop_merge(op) or op in self.frame.settled:
                 continue
             found = self.scope.find(op.inputs[0])
             if op.type == "RefMerge" or op.outputs[0].dtype.name == "resource":

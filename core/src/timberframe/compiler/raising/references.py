@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from timberframe.compiler.raising.scope import Scope
 
 VARIABLES = frozenset({"VariableV2", "Variable", "TemporaryVariable"})
-REFERENCES = VARIABLES | frozenset(REPLACED) | {"Assign", "RefIdentity", "RefSelect", "DestroyTemporaryVariable"}
+REFERENCES = (
+    VARIABLES | frozenset(REPLACED) | {"Assign", "RefIdentity", "RefSelect", "DestroyTemporaryVariable", "Stack"}
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ def emit_reference(scope: Scope, op: Operation) -> None:
         _emit_variable(scope, op)
     elif op.type == "DestroyTemporaryVariable":
         _emit_destroy(scope, op)
+    elif op.type == "Stack":
+        _emit_stack(scope, op)
     elif op.type == "RefIdentity":
         scope.set(op.outputs[0], _reference(scope, op, 0))
         scope.wait_for_inputs(op)
@@ -93,6 +97,12 @@ def _emit_variable(scope: Scope, op: Operation) -> None:
     made._where = op._where
     scope.set(op.outputs[0], Reference(made.outputs[0], attrs["dtype"], shape))
     scope.ran[op] = (made,) if outside is scope else ()
+
+
+def _emit_stack(scope: Scope, op: Operation) -> None:
+    """A stack of any size."""
+    made = scope.add(op, "StackV2", [scope.constant(np.int32(-1), f"{op.name}/_size")], dict(op.attrs))
+    scope.set(op.outputs[0], Reference(made.outputs[0], op.attrs["elem_type"], None))
 
 
 def _reference(scope: Scope, op: Operation, i: int) -> Reference:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from timberframe.compiler.raising.frames import MERGES, NEXT, SWITCHES, Frame
+from timberframe.compiler.raising.frames import MERGES, NEXT, SWITCHES, Frame, is_loop_merge
 from timberframe.errors import UnimplementedError
 from timberframe.graph.operation import Operation, Tensor
 
@@ -56,11 +56,6 @@ class Unit:
         return f"{self.operation.type} '{self.operation.name}'"
 
 
-def is_loop_merge(op: Operation) -> bool:
-    """Whether a Merge joins a loop variable's first value with those of later turns."""
-    return op.type in MERGES and any(t.op.type in NEXT for t in op.inputs)
-
-
 class Region:
     """One frame's units, in topological order, with their conditions.
 
@@ -73,7 +68,7 @@ class Region:
         self.wanted = set(wanted)
         self.units: list[Unit] = []
         self.consumers: dict[Tensor, list[Unit]] = {}
-        self.conditions: dict[Tensor, Condition | None] = {}
+        self.conditions: dict[Tensor, Condition | None] = {op.outputs[0]: None for op in frame.of_type(NEXT)}
         self._ranks: dict[Tensor, tuple[int, int]] = {}
         self._maker: dict[Operation, Unit] = {}
         self._make_units()
@@ -82,8 +77,9 @@ class Region:
             self._consume_predicates(unit)
 
     def _make_units(self) -> None:
-        boundary = {*self.frame.enters, *self.frame.exits}
-        own = [op for op in self.frame.operations if not (op in boundary or op.type in NEXT or is_loop_merge(op))]
+        frame = self.frame
+        edge = {*frame.enters, *frame.exits, *(op for op in frame.operations if is_loop_merge(op))} - frame.settled
+        own = [op for op in frame.operations if not (op in edge or op.type in NEXT)]
         position = 0
         for op in own:
             self.units.append(Unit(op, None, position))

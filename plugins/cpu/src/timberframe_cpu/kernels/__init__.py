@@ -28,6 +28,7 @@ FAMILIES = (
     "scan",
     "search",
     "select",
+    "slice_assignment",
     "softmax",
     "unary",
 )

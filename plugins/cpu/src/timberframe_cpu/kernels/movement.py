@@ -141,7 +141,7 @@ def slice_block(node: KernelNode) -> Native:
     return native("slice", len(shape), *limits, *moves, reasons=(reason,))
 
 
-def _selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) -> tuple[View, list[int]]:
+def selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) -> tuple[View, list[int]]:
     """The part of `whole` that StridedSlice takes, of sizes `taken`, and what to find out at each launch.
 
     first: number of the input begin; end and strides follow. The list is empty where begin and end are constants: the
@@ -171,7 +171,7 @@ def _selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) -
 @or_reference
 def strided_slice(node: KernelNode) -> Native:
     """A move where begin and end are constants; else they are read at each launch, and held against the plan."""
-    part, late = _selected(node, source(node), node.outputs[0].shape, 1)
+    part, late = selected(node, source(node), node.outputs[0].shape, 1)
     moved = plan([(part, target(node, part.shape))], itemsize(node))
     if not late:
         return moved
@@ -181,7 +181,7 @@ def strided_slice(node: KernelNode) -> Native:
 @or_reference
 def strided_slice_grad(node: KernelNode) -> Native:
     """Zeros, then a move into them; dy is number 2 of the inputs that the kernel gets."""
-    part, late = _selected(node, target(node), node.inputs[4].shape, 1)
+    part, late = selected(node, target(node), node.inputs[4].shape, 1)
     moved = plan([(dense(part.shape, itemsize(node), 2), part)], itemsize(node))
     late_count = len(late) // 9
     nbytes = node.outputs[0].nbytes
