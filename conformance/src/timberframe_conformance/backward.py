@@ -45,6 +45,14 @@ FIRST_OUTPUT = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV
 """Ops whose gradient is that of their first output, the others being statistics, as in TensorFlow."""
 
 CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
+    "FusedBatchNorm": (3, 4),
+    "FusedBatchNormV2": (3, 4),
+    "FusedBatchNormV3": (3, 4),
+    "FusedBatchNormGrad": (1, 3, 4),  # x moves the mean and variance, which are inputs of their own here
+    "FusedBatchNormGradV2": (1, 3, 4),
+    "FusedBatchNormGradV3": (1, 3, 4),
+    "MaxPoolGradGrad": (0, 1),  # the maxima are found again by their values
+    "MaxPoolGradGradV2": (0, 1),
     "Sign": (0,),  # of complex numbers x / |x|, whose angle does vary
 }
 """Inputs that an op's gradient takes as constants though its results vary with them, as TensorFlow's does."""

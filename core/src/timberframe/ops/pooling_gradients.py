@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import float32
+from timberframe.dtypes import float32, int32
 from timberframe.ops.accuracy import EXACT, Accumulation, Accuracy
-from timberframe.ops.gradients import apply_op
+from timberframe.ops.gradients import apply_op, constant, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, OpDef, define_op
 from timberframe.ops.pooling import (
     AVG_POOL,
@@ -35,7 +35,6 @@ from timberframe.ops.windows import (
     padding_amounts,
     spatial_axes,
     to_channels_last,
-    unimplemented,
     widen,
 )
 from timberframe.shapes import Shape, format_shape, merge
@@ -50,23 +49,9 @@ def _merge(c: InferenceContext, name: str, given: Shape, wanted: Shape) -> None:
         raise c.late_error(f"{name} has shape {format_shape(given)}; it must be {format_shape(wanted)}") from None
 
 
-def _check_space(c: InferenceContext, ksize: _Sizes, strides: _Sizes) -> None:
-    axis = channel_axis(c.attrs["data_format"], 4)
-    if (
-        ksize is not None
-        and strides is not None
-        and len(ksize) == len(strides) == 4
-        and (ksize[axis], strides[axis]) != (1, 1)
-    ):
-        raise unimplemented(
-            c, f"ksize {list(ksize)} and strides {list(strides)} pool over channels; both must be 1 there"
-        )
-
-
 def _max_grad_shape(c: InferenceContext, ksize: _Sizes, strides: _Sizes, second: bool) -> Sequence[Shape]:
     """second: the gradient has the shape of the input, and the result that of the output."""
     x = c.require_rank(0, 4)
-    _check_space(c, ksize, strides)
     y = pooled(c, x, ksize, strides, maximum=True)
     _merge(c, "orig_output", c.require_rank(1, 4), y)
     _merge(c, "grad", c.require_rank(2, 4), x if second else y)
@@ -84,7 +69,8 @@ def _input_shape(second: bool) -> Callable[[InferenceContext], Sequence[Shape]]:
 def _tap_windows(attrs: Attrs, x: np.ndarray) -> np.ndarray:
     """Windows with their taps in one last dimension; -1 outside an image that holds no negative number."""
     taps = image_windows(attrs, x, -1)
-    return taps.reshape(*taps.shape[:4], math.prod(taps.shape[4:]))
+    depth = attrs["ksize"][channel_axis(attrs["data_format"], 4)]
+    return taps.reshape(*taps.shape[:3], taps.shape[3] // depth, depth * math.prod(taps.shape[4:]))
 
 
 def _positions(attrs: Attrs, shape: Sequence[int]) -> np.ndarray:
@@ -160,21 +146,17 @@ def _result(forward: OpDef, sample: Sample) -> tuple[tuple[int, ...], tuple[int,
     return x.shape, known
 
 
-def _pools_space(sample: Sample) -> bool:
-    return bool(sample.attrs["ksize"][channel_axis(sample.attrs.get("data_format", "NHWC"), 4)] == 1)
-
-
 def _max_samples(second: bool) -> Iterator[Sample]:
     for sample in max_pool_samples():
         explicit = sample.attrs["padding"] == "EXPLICIT"
-        if not _pools_space(sample) or (second and explicit):
+        if second and explicit:
             continue
         shape, pooled_shape = _result(MAX_POOL, sample)
         attrs = {"explicit_paddings": (), "data_format": "NHWC", **sample.attrs}
         x = (np.arange(math.prod(shape)) * 37 % 101).reshape(shape)  # with equal values in some windows
         y = _pooled_values(attrs, x, pooled_shape)
         grad = Arg(shape if second else pooled_shape, special=False)
-        yield Sample((Arg(values=x), Arg(values=y), grad), sample.attrs)
+        yield Sample((Arg(values=x, fixed=True), Arg(values=y, fixed=True), grad), sample.attrs)
 
 
 def _pooled_values(attrs: Attrs, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -200,8 +182,8 @@ def _max_errors(second: bool) -> Iterator[ErrorSample]:
     yield ErrorSample((x, y, Arg((1, 3, 2, 2))), "grad has shape", base)
     yield ErrorSample((Arg((4, 4, 2)), y, grad), "must have rank 4", base)
     yield ErrorSample((x, y, grad), "ksize is .*must be positive", base | {"ksize": (1, 0, 2, 1)})
-    deep = base | {"ksize": (1, 1, 1, 2), "strides": (1, 1, 1, 2)}
-    yield ErrorSample((x, y, grad), "pool over channels", deep, error="UnimplementedError")
+    deep = base | {"ksize": (1, 1, 1, 2), "strides": (1, 1, 1, 1)}
+    yield ErrorSample((x, y, grad), "they must be equal", deep, error="UnimplementedError")
 
 
 def _max_v2_errors(second: bool) -> Iterator[ErrorSample]:
@@ -210,19 +192,26 @@ def _max_v2_errors(second: bool) -> Iterator[ErrorSample]:
         yield ErrorSample((*sample.inputs, *window), sample.match, {"padding": "VALID"}, error=sample.error)
 
 
-def _zeros(x: Any) -> Any:
-    return apply_op("ZerosLike", [x])
+def _max_gradient(op: Any, grad: Any) -> list[Any]:
+    """grad, seen at the places of the maxima; orig_input and orig_output move nothing but those."""
+    x, y, _, *window = op.inputs
+    attrs = dict(pool_attrs(op))
+    amounts = attrs.pop("explicit_paddings", ())
+    result = [zeros_like(x), zeros_like(y)]
+    if op.attrs["padding"] == "EXPLICIT":  # which the op for this does not have
+        pairs = constant([amounts[i : i + 2] for i in range(0, 8, 2)], int32)
+        x = apply_op("PadV2", [x, pairs, constant(x.dtype.min, x.dtype)])
+        grad, attrs["padding"] = apply_op("Pad", [grad, pairs]), "VALID"
+    suffix = "V2" if window else ""
+    return [*result, apply_op(f"MaxPoolGradGrad{suffix}", [x, y, grad, *window], attrs), *[None] * len(window)]
 
 
-def _max_gradient(next_op: str) -> Callable[..., list[Any]]:
-    """Nothing moves with orig_input and orig_output but the places of the maxima."""
-
-    def gradient(op: Any, grad: Any) -> list[Any]:
-        x, y, _, *window = op.inputs
-        attrs = {name: value for name, value in pool_attrs(op).items() if name != "explicit_paddings"}
-        return [_zeros(x), _zeros(y), apply_op(next_op, [x, y, grad, *window], attrs), *[None] * len(window)]
-
-    return gradient
+def _max_second_gradient(op: Any, grad: Any) -> list[Any]:
+    """grad, put at the places of the maxima."""
+    x, y, _, *window = op.inputs
+    suffix = "V2" if window else ""
+    by_grad = apply_op(f"MaxPoolGrad{suffix}", [x, y, grad, *window], pool_attrs(op))
+    return [zeros_like(x), zeros_like(y), by_grad, *[None] * len(window)]
 
 
 REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -247,7 +236,7 @@ def _define_max(second: bool, inputs: bool, default: str, padding: tuple[str, ..
         doc=(_GRAD_GRAD_DOC if second else _GRAD_DOC).format(of),
         shape=_input_shape(second) if inputs else _attr_shape(second),
         reference=_with_windows(reference) if inputs else reference,
-        gradient=_max_gradient(("MaxPoolGrad" if second else "MaxPoolGradGrad") + suffix),
+        gradient=_max_second_gradient if second else _max_gradient,
         accuracy=accuracy,
         shape_inputs=("ksize", "strides") if inputs else (),
         samples=lambda: _max_v2_samples(second) if inputs else _max_samples(second),

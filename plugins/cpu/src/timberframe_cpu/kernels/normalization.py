@@ -25,9 +25,30 @@ def _batch_norm(node: KernelNode) -> Native:
     )  # fmt: skip
 
 
+def _batch_norm_grad(node: KernelNode) -> Native:
+    """Parameters: struct grad_shape of csrc/norm/batch_norm_grad.c."""
+    shape, attrs = node.inputs[1].shape, node.attrs
+    axis = len(shape) - 1 if attrs["data_format"] in ("NHWC", "NDHWC") else 1
+    channels = shape[axis]
+    node.workspace(2 * _BLOCKS * channels * 8 + 3 * channels * 4)
+    return native(
+        f"batch_norm_grad_{attrs['T'].name}",
+        math.prod(shape[:axis]), channels, math.prod(shape[axis + 1 :]), attrs["is_training"], float(attrs["epsilon"]),
+    )  # fmt: skip
+
+
 def _lrn(node: KernelNode) -> Native:
+    return native(f"lrn_{node.attrs['T'].name}", *_lrn_parameters(node))
+
+
+def _lrn_grad(node: KernelNode) -> Native:
+    node.workspace(2 * node.inputs[0].size * 4)
+    return native(f"lrn_grad_{node.attrs['T'].name}", *_lrn_parameters(node))
+
+
+def _lrn_parameters(node: KernelNode) -> tuple[int, float, float, float]:
     a = node.attrs
-    return native(f"lrn_{a['T'].name}", a["depth_radius"], float(a["bias"]), float(a["alpha"]), float(a["beta"]))
+    return a["depth_radius"], float(a["bias"]), float(a["alpha"]), float(a["beta"])
 
 
 def _cross_entropy(node: KernelNode) -> Native:
@@ -50,7 +71,11 @@ KERNELS = [
     KernelDef("FusedBatchNorm", "CPU", _batch_norm, {"T": ("float32",)}),
     KernelDef("FusedBatchNormV2", "CPU", _batch_norm, _NORM_TYPES),
     KernelDef("FusedBatchNormV3", "CPU", _batch_norm, _NORM_TYPES),
+    KernelDef("FusedBatchNormGrad", "CPU", _batch_norm_grad, {"T": ("float32",)}),
+    KernelDef("FusedBatchNormGradV2", "CPU", _batch_norm_grad, _NORM_TYPES),
+    KernelDef("FusedBatchNormGradV3", "CPU", _batch_norm_grad, _NORM_TYPES),
     KernelDef("LRN", "CPU", _lrn, {"T": _REALS[:3]}),
+    KernelDef("LRNGrad", "CPU", _lrn_grad, {"T": _REALS[:3]}),
     KernelDef("SoftmaxCrossEntropyWithLogits", "CPU", _cross_entropy, {"T": _REALS}),
     KernelDef("SparseSoftmaxCrossEntropyWithLogits", "CPU", _sparse_cross_entropy, {"T": _REALS}),
 ]

@@ -55,15 +55,27 @@ def _avg_pool(node: KernelNode) -> Native:
 
 
 def _channels_last(kernel: str, node: KernelNode, x: Sizes, y: Sizes, *more: int, reason: str = "") -> Native:
-    """A kernel of struct pool_shape that takes channels last; where they come first, each is an image with one."""
+    """A kernel of struct pool_shape that takes channels last and windows in space.
+
+    Where channels come first, each is an image with one. A window of channels is one of rows of an image that has a row
+    for each channel; its pixels are images where channels come last, else channels.
+    """
     (ksize, strides), (height, width) = _window_values(node), spatial_axes(node)
-    images, channels = (x[0] * x[1], 1) if node.attrs.get("data_format") == "NCHW" else (x[0], x[3])
-    return native(
-        f"{kernel}_{node.attrs['T'].name}",
-        images, x[height], x[width], channels, y[height], y[width], ksize[height], ksize[width],
-        strides[height], strides[width], *_before(node, x, y), 1, False, *more,
-        reasons=(reason,) if reason else (),
-    )  # fmt: skip
+    first = node.attrs.get("data_format") == "NCHW"
+    depth, channels = (ksize[1], x[1]) if first else (ksize[3], x[3])
+    pixels = x[height] * x[width]
+    shape: Sizes
+    if depth > 1:
+        images, inner = (x[0], pixels) if first else (x[0] * pixels, 1)
+        shape = (images, channels, 1, inner, channels // depth, 1, depth, 1, depth, 1, 0, 0)
+    else:
+        images, inner = (x[0] * channels, 1) if first else (x[0], channels)
+        shape = (
+            images, x[height], x[width], inner, y[height], y[width], ksize[height], ksize[width],
+            strides[height], strides[width], *_before(node, x, y),
+        )  # fmt: skip
+    name = f"{kernel}_{node.attrs['T'].name}"
+    return native(name, *shape, 1, False, *more, reasons=(reason,) if reason else ())
 
 
 def _max_pool_grad(node: KernelNode) -> Native:
