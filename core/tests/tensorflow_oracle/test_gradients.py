@@ -63,6 +63,13 @@ def test_broadcasting_operands(compare: Compare, tensorflow: Any, op: str, dtype
     compare(op, inputs, unknown=unknown)
 
 
+def test_derivatives_of_log_gamma(compare: Compare) -> None:
+    x = numbers((5,), "float64")
+    compare("Digamma", {"x": x})
+    compare("Polygamma", {"a": np.array([1.0, 2, 3, 1, 1]), "x": x})
+    compare("Zeta", {"x": np.array(2.5), "q": x})
+
+
 def test_power_of_negative_base_with_integer_exponent(compare: Compare) -> None:
     x, y = np.array([-2.0, -1.0, 0.0, 3.0]), np.array([3.0, 2.0, 2.0, 0.0])
     compare("Pow", {"x": x, "y": y})

@@ -43,15 +43,21 @@ class NoSmoothPointError(Exception):
 def smooth_arrays(trial: Trial, rng: np.random.Generator) -> list[np.ndarray | list[np.ndarray]]:
     """Inputs of a trial at which the function is finite, or half of it at least. Raises NoSmoothPointError.
 
-    Floating ones are off zero and off the values that a sample states.
+    Floating ones are off zero and off the values that a sample states, unless the function exists there alone.
     """
     partly: list[np.ndarray | list[np.ndarray]] | None = None
-    for limits in RANGES:
+    for limits, nudged in (*((limits, True) for limits in RANGES), (None, False)):
         arrays: list[Any] = []
         for arg_def, arg in zip(trial.op.inputs, trial.sample.inputs, strict=True):
             planned = arg_def.name in trial.op.shape_inputs
             made = [
-                _values(a, input_dtype(arg_def, a, trial.types), rng, None if planned else limits, nudged=not planned)
+                _values(
+                    a,
+                    input_dtype(arg_def, a, trial.types),
+                    rng,
+                    None if planned else limits,
+                    nudged=nudged and not planned,
+                )
                 for a in (arg if isinstance(arg, Sequence) else [arg])
             ]
             arrays.append(made if isinstance(arg, Sequence) else made[0])
@@ -95,7 +101,7 @@ def floating(types: Types) -> frozenset[str]:
 
 def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sample]]:
     """At most `count` small samples that fit, each chosen for what the ones before it lack."""
-    left = [
+    fitting = [
         (k, s)
         for k, s in enumerate(samples_of(op))
         if fits(op, s, types)
@@ -103,6 +109,8 @@ def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sampl
         and _size(s) <= MOST_ELEMENTS
         and _is_usable(op, s, types)
     ]
+    own = sum(s.level != "soak" for s in op.samples())
+    left = [(k, s) for k, s in fitting if k < own] or fitting  # those that the suite adds have no ranges of their own
     seen: set[Any] = set()
     result: list[tuple[int, Sample]] = []
     while left and len(result) < count:

@@ -15,15 +15,15 @@ from timberframe.shapes import format_shape, is_static
 
 __all__ = [
     "accumulate_n", "add", "add_n", "atan2", "broadcast_dynamic_shape", "div", "div_no_nan", "divide", "floor_div",
-    "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "pow", "realdiv", "scalar_mul",
-    "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod",
+    "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv", "scalar_mul",
+    "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
 ]  # fmt: skip
 
 NAMESPACES = {
     "math": (
         "accumulate_n", "add", "add_n", "atan2", "divide", "divide_no_nan", "floordiv", "floormod", "maximum",
-        "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "pow", "scalar_mul", "squared_difference",
-        "subtract", "truediv", "xdivy", "xlog1py", "xlogy",
+        "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "polygamma", "pow", "scalar_mul",
+        "squared_difference", "subtract", "truediv", "xdivy", "xlog1py", "xlogy", "zeta",
     ),
     "bitwise": ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"),
 }  # fmt: skip
@@ -50,6 +50,18 @@ def dtype_of(*values: Any) -> DType | None:
         if isinstance(dtype, DType):
             return dtype.base_dtype
     return None
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """The Hurwitz zeta function, the sum of (q + k)^-x for k >= 0, by element."""
+    result: Tensor = apply_op("Zeta", [x, q], name=name or "Zeta")
+    return result
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The derivative of order a of digamma at x, by element."""
+    result: Tensor = apply_op("Polygamma", [a, x], name=name or "Polygamma")
+    return result
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import float32, float64
 from timberframe.ops import special_functions as special
 from timberframe.ops.accuracy import Bound, Pointwise
 from timberframe.ops.gradients import apply_op
@@ -310,6 +311,14 @@ def _digamma_error(
     return [32 * u * (terms + reflected)]
 
 
+def _trigamma(x: Any) -> Any:
+    """Polygamma of order 1, which there is for float32 and float64."""
+    if x.dtype in (float32, float64):
+        return apply_op("Polygamma", [1, x])
+    wide = apply_op("Polygamma", [1, apply_op("Cast", [x], {"DstT": float32})])
+    return apply_op("Cast", [wide], {"DstT": x.dtype})
+
+
 unary_op(
     "Digamma",
     "The derivative of log(gamma(x)) by element; NaN at 0 and the negative integers.",
@@ -321,4 +330,5 @@ unary_op(
         " negative x are reflected: the function has a root between any two poles, where the terms cancel",
     ),
     values=(1.4616321449683623, 1.0, 2.0, 0.5, -0.5, 0.0, -1.0, 1e-30, 1e30, 10.0),
+    gradient=by_input(lambda grad, x: grad * _trigamma(x)),
 )
