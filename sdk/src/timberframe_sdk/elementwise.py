@@ -27,7 +27,7 @@ _FLOATS: Mapping[str, str] = {
     "Neg": "-{0}", "Square": "{0} * {0}", "Sign": "{0} > 0 ? ({T})1 : {0} < 0 ? ({T})-1 : {0} + 0",
     "Relu": "{0} <= 0 ? 0 : {0}", "Relu6": "{0} <= 0 ? 0 : {0} > 6 ? 6 : {0}",
     "LeakyRelu": "{0} < 0 ? ({T}){alpha} * {0} : {0}",
-    "IsNan": "{0} != {0}", "IsInf": "tf_abs_{f}({0}) == TF_INFINITY", "IsFinite": "tf_abs_{f}({0}) < TF_INFINITY",
+    "IsNan": "{0} != {0}", "IsInf": "tf_abs_{f}({0}) == INFINITY", "IsFinite": "tf_abs_{f}({0}) < INFINITY",
     "Add": "{0} + {1}", "AddV2": "{0} + {1}", "Sub": "{0} - {1}", "Mul": "{0} * {1}",
     "Div": "{0} / {1}", "RealDiv": "{0} / {1}", "FloorDiv": "tf_floor_{f}({0} / {1})",
     "SquaredDifference": "({0} - {1}) * ({0} - {1})", "MulNoNan": "{1} == 0 ? 0 : {0} * {1}",
@@ -67,7 +67,7 @@ _ALL: Mapping[str, str] = {
     "Equal": "{0} == {1}", "NotEqual": "{0} != {1}", "Select": "{0} ? {1} : {2}", "SelectV2": "{0} ? {1} : {2}",
 }  # fmt: skip
 _TRUTH: Mapping[str, str] = {"LogicalAnd": "{0} & {1}", "LogicalOr": "{0} | {1}", "LogicalNot": "{0} ^ 1"}
-_INFINITY = {"f32": "__builtin_inff()", "f64": "__builtin_inf()"}
+_INFINITY = {"f32": "TF_INFINITY32", "f64": "TF_INFINITY64"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _term(node: KernelNode, operands: Sequence[str]) -> str | None:
     text = template.format(
         *operands, T=kind, U=f"u{kind}" if dtype.kind == "i" else kind, f=suffix, alpha=f"({alpha.hex()})"
     )
-    return text.replace("TF_INFINITY", _INFINITY.get(suffix, ""))
+    return text.replace("INFINITY", _INFINITY.get(suffix, ""))
 
 
 def _template(op: str, dtype: np.dtype) -> str | None:

@@ -5,12 +5,17 @@
 #include <timberframe/math/rounding.h>
 
 #include <timberframe/math/functions_float32.h>
+
+#ifndef TF_NO_FLOAT64
 #include <timberframe/math/undefine_precision.h>
 
 #include <timberframe/math/functions_float64.h>
 #include <timberframe/math/gradients.h>
+#endif
 
-#if defined(__clang__)
+#if defined(__OPENCL_VERSION__) || defined(__CUDACC__)
+#define TF_ELEMENTS
+#elif defined(__clang__)
 #define TF_ELEMENTS _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define TF_ELEMENTS _Pragma("GCC ivdep")

@@ -28,8 +28,8 @@ static inline TF_REAL TF_F(exp)(TF_REAL x) {
   TF_REAL r = TF_F(reduce_ln2)(TF_F(clamp)(x, TF_EXP_LOWEST, TF_EXP_HIGHEST), &n);
   TF_REAL y = TF_F(fma)(r * r, TF_F(exp_poly)(r), 1.0f + r);
   /* 2^n in two factors: the second rounds results that are subnormal, and overflows. */
-  TF_SIGNED half = n >> 1;
-  return y * TF_F(power_of_two)(half) * TF_F(power_of_two)(n - half);
+  TF_SIGNED part = n >> 1;
+  return y * TF_F(power_of_two)(part) * TF_F(power_of_two)(n - part);
 }
 
 static inline TF_REAL TF_F(expm1)(TF_REAL x) {

@@ -4,26 +4,24 @@
 #ifndef TIMBERFRAME_MATH_FMA_H
 #define TIMBERFRAME_MATH_FMA_H
 
-#if defined(__FMA__) || defined(__aarch64__)
-#define TF_HAS_FMA 1
-#else
-#define TF_HAS_FMA 0
-#endif
+#include <timberframe/math/language.h>
 
 static inline float tf_fma_f32(float a, float b, float c) {
 #if TF_HAS_FMA
-  return __builtin_fmaf(a, b, c);
+  return tf_fused_f32(a, b, c);
 #else
   return a * b + c;
 #endif
 }
 
+#ifndef TF_NO_FLOAT64
 static inline double tf_fma_f64(double a, double b, double c) {
 #if TF_HAS_FMA
-  return __builtin_fma(a, b, c);
+  return tf_fused_f64(a, b, c);
 #else
   return a * b + c;
 #endif
 }
+#endif
 
 #endif

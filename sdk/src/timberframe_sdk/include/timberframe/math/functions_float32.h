@@ -19,8 +19,8 @@ static inline float tf_tanh_f32(float x) {
   float t = tf_fma_f32(bounded, 2.0f * TF_LOG2E, TF_ROUNDER);
   float r = tf_fma_f32(t - TF_ROUNDER, -TF_LN2, bounded + bounded);
   float e = tf_fma_f32(r * r, tf_exp_short_poly_f32(r), 1.0f + r);
-  int32_t half = tf_int_of_f32(e) + (int32_t)((uint32_t)(tf_int_of_f32(t) - 1) << TF_MANTISSA);
-  float large = 1.0f - 1.0f / (0.5f + tf_of_int_f32(half));
+  int32_t scaled = tf_int_of_f32(e) + (int32_t)((uint32_t)(tf_int_of_f32(t) - 1) << TF_MANTISSA);
+  float large = 1.0f - 1.0f / (0.5f + tf_of_int_f32(scaled));
   return tf_with_sign_f32(a >= TF_TANH_SMALL ? large : small, x);
 }
 
@@ -34,8 +34,8 @@ static inline float tf_erf_f32(float x) {
 /* Activations. A NaN stays; comparisons are written for that. */
 
 static inline float tf_reciprocal_f32(float x) { return 1.0f / x; }
-static inline float tf_sqrt_f32(float x) { return __builtin_sqrtf(x); }
-static inline float tf_rsqrt_f32(float x) { return 1.0f / __builtin_sqrtf(x); }
+static inline float tf_sqrt_f32(float x) { return tf_root_f32(x); }
+static inline float tf_rsqrt_f32(float x) { return 1.0f / tf_root_f32(x); }
 static inline float tf_softsign_f32(float x) { return x / (1.0f + tf_abs_f32(x)); }
 static inline float tf_elu_f32(float x) { return x < 0.0f ? tf_expm1_f32(x) : x; }
 

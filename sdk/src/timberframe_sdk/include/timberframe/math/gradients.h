@@ -15,7 +15,7 @@ static inline double tf_sqrt_grad(double y, double dy) { return 0.5 * (dy / y); 
 static inline double tf_rsqrt_grad(double y, double dy) { return -0.5 * (dy * y * y * y); }
 static inline double tf_reciprocal_grad(double y, double dy) { return -(dy * y * y); }
 static inline double tf_relu_grad(double g, double x) { return x > 0.0 ? g : 0.0; }
-static inline double tf_relu6_grad(double g, double x) { return (x > 0.0) & (x < 6.0) ? g : 0.0; }
+static inline double tf_relu6_grad(double g, double x) { return x > 0.0 && x < 6.0 ? g : 0.0; }
 static inline double tf_elu_grad(double g, double y) { return y < 0.0 ? (y + 1.0) * g : g; }
 static inline double tf_softplus_grad(double g, double x) { return g * tf_sigmoid_f64(x); }
 

@@ -9,7 +9,7 @@
 #define TF_REAL float
 #define TF_SIGNED int32_t
 #define TF_UNSIGNED uint32_t
-#define TF_SQRT __builtin_sqrtf
+#define TF_SQRT tf_root_f32
 
 #define TF_MANTISSA 23
 #define TF_MANTISSA_BITS 0x7fffff
@@ -19,8 +19,8 @@
 #define TF_ROUNDER TF_ROUNDER32
 #define TF_UNIT 0x1p23f
 #define TF_SMALLEST_NORMAL 0x1p-126f
-#define TF_INFINITY __builtin_inff()
-#define TF_NAN __builtin_nanf("")
+#define TF_INFINITY TF_INFINITY32
+#define TF_NAN TF_NAN32
 
 #define TF_LOG2E 0x1.715476p+0f
 #define TF_LN2_HIGH 0x1.62e4p-1f /* 15 bits: its products with n are exact */

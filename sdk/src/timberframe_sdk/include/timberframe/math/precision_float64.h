@@ -9,7 +9,7 @@
 #define TF_REAL double
 #define TF_SIGNED int64_t
 #define TF_UNSIGNED uint64_t
-#define TF_SQRT __builtin_sqrt
+#define TF_SQRT tf_root_f64
 
 #define TF_MANTISSA 52
 #define TF_MANTISSA_BITS 0xfffffffffffff
@@ -19,8 +19,8 @@
 #define TF_ROUNDER TF_ROUNDER64
 #define TF_UNIT 0x1p52
 #define TF_SMALLEST_NORMAL 0x1p-1022
-#define TF_INFINITY __builtin_inf()
-#define TF_NAN __builtin_nan("")
+#define TF_INFINITY TF_INFINITY64
+#define TF_NAN TF_NAN64
 
 #define TF_LOG2E 0x1.71547652b82fep+0
 #define TF_LN2_HIGH 0x1.62e42fefa38p-1 /* 42 bits: its products with n are exact */
@@ -41,7 +41,7 @@
 /* The exponent of a number whose bits were lowered by TF_ROOT_HALF_BITS. It is put below the leading bit of 2^52: a
  * conversion from int64 would keep compilers from making vectors before AVX-512. */
 static inline double tf_exponent_f64(int64_t offset) {
-  uint64_t biased = ((uint64_t)offset + (1088ull << TF_MANTISSA)) >> TF_MANTISSA;
+  uint64_t biased = ((uint64_t)offset + ((uint64_t)1088 << TF_MANTISSA)) >> TF_MANTISSA;
   return tf_of_int_f64((int64_t)(0x4330000000000000 | biased)) - (0x1p52 + 1088.0);
 }
 

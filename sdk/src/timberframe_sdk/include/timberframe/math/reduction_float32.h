@@ -28,26 +28,32 @@ static inline float tf_reduce_half_pi_f32(float a, int32_t *quadrant) {
 #endif
 }
 
+/* 2/pi = 0.[word 1][word 2]... in base 2^32. */
+TF_STATIC_TABLE uint32_t tf_two_over_pi[] = {
+  0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+};
+
 /* The same for any finite a from 16 on. */
 static inline float tf_reduce_large_half_pi_f32(float a, int32_t *quadrant) {
-  /* 2/pi = 0.[word 1][word 2]... in base 2^32. */
-  static const uint32_t words[] = {0, 
-    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
   int32_t bits = tf_int_of_f32(a);
   uint64_t mantissa = (uint64_t)((bits & 0x7fffff) | 0x800000);
   /* a = mantissa 2^k; bits of 2/pi that are worth 4 or more after the multiplication are left out. */
   int k = (bits >> 23) - 150;
   int start = k + 30, word = start >> 5, shift = start & 31;
-  uint64_t high = ((uint64_t)words[word] << 32 | words[word + 1]) << shift;
-  uint64_t low = ((uint64_t)words[word + 2] << 32 | words[word + 3]) << shift;
-  if (shift) high |= words[word + 2] >> (32 - shift);
+  uint64_t high = ((uint64_t)tf_two_over_pi[word] << 32 | tf_two_over_pi[word + 1]) << shift;
+  uint64_t low = ((uint64_t)tf_two_over_pi[word + 2] << 32 | tf_two_over_pi[word + 3]) << shift;
+  if (shift) high |= tf_two_over_pi[word + 2] >> (32 - shift);
   uint64_t product = mantissa * (low >> 32);
   product = mantissa * (high & 0xffffffffu) + (product >> 32);
   uint64_t fraction = product & 0xffffffffu;
   product = mantissa * (high >> 32) + (product >> 32);
   fraction |= product << 32; /* a / (pi/2) modulo 4, in units of 2^-62 */
-  *quadrant = (int32_t)((fraction + (1ull << 61)) >> 62);
+  *quadrant = (int32_t)((fraction + ((uint64_t)1 << 61)) >> 62);
+#ifndef TF_NO_FLOAT64
   return (float)((double)(int64_t)(fraction << 2) * (0x1.921fb54442d18p+0 * 0x1p-64));
+#else
+  return (float)(int64_t)(fraction << 2) * (0x1.921fb6p+0f * 0x1p-64f);
+#endif
 }
 
 /* For |x| above TF_TRIGONOMETRIC_FAST, infinity and NaN. */

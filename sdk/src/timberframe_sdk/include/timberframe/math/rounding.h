@@ -4,7 +4,9 @@
 
 #include <timberframe/math/bits.h>
 
-#if defined(__SSE4_1__) || defined(__aarch64__)
+#if defined(tf_floor_f32)
+/* the language has it */
+#elif defined(__SSE4_1__) || defined(__aarch64__)
 #define tf_floor_f32 __builtin_floorf
 #define tf_ceil_f32 __builtin_ceilf
 #define tf_rint_f32 __builtin_rintf
