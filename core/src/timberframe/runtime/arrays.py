@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from timberframe.compiler.ir import Node
 from timberframe.compiler.plan import Located, host_array
-from timberframe.dtypes import DType
+from timberframe.compiler.state import variable_name
+from timberframe.dtypes import DType, resource
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.plugin.contracts import Device
 from timberframe.runtime import joins
@@ -52,6 +53,8 @@ class Array:
         self.pieces: int | None = None
         """How many elements a split set, which may be fewer than there are in a dynamic array."""
         self.closed = False
+        self.derived: dict[str, Array] = {}
+        """Arrays of gradients, by the name of who wanted them."""
 
     def gradients(self, front: StaticShape) -> Array:
         """An array for the gradients of the elements, which have the dimensions `front` in addition."""
@@ -126,7 +129,8 @@ class Stack:
     def __init__(self, dtype: DType, limit: int) -> None:
         self.dtype = dtype
         self.limit = limit
-        self.items: list[Located] = []
+        self.items: list[Any] = []
+        """Located values; of a stack of resources the arrays and stacks themselves."""
         self.closed = False
 
 
@@ -157,12 +161,14 @@ def _make(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> li
 
 def _make_gradients(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
     state = run.context.host_state
-    if node.variable not in state:
-        found = state.get(node.inputs[0].node.variable)
-        if not isinstance(found, Array) or found.closed:
-            raise _error(node, "the array whose gradients are wanted is closed or not made in this run")
+    found = state.get(variable_name(node.inputs[0]))
+    if not isinstance(found, Array) or found.closed:
+        raise _error(node, "the array whose gradients are wanted is closed or not made in this run")
+    source = node.attrs["source"]
+    if source not in found.derived:
         front = tuple(int(d) for d in host_array(inputs[1])) if len(inputs) > 1 else ()
-        state[node.variable] = found.gradients(front)
+        found.derived[source] = found.gradients(front)
+    state[node.variable] = found.derived[source]
     return [_HANDLE, _FLOW]
 
 
@@ -279,6 +285,9 @@ def _push(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> li
         raise _error(node, f"the stack holds {stack.dtype.name}; {node.attrs['T'].name} is given, they must be equal")
     if 0 <= stack.limit <= len(stack.items):
         raise _error(node, f"the stack has {len(stack.items)} tensors; it may have {stack.limit} at most")
+    if stack.dtype is resource:
+        stack.items.append(run.context.host_state[variable_name(node.inputs[1])])
+        return [_HANDLE]
     stack.items.append(inputs[0])
     return [inputs[0]]
 
@@ -287,7 +296,11 @@ def _pop(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> lis
     stack = _stack_of(node, run)
     if not stack.items:
         raise _error(node, "the stack is empty; it must have a tensor to give")
-    return [stack.items.pop()]
+    item = stack.items.pop()
+    if stack.dtype is resource:
+        run.context.host_state[variable_name(node.outputs[0])] = item
+        return [_HANDLE]
+    return [item]
 
 
 ARRAYS: dict[str, Driver] = {
