@@ -56,3 +56,30 @@ def test_strings_are_tensorflows(tensorflow: Any, tmp_path: Path) -> None:
         session.run(v.initializer)
         path = tensorflow.train.Saver().save(session, str(tmp_path / "model.ckpt"))
     assert timberframe.train.load_variable(path, "words").tolist() == words.tolist()
+
+
+@pytest.mark.parametrize("resource", [True, False], ids=["resource", "reference"])
+def test_training_goes_on_from_tensorflows_graph_and_checkpoint(
+    tensorflow: Any, tmp_path: Path, resource: bool
+) -> None:
+    tf, x = tensorflow, np.ones((4, 3), np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        feed = tf.placeholder(tf.float32, [None, 3], name="x")
+        with tf.variable_scope("layer", use_resource=resource):
+            w = tf.get_variable("w", [3, 2], initializer=tf.ones_initializer())
+        y = tf.matmul(feed, w, name="y")
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(y * y), step, name="train")
+        tf.add_to_collection("train_op", train)
+        session.run(tf.global_variables_initializer())
+        session.run(train, {feed: x})
+        path = tf.train.Saver().save(session, str(tmp_path / "model"), global_step=step)
+        session.run(train, {feed: x})
+        expected = session.run(y, {feed: x})
+    with timberframe.Graph().as_default() as graph, timberframe.Session(graph=graph) as session:
+        saver = timberframe.train.import_meta_graph(f"{path}.meta")
+        saver.restore(session, path)
+        session.run(timberframe.get_collection("train_op"), {"x:0": x})
+        np.testing.assert_allclose(session.run("y:0", {"x:0": x}), expected, rtol=1e-6)
+        session.run("save/restore_all", {"save/Const:0": path})
+        assert session.run(timberframe.get_collection("global_step")[0].value()) == 1

@@ -133,7 +133,7 @@ class Placer:
 
     def _refusal(self, node: Node, device: Device) -> str | None:
         """Why the device cannot run the node; None if it can."""
-        if node.op.name in _STRUCTURAL or node.bodies or node.on_lists:
+        if node.op.name in _STRUCTURAL or node.bodies or node.on_lists or node.op.on_host:
             return None
         return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
 
@@ -173,7 +173,7 @@ class Placer:
         for op in function.get_operations():
             if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
                 return False
-            if op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+            if op.op_def.on_host or op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
                 return False  # the executor's
             if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
                 continue

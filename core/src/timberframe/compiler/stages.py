@@ -119,7 +119,7 @@ class _Numbering:
             if not node.feed:
                 self.inference.setdefault(0, []).append(node)
             return
-        if node.op.name in _DRIVEN:
+        if node.op.name in _DRIVEN or node.op.on_host:
             node.host_driven = True
         if node.op.name == "NoOp":
             self._add_barrier(node)

@@ -160,6 +160,7 @@ class OpDef:
     planned: PlannedFunction | None = None
     reads: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()
+    on_host: bool = False
     stateful: bool = False
     stream: RandomDraw | None = None
     commutative: bool = False
@@ -213,6 +214,7 @@ def define_op(
     updates: resource inputs that get new values: the kernel gets the current ones in their places, and its first
         outputs are the new ones, in this order and of the same shapes. So does the reference. A kernel that may work
         in place must have checked its inputs before it writes, so that an error leaves the variables whole.
+    on_host: the executor carries it out by its reference; no device needs a kernel. For files and rare string ops.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
     commutative: the two inputs may change places.

@@ -9,8 +9,9 @@ import numpy as np
 
 from timberframe.compiler.ir import BRANCHES, LOOPS, Node, body_scope
 from timberframe.compiler.plan import Located, Plan, host_array
+from timberframe.compiler.specialise import located
 from timberframe.compiler.state import uninitialized, variable_name
-from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
+from timberframe.errors import FailedPreconditionError, InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe.plugin.contracts import Device
 from timberframe.runtime.arrays import ARRAYS
 from timberframe.runtime.lists import LISTS
@@ -26,11 +27,24 @@ def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequen
     """Runs one driven node and returns its outputs. inputs: all but resource handles."""
     if node.on_lists:
         return _ON_LISTS[node.op.name](node, inputs, device, run)
+    if node.op.on_host:
+        return _run_reference(node, inputs)
     if node.op.name in LOOPS:
         return _run_loop(node, inputs, run)
     if node.op.name in BRANCHES:
         return _run_branch(node, inputs, run)
     return _STATE[node.op.name](node, run)
+
+
+def _run_reference(node: Node, inputs: list[Located]) -> list[Located]:
+    assert node.op.reference is not None
+    arrays = [host_array(x) for x in inputs]
+    try:
+        result = node.op.reference(node.attrs, *arrays)
+    except OpError as e:
+        raise located(type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name), node) from None
+    results = result if isinstance(result, tuple) else (result,)
+    return [(np.asarray(x), None) for x in results[: len(node.outputs)]]
 
 
 def _run_loop(node: Node, inputs: list[Located], run: Run) -> list[Located]:

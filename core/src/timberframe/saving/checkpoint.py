@@ -14,7 +14,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -68,6 +68,24 @@ def write_checkpoint(prefix: str, tensors: Mapping[str, Saved], family: str | No
         index = {"format": _FORMAT, "version": _VERSION, "data": data.name, "size": size, "tensors": entries}
         replace_file(_index_path(prefix), _encode_index(index))
     remove_leftovers(target.parent, family or target.name, _is_leftover, _DATA)
+
+
+def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
+    """Makes one checkpoint of ours of several. remove: the sources then go, and their folders where they are empty."""
+    present = [s for s in sources if not allow_missing or _index_path(s).exists()]
+    readers = [Checkpoint(source) for source in present]
+    saved = {
+        name: Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
+        for reader in readers
+        for name, entry in reader.entries.items()
+    }
+    write_checkpoint(target, saved)
+    if remove:
+        for source in present:
+            remove_checkpoint_files(source)
+        for folder in {Path(s).parent for s in present} - {Path(target).parent}:
+            with contextlib.suppress(OSError):  # it holds something else
+                folder.rmdir()
 
 
 def remove_checkpoint_files(prefix: str) -> None:

@@ -1,0 +1,237 @@
+"""Ops that TensorFlow puts into graphs to save and restore variables, and those that make file names for them.
+
+They read every format that `timberframe.saving` knows and write Timberframe's own. The files belong to the host, so the
+executor carries them out there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.dtypes import as_dtype
+from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe.shapes import Shape, compatible, format_shape
+
+_FILES = NotDifferentiable("files are not functions of tensors")
+_STRINGS = NotDifferentiable("strings have no derivative")
+
+
+def _scalar(c: InferenceContext, i: int, name: str) -> None:
+    if c.shapes[i] not in (None, ()):
+        raise c.error(f"{name} has shape {format_shape(c.shapes[i])}; it must be a scalar")
+
+
+def _names_shape(c: InferenceContext, count: int) -> None:
+    _scalar(c, 0, "prefix")
+    for i, name in ((1, "tensor_names"), (2, "shape_and_slices")):
+        shape = c.shapes[i]
+        if shape is not None and (len(shape) != 1 or shape[0] not in (None, count)):
+            raise c.error(f"{name} has shape {format_shape(shape)}; with {count} tensors it must be [{count}]")
+
+
+def _save_shape(c: InferenceContext) -> Sequence[Shape]:
+    _names_shape(c, len(c.attrs["dtypes"]))
+    return []
+
+
+def _restore_shape(c: InferenceContext) -> Sequence[Shape]:
+    _names_shape(c, len(c.attrs["dtypes"]))
+    return [None] * len(c.attrs["dtypes"])
+
+
+def _text(array: np.ndarray) -> str:
+    return bytes(array.item()).decode()
+
+
+def _checked_names(names: np.ndarray, slices: np.ndarray) -> list[str]:
+    for name, part in zip(names.tolist(), slices.tolist(), strict=True):
+        if part:
+            raise UnimplementedError(
+                f"tensor '{name.decode()}' is to be the slice '{part.decode()}' of a partitioned variable; "
+                "only whole tensors are saved and restored"
+            )
+    return [name.decode() for name in names.tolist()]
+
+
+def _save(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray, *tensors: Any) -> tuple[()]:
+    from timberframe.saving.checkpoint import Saved, write_checkpoint
+
+    kept = zip(_checked_names(names, slices), attrs["dtypes"], tensors, strict=True)
+    saved = {name: Saved(as_dtype(dtype), np.shape(x), lambda x=x: np.asarray(x)) for name, dtype, x in kept}
+    write_checkpoint(_text(prefix), saved)
+    return ()
+
+
+def _restore(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray) -> tuple[np.ndarray, ...]:
+    from timberframe.saving.formats import open_checkpoint
+
+    reader = open_checkpoint(_text(prefix))
+    found = []
+    for name, dtype in zip(_checked_names(names, slices), attrs["dtypes"], strict=True):
+        value = reader.get_tensor(name)
+        if reader.entries[name].dtype is not dtype:
+            raise InvalidArgumentError(
+                f"tensor '{name}' is {reader.entries[name].dtype.name} in checkpoint '{reader.path}'; "
+                f"it must be {dtype.name}"
+            )
+        found.append(value)
+    return tuple(found)
+
+
+def _merge(attrs: Attrs, prefixes: np.ndarray, destination: np.ndarray) -> tuple[()]:
+    from timberframe.saving.checkpoint import merge_checkpoints
+
+    sources = [p.decode() for p in prefixes.reshape(-1).tolist()]
+    merge_checkpoints(sources, _text(destination), attrs["delete_old_dirs"], attrs["allow_missing_files"])
+    return ()
+
+
+def _merge_shape(c: InferenceContext) -> Sequence[Shape]:
+    _scalar(c, 1, "destination_prefix")
+    return []
+
+
+define_op(
+    "SaveV2",
+    inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"),
+    attrs=("dtypes: list(type)",),
+    doc="Writes tensors to the checkpoint `prefix`, in Timberframe's format. Slices of variables are refused.",
+    shape=_save_shape,
+    reference=_save,
+    gradient=_FILES,
+    on_host=True,
+    stateful=True,
+    level="training",
+)
+
+define_op(
+    "RestoreV2",
+    inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string"),
+    outputs=("tensors: dtypes",),
+    attrs=("dtypes: list(type)",),
+    doc="Reads tensors from the checkpoint `prefix`, of Timberframe or of TensorFlow. Slices of variables are refused.",
+    shape=_restore_shape,
+    reference=_restore,
+    gradient=_FILES,
+    on_host=True,
+    stateful=True,
+    level="training",
+)
+
+define_op(
+    "MergeV2Checkpoints",
+    inputs=("checkpoint_prefixes: string", "destination_prefix: string"),
+    attrs=("delete_old_dirs: bool = true", "allow_missing_files: bool = false"),
+    doc="Makes one checkpoint of several, which are removed with delete_old_dirs.",
+    shape=_merge_shape,
+    reference=_merge,
+    gradient=_FILES,
+    on_host=True,
+    stateful=True,
+    level="training",
+)
+
+
+def _all_scalars(c: InferenceContext) -> Sequence[Shape]:
+    for i, argument in enumerate(c.op.inputs):
+        _scalar(c, i, argument.name)
+    return [()]
+
+
+def _string(text: str) -> np.ndarray:
+    return np.array(text.encode(), object)
+
+
+_NUMBERED: dict[str, str] = {"ShardedFilename": "-{1:05d}-of-{2:05d}", "ShardedFilespec": "-?????-of-{1:05d}"}
+for _name, _form in _NUMBERED.items():
+    _shard = ("shard: int32",) if _name == "ShardedFilename" else ()
+    define_op(
+        _name,
+        inputs=("basename: string", *_shard, "num_shards: int32"),
+        outputs=("filename: string",),
+        doc="The name of one file of several." if _shard else "The pattern of the names of all of several files.",
+        shape=_all_scalars,
+        reference=lambda attrs, name, *numbers, form=_form: _string(
+            _text(name) + form.format("", *(int(n) for n in numbers))
+        ),
+        gradient=_STRINGS,
+        on_host=True,
+        level="training",
+    )
+
+
+def _joined_shape(c: InferenceContext) -> Sequence[Shape]:
+    """One shape for all that are no scalars."""
+    result: Shape = ()
+    for shape in c.shapes:
+        if shape is None:
+            return [None]
+        if shape:
+            if result and not compatible(result, shape):
+                raise c.error(
+                    f"inputs have shapes {format_shape(result)} and {format_shape(shape)}; "
+                    "all that are no scalars must have the same"
+                )
+            result = shape
+    return [result]
+
+
+def _join(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
+    separator = attrs["separator"].encode()
+    arrays = np.broadcast_arrays(*inputs) if inputs else [np.array(b"", object)]
+    result = np.empty(arrays[0].shape, object)
+    for at in np.ndindex(result.shape):
+        result[at] = separator.join(x[at] for x in arrays)
+    return result
+
+
+define_op(
+    "StringJoin",
+    inputs=("inputs: N * string",),
+    outputs=("output: string",),
+    attrs=("N: int >= 0", "separator: string = ''"),
+    doc="The strings one after the other, element by element, with a separator between them. Scalars are repeated.",
+    shape=_joined_shape,
+    reference=_join,
+    gradient=_STRINGS,
+    on_host=True,
+)
+
+
+def _matches(pattern: bytes, texts: np.ndarray) -> np.ndarray:
+    """RE2's syntax as far as Python's is the same, which it is for all common patterns."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error as e:
+        raise InvalidArgumentError(f"pattern {pattern.decode()!r} is no regular expression ({e})") from None
+    found = [compiled.fullmatch(x) is not None for x in texts.reshape(-1).tolist()]
+    return np.array(found, bool).reshape(texts.shape)
+
+
+define_op(
+    "StaticRegexFullMatch",
+    inputs=("input: string",),
+    outputs=("output: bool",),
+    attrs=("pattern: string",),
+    doc="Whether the whole of each string matches a regular expression.",
+    shape=lambda c: [c.shapes[0]],
+    reference=lambda attrs, x: _matches(attrs["pattern"].encode(), x),
+    gradient=_STRINGS,
+    on_host=True,
+)
+
+define_op(
+    "RegexFullMatch",
+    inputs=("input: string", "pattern: string"),
+    outputs=("output: bool",),
+    doc="Whether the whole of each string matches a regular expression.",
+    shape=lambda c: [c.shapes[0]],
+    reference=lambda attrs, x, pattern: _matches(bytes(pattern.item()), x),
+    gradient=_STRINGS,
+    on_host=True,
+)
