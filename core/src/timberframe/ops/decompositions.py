@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.dtypes import int32
+from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.ops.accuracy import Residual
+from timberframe.ops.gradients import apply_op, constant, size_of
 from timberframe.ops.matrices import (
     COMPLEXES,
     REALS,
+    SOURCE,
     SQUARES,
     TYPES,
     adjoint,
@@ -24,11 +27,20 @@ from timberframe.ops.matrices import (
     residual,
     square_shape,
 )  # fmt: skip
+from timberframe.ops.matrix_gradients import adjoint as graph_adjoint
+from timberframe.ops.matrix_gradients import (
+    columns,
+    diagonal,
+    diagonal_matrix,
+    halved,
+    matmul,
+    real_part,
+    triangle,
+    with_diagonal,
+)
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape
-
-SOURCE = "test ratios of LAPACK, see timberframe.ops.matrices"
+from timberframe.shapes import Shape, format_shape
 
 
 def _qr_shape(c: InferenceContext) -> list[Shape]:
@@ -71,6 +83,47 @@ def _qr_samples() -> Iterator[Sample]:
     yield Sample([Arg(values=np.zeros((2, 3)))])
 
 
+def _divided(x: Any, r: Any) -> Any:
+    """x times the inverse adjoint of upper triangular r."""
+    return graph_adjoint(apply_op("MatrixTriangularSolve", [r, graph_adjoint(x)], {"lower": False}))
+
+
+def _tall_qr_gradient(q: Any, r: Any, q_grad: Any, r_grad: Any) -> Any:
+    """The gradient of matrices that are no wider than high.
+
+    See D. Roberts and L. Roberts, "QR and LQ Decomposition Matrix Backpropagation Algorithms" (2020).
+    """
+    of_q, of_r = matmul(q, q_grad, adjoint_x=True), matmul(r, r_grad, adjoint_y=True)
+    skew = of_q - graph_adjoint(of_q) + of_r - graph_adjoint(of_r)
+    inside = matmul(q, r_grad + _divided(triangle(skew, lower=True), r))
+    total = inside + _divided(q_grad - matmul(q, of_q), r)
+    if not q.dtype.is_complex:
+        return total
+    turned = diagonal(of_r - graph_adjoint(of_q))
+    phase = diagonal_matrix(turned - real_part(turned))
+    return total + _divided(matmul(q, graph_adjoint(phase)), r)
+
+
+def _qr_gradient(op: Any, q_grad: Any, r_grad: Any) -> list[Any]:
+    """Matrices that are wider than high are seen as [x, y]: x gives q, and y is q times the rest of r."""
+    (a,), (q, r) = op.inputs, op.outputs
+    shape = a.static_shape
+    rows, cols = (None, None) if shape is None else shape[-2:]
+    if op.attrs["full_matrices"] and (rows is None or cols is None or rows > cols):
+        raise UnimplementedError(
+            f"Qr '{op.name}': the gradient is asked for of matrices {format_shape((rows, cols))} with full_matrices; "
+            "they must be known to have no more rows than columns",
+            op.name,
+        )
+    if rows is not None and cols is not None and rows >= cols:
+        return [_tall_qr_gradient(q, r, q_grad, r_grad)]
+    width = size_of(a, -2, -1)  # where it is no less than the number of columns, y and what comes of it are empty
+    y, rest_grad = columns(a, width, None), columns(r_grad, width, None)
+    inner = q_grad + matmul(y, rest_grad, adjoint_y=True)
+    x_grad = _tall_qr_gradient(q, columns(r, None, width), inner, columns(r_grad, None, width))
+    return [apply_op("ConcatV2", [[x_grad, matmul(q, rest_grad)], constant(-1, int32)])]
+
+
 define_op(
     "Qr",
     inputs=["input: T"],
@@ -83,6 +136,7 @@ define_op(
     shape=_qr_shape,
     reference=_qr,
     accuracy=Residual(_qr_laws, SOURCE),
+    gradient=_qr_gradient,
     samples=_qr_samples,
     errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \[3\]; it must have rank 2 or more")],
 )
@@ -121,6 +175,16 @@ def _cholesky_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((3,))], "must have rank 2 or more")
 
 
+def _cholesky_gradient(op: Any, grad: Any) -> list[Any]:
+    """The gradient of the self-adjoint matrix, both of whose triangles are taken to change alike."""
+    lower = op.outputs[0]
+    inverse = apply_op("MatrixTriangularSolve", [lower, diagonal_matrix(apply_op("OnesLike", [diagonal(lower)]))])
+    middle = matmul(lower, grad, adjoint_x=True)
+    middle = triangle(with_diagonal(middle, halved(diagonal(middle))), lower=True)
+    whole = matmul(matmul(inverse, middle, adjoint_x=True), inverse)
+    return [halved(whole + graph_adjoint(whole))]
+
+
 define_op(
     "Cholesky",
     inputs=["input: T"],
@@ -130,6 +194,7 @@ define_op(
     shape=lambda c: [square_shape(c)],
     reference=_cholesky,
     accuracy=Residual(_cholesky_laws, SOURCE),
+    gradient=_cholesky_gradient,
     samples=_cholesky_samples,
     errors=_cholesky_errors,
 )

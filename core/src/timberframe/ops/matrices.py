@@ -16,6 +16,7 @@ from timberframe.ops.samples import Arg, Sample
 from timberframe.shapes import Shape, StaticShape, format_shape, merge_dim
 
 TEST_RATIO = 30
+SOURCE = "test ratios of LAPACK, see timberframe.ops.matrices"
 TYPES = "T: {double, float, half, complex64, complex128}"
 REALS, COMPLEXES = ("float32", "float64"), ("complex64", "complex128")
 SQUARES: tuple[StaticShape, ...] = (

@@ -23,9 +23,11 @@ lapack_routines tf_lapack[LAPACK_TYPES] = {
   ROUTINE(type, letter, gelqf, gelqf), ROUTINE(type, letter, potrf, potrf), ROUTINE(type, letter, getrf, getrf)
 #define REAL(type, letter)                                                              \
   COMMON(type, letter), ROUTINE(type, letter, orglq, orglq), ROUTINE(type, letter, syevd, syevd), \
+      ROUTINE(type, letter, sytrd, sytrd), ROUTINE(type, letter, orgtr, orgtr), \
       ROUTINE(type, letter, gesdd, gesdd)
 #define COMPLEX(type, letter)                                                           \
   COMMON(type, letter), ROUTINE(type, letter, orglq, unglq), ROUTINE(type, letter, heevd, heevd), \
+      ROUTINE(type, letter, sytrd, hetrd), ROUTINE(type, letter, orgtr, ungtr), \
       ROUTINE(type, letter, complex_gesdd, gesdd)
 
 const char *tf_lapack_load(void *library) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum { LAPACK_COLUMN_MAJOR = 102, BLAS_ROW_MAJOR = 101 };
-enum { BLAS_NO_TRANSPOSE = 111, BLAS_TRANSPOSE = 112, BLAS_UPPER = 121, BLAS_LOWER = 122 };
+enum { BLAS_NO_TRANSPOSE = 111, BLAS_TRANSPOSE = 112, BLAS_ADJOINT = 113, BLAS_UPPER = 121, BLAS_LOWER = 122 };
 enum { BLAS_NON_UNIT = 131, BLAS_UNIT = 132, BLAS_LEFT = 141 };
 
 /* Elements are float, double, or pairs of them (real, imaginary), as told by the table's number. */
@@ -21,6 +21,9 @@ typedef struct lapack_routines {
                    int32_t lwork);
   int32_t (*potrf)(int layout, char uplo, int32_t n, void *a, int32_t lda);
   int32_t (*getrf)(int layout, int32_t m, int32_t n, void *a, int32_t lda, int32_t *pivots);
+  int32_t (*sytrd)(int layout, char uplo, int32_t n, void *a, int32_t lda, void *d, void *e, void *tau, void *work,
+                   int32_t lwork);
+  int32_t (*orgtr)(int layout, char uplo, int32_t n, void *a, int32_t lda, const void *tau, void *work, int32_t lwork);
   /* Eigenvalues and eigenvectors of a self-adjoint matrix, in the first form for real types, the second for complex. */
   int32_t (*syevd)(int layout, char job, char uplo, int32_t n, void *a, int32_t lda, void *w, void *work, int32_t lwork,
                    int32_t *iwork, int32_t liwork);

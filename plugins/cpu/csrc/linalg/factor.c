@@ -2,6 +2,8 @@
  *
  * LAPACK sees row-major matrices transposed. So A = Q R is had as the transposed A's factors L Q', and the lower factor of
  * Cholesky as the upper one, both without moving anything. */
+#include <math.h>
+
 #include "linalg/matrices.h"
 
 /* words: rows, columns, columns of q. Workspace: the matrix, tau of min(rows, columns), LAPACK's own of the length in
@@ -34,6 +36,51 @@ static int32_t qr_matrix(const matrix_job *job, int64_t matrix, char *workspace)
                               work, lwork);
 }
 
+/* Small factors without the cost of a call of LAPACK, row by row from the left; like LAPACK's they stop at a pivot that
+ * is not positive, while NaN goes on into the result. */
+enum { SMALL_ROWS = 16 };
+#define SMALL(name, real, root, parts)                                                                   \
+  static int32_t small_##name(int64_t n, real *l) {                                                            \
+    for (int64_t k = 0; k < n; k++) {                                                                          \
+      real *const row = l + k * n * parts;                                                                     \
+      real sum = 0;                                                                                            \
+      for (int64_t j = 0; j < k * parts; j++) sum += row[j] * row[j];                                          \
+      const real pivot = row[k * parts] - sum;                                                                 \
+      if (pivot <= 0) return (int32_t)k + 1;                                                                   \
+      const real x = root(pivot);                                                                              \
+      row[k * parts] = x;                                                                                      \
+      if (parts == 2) row[k * parts + 1] = 0;                                                                  \
+      for (int64_t i = k + 1; i < n; i++) {                                                                    \
+        real *const below = l + i * n * parts;                                                                 \
+        real re = 0, im = 0;                                                                                   \
+        for (int64_t j = 0; j < k; j++) {                                                                      \
+          if (parts == 1) {                                                                                    \
+            re += below[j] * row[j];                                                                           \
+          } else {                                                                                             \
+            re += below[2 * j] * row[2 * j] + below[2 * j + 1] * row[2 * j + 1];                               \
+            im += below[2 * j + 1] * row[2 * j] - below[2 * j] * row[2 * j + 1];                               \
+          }                                                                                                    \
+        }                                                                                                      \
+        below[k * parts] = (below[k * parts] - re) / x;                                                        \
+        if (parts == 2) below[k * parts + 1] = (below[k * parts + 1] - im) / x;                                \
+      }                                                                                                        \
+    }                                                                                                          \
+    return 0;                                                                                                  \
+  }
+SMALL(float32, float, sqrtf, 1)
+SMALL(float64, double, sqrt, 1)
+SMALL(complex64, float, sqrtf, 2)
+SMALL(complex128, double, sqrt, 2)
+
+static int32_t factor_small(int type, int64_t n, void *l) {
+  switch (type) {
+    case LAPACK_FLOAT32: return small_float32(n, l);
+    case LAPACK_FLOAT64: return small_float64(n, l);
+    case LAPACK_COMPLEX64: return small_complex64(n, l);
+    default: return small_complex128(n, l);
+  }
+}
+
 /* words: rows. The lower triangle is read, and the upper one of the result cleared. */
 static int32_t cholesky_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
   (void)workspace;
@@ -46,6 +93,7 @@ static int32_t cholesky_matrix(const matrix_job *job, int64_t matrix, char *work
     memmove(l + (size_t)(i * rows) * size, a + (size_t)(i * rows) * size, (size_t)(i + 1) * size);
     memset(l + (size_t)(i * rows + i + 1) * size, 0, (size_t)(rows - i - 1) * size);
   }
+  if (rows <= SMALL_ROWS) return factor_small(job->type, rows, l);
   return job->routines->potrf(LAPACK_COLUMN_MAJOR, 'U', (int32_t)rows, l, (int32_t)rows);
 }
 

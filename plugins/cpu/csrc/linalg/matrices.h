@@ -54,6 +54,66 @@ static int32_t matrices_run(tf_context *context, const tf_tensor *const *inputs,
   return tf_fail(context, TF_INVALID_ARGUMENT, MATRIX_FAULT, job.faults[first].matrix, info - 1, 0, 0);
 }
 
+/* Copies a rows x columns matrix in transposed order; elements have 4, 8 or 16 bytes. */
+#define TRANSPOSED(bytes, type)                                                                                     \
+  static inline void transposed_##bytes(int64_t rows, int64_t columns, const type *from, type *to) {                        \
+    enum { TILE = 16 };                                                                                              \
+    for (int64_t i = 0; i < rows; i += TILE)                                                                         \
+      for (int64_t j = 0; j < columns; j += TILE)                                                                    \
+        for (int64_t k = i; k < rows && k < i + TILE; k++)                                                           \
+          for (int64_t l = j; l < columns && l < j + TILE; l++) to[l * rows + k] = from[k * columns + l];            \
+  }
+typedef struct matrix_pair {
+  double re, im;
+} matrix_pair;
+TRANSPOSED(4, uint32_t)
+TRANSPOSED(8, uint64_t)
+TRANSPOSED(16, matrix_pair)
+
+static inline void matrix_transpose(const matrix_job *job, int64_t rows, int64_t columns, const void *from, void *to) {
+  if (job->routines->element == 4) transposed_4(rows, columns, from, to);
+  else if (job->routines->element == 8) transposed_8(rows, columns, from, to);
+  else transposed_16(rows, columns, from, to);
+}
+
+/* Changes the sign of the imaginary parts of `count` elements. */
+static inline void matrix_conjugate(const matrix_job *job, int64_t count, void *data) {
+  if (job->type == LAPACK_COMPLEX64)
+    for (int64_t i = 0; i < count; i++) ((float *)data)[2 * i + 1] *= -1;
+  else if (job->type == LAPACK_COMPLEX128)
+    for (int64_t i = 0; i < count; i++) ((double *)data)[2 * i + 1] *= -1;
+}
+
+/* Whether all `count` numbers (two for a complex element) are finite: 0 x is 0 for those alone. */
+static inline int matrix_is_finite(const matrix_job *job, int64_t count, const void *data) {
+  const int64_t numbers = count * (int64_t)(job->routines->element / job->routines->real);
+  double sum = 0;
+  if (job->routines->real == 4)
+    for (int64_t i = 0; i < numbers; i++) sum += 0 * ((const float *)data)[i];
+  else
+    for (int64_t i = 0; i < numbers; i++) sum += 0 * ((const double *)data)[i];
+  return sum == 0;
+}
+
+/* Real numbers as elements of the job's type. */
+static inline void matrix_from_real(const matrix_job *job, int64_t count, const void *real, void *to) {
+  if (job->type == LAPACK_COMPLEX64)
+    for (int64_t i = 0; i < count; i++) ((float *)to)[2 * i] = ((const float *)real)[i], ((float *)to)[2 * i + 1] = 0;
+  else if (job->type == LAPACK_COMPLEX128)
+    for (int64_t i = 0; i < count; i++) ((double *)to)[2 * i] = ((const double *)real)[i], ((double *)to)[2 * i + 1] = 0;
+  else
+    memcpy(to, real, (size_t)count * job->routines->real);
+}
+
+static inline void matrix_identity(const matrix_job *job, int64_t rows, void *x) {
+  static const float single = 1;
+  static const double one = 1;
+  memset(x, 0, (size_t)(rows * rows) * job->routines->element);
+  for (int64_t i = 0; i < rows; i++)
+    memcpy((char *)x + (size_t)(i * (rows + 1)) * job->routines->element,
+           job->routines->real == 4 ? (const void *)&single : (const void *)&one, job->routines->real);
+}
+
 /* Matrix number `matrix` of a tensor whose matrices have this many elements. */
 static inline char *matrix_at(const matrix_job *job, const tf_tensor *t, int64_t matrix, int64_t elements) {
   return (char *)t->data + (size_t)(matrix * elements) * job->routines->element;

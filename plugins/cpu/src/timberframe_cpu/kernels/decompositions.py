@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
@@ -25,7 +26,7 @@ def matrix_kernel(node: KernelNode, name: str, fault: str, extra: list[int], wor
     fault: words for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters behind the common
     ones. workspace: bytes that one matrix takes. work: operations that it costs, by which slots are counted.
     """
-    count = math.prod(node.inputs[0].shape[:-2])
+    count = math.prod(node.outputs[0].shape[:-2] if node.op == "MatrixTriangularSolve" else node.inputs[0].shape[:-2])
     slots = 1
     if count * work >= _SLOT_WORK:
         slots = max(1, min(count, _SLOTS, _SLOT_MEMORY // max(workspace, 1)))
@@ -50,7 +51,87 @@ def _cholesky(node: KernelNode) -> Native:
     return matrix_kernel(node, "cholesky", fault, [rows], 0, rows**3)
 
 
+_SINGULAR = "matrix {0} is singular: its pivot {1} is zero; it must be invertible"
+
+
+def _factored(name: str, *attrs: str, fault: str = "") -> Callable[[KernelNode], Native]:
+    """The builder of a kernel of csrc/linalg/solve.c that factors square matrices; attrs: flags that it gets."""
+
+    def build(node: KernelNode) -> Native:
+        rows = node.inputs[0].shape[-1]
+        columns = [v.shape[-1] for v in node.inputs[1:]]
+        workspace = rows * rows * node.inputs[0].dtype.itemsize + rows * 4
+        extra = [rows, *columns, *(int(node.attrs[a]) for a in attrs)]
+        return matrix_kernel(node, name, fault, extra, workspace, rows * rows * (rows + sum(columns)))
+
+    return build
+
+
+def _triangular_solve(node: KernelNode) -> Native:
+    a, b = (v.shape for v in node.inputs)
+    rows, columns = node.outputs[0].shape[-2:]
+    sizes = node.outputs[0].shape[:-2]
+    strides = [x for dims in (a[:-2], b[:-2]) for x in _batch_strides(dims, len(sizes))]
+    extra = [rows, columns, int(node.attrs["lower"]), int(node.attrs["adjoint"]), len(sizes), *sizes, *strides]
+    return matrix_kernel(node, "matrix_triangular_solve", "", extra, 0, rows * rows * columns)
+
+
+def _batch_strides(dims: tuple[int, ...], rank: int) -> list[int]:
+    """In how many matrices a batch of these sizes moves on along each of `rank` dimensions."""
+    strides, step = [], 1
+    for size in reversed(dims):
+        strides.append(0 if size == 1 else step)
+        step *= size
+    return [0] * (rank - len(dims)) + strides[::-1]
+
+
+def _padded(nbytes: int) -> int:
+    """`nbytes` and what aligns the next part of a workspace."""
+    return nbytes + 16
+
+
+def _self_adjoint_eig(node: KernelNode) -> Native:
+    """Lengths of workspaces: as the documentation of LAPACK's syevd and heevd asks, and what blocks take."""
+    dtype, rows, vectors = node.inputs[0].dtype, node.inputs[0].shape[-1], node.attrs["compute_v"]
+    real = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+    if dtype.kind == "c":
+        lwork, lrwork = length(rows * rows + (2 + _BLOCK) * rows), length(1 + 5 * rows + 2 * rows * rows)
+    else:
+        lwork, lrwork = length(1 + (6 + _BLOCK) * rows + 2 * rows * rows), 0
+    liwork = 3 + 5 * rows
+    parts = rows * rows * dtype.itemsize, rows * real, lwork * dtype.itemsize, lrwork * real, liwork * 4
+    fault = "matrix {0} has no eigenvalues that could be found; its elements must be finite"
+    extra = [rows, int(vectors), lwork, lrwork, liwork]
+    return matrix_kernel(node, "self_adjoint_eig", fault, extra, sum(map(_padded, parts)), 10 * rows**3)
+
+
+def _svd(node: KernelNode) -> Native:
+    """Lengths of workspaces: as the documentation of LAPACK's gesdd asks, and what blocks take."""
+    dtype, (rows, columns) = node.inputs[0].dtype, node.inputs[0].shape[-2:]
+    vectors, full = node.attrs["compute_uv"], node.attrs["full_matrices"]
+    real = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+    least, most = min(rows, columns), max(rows, columns)
+    lwork = length(4 * least * least + 7 * least + most + _BLOCK * (least + most))
+    lrwork = length(max(5 * least * (least + 1), 2 * most * least + 2 * least * least + least, 7 * least))
+    lrwork = lrwork if dtype.kind == "c" else 0
+    right = columns * (columns if full else least) if vectors else 0
+    elements = (rows * columns, right, lwork)
+    parts = *(e * dtype.itemsize for e in elements), least * real, lrwork * real, 8 * least * 4
+    fault = "matrix {0} has no singular values that could be found; its elements must be finite"
+    extra = [rows, columns, int(vectors), int(full), lwork, lrwork]
+    return matrix_kernel(node, "svd", fault, extra, sum(map(_padded, parts)), 20 * rows * columns * least)
+
+
 KERNELS = [
     KernelDef("Qr", "CPU", _qr, {"T": TYPES}),
     KernelDef("Cholesky", "CPU", _cholesky, {"T": TYPES}, inplace=((0, 0),)),
+    KernelDef(
+        "MatrixSolve", "CPU", _factored("matrix_solve", "adjoint", fault=_SINGULAR), {"T": TYPES}, inplace=((0, 1),)
+    ),
+    KernelDef("MatrixInverse", "CPU", _factored("matrix_inverse", "adjoint", fault=_SINGULAR), {"T": TYPES}),
+    KernelDef("MatrixDeterminant", "CPU", _factored("matrix_determinant"), {"T": TYPES}),
+    KernelDef("LogMatrixDeterminant", "CPU", _factored("log_matrix_determinant"), {"T": TYPES}),
+    KernelDef("MatrixTriangularSolve", "CPU", _triangular_solve, {"T": TYPES}),
+    KernelDef("SelfAdjointEigV2", "CPU", _self_adjoint_eig, {"T": TYPES}),
+    KernelDef("Svd", "CPU", _svd, {"T": TYPES}),
 ]
