@@ -28,7 +28,8 @@ def graph() -> Any:
 def test_cholesky_solve_undoes_the_product() -> None:
     x = tf.constant(RNG.uniform(-1, 1, (2, 4, 3)))
     solved = tf.cholesky_solve(tf.cholesky(DEFINITE), tf.matmul(DEFINITE, x))
-    np.testing.assert_allclose(*run([solved, x]), rtol=1e-9)  # condition below 100, 13 digits left
+    found, expected = run([solved, x])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)  # condition below 100, 13 digits left
 
 
 def test_logdet_is_the_logarithm_of_the_determinant() -> None:
@@ -56,7 +57,7 @@ def test_singular_matrix_in_a_batch_is_named() -> None:
         run(tf.matrix_inverse(batch))
 
 
-BUILDS = {
+BUILDS: dict[str, Any] = {
     "inverse": (tf.matrix_inverse, SQUARE),
     "determinant": (tf.matrix_determinant, SQUARE),
     "qr of tall matrices": (lambda x: tf.qr(x)[1], SQUARE[:, :, :3]),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import NUMERIC
 from timberframe.ops.accuracy import Accumulation
 from timberframe.ops.gradients import apply_op, constant, dense, known, reshape_like, shape_of, sum_all
 from timberframe.ops.host_values import checked, elements
@@ -253,7 +254,8 @@ def _mirror_grad_samples() -> Iterator[Sample]:
         assert isinstance(x, Arg)
         assert isinstance(paddings, Arg)
         padded = tuple(n + int(p.sum()) for n, p in zip(x.shape, np.asarray(paddings.values), strict=True))
-        yield Sample([Arg(padded, special=False), paddings], sample.attrs)
+        numbers = {"T": tuple(t.name for t in NUMERIC)}
+        yield Sample([Arg(padded, special=False), paddings], sample.attrs, numbers)
 
 
 def _mirror_grad_errors() -> Iterator[ErrorSample]:
