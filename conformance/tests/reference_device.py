@@ -12,7 +12,7 @@ from timberframe.ops.opdef import OpDef
 from timberframe.plugin.nodes import passed_inputs
 from timberframe_conformance.tolerance.ulp import round_to
 from timberframe_conformance.truth.reference import true_outputs
-from timberframe_sdk import Device, KernelDef, KernelNode, Launcher, hookimpl
+from timberframe_sdk import Device, KernelDef, KernelNode, Launcher, hookimpl, random_launcher
 from timberframe_sdk.numpy_device import NumpyDevice
 
 
@@ -25,6 +25,8 @@ class ReferenceDevice(NumpyDevice):
 def build(node: KernelNode) -> Launcher:
     """A launcher that evaluates the op's reference and rounds once."""
     op = registry.get(node.op)
+    if op.stream is not None:
+        return random_launcher(node)
     positions = passed_inputs(node)
 
     def launch(*arrays: np.ndarray) -> Any:

@@ -16,7 +16,19 @@ from timberframe_conformance.tolerance.ulp import round_to
 from timberframe_conformance.truth.reference import true_outputs
 
 VALUE_SUITES = frozenset(
-    {"forward", "guards", "variants", "faults", "aliasing", "determinism", "graphs", "models", "errors", "gradient"}
+    {
+        "forward",
+        "guards",
+        "variants",
+        "faults",
+        "aliasing",
+        "determinism",
+        "graphs",
+        "models",
+        "errors",
+        "gradient",
+        "random",
+    }
 )
 """Suites whose cases look at values, and so may fail beside the one that must."""
 

@@ -22,6 +22,7 @@ from timberframe_conformance.suites import (
     guards,
     leaks,
     models,
+    random,
     soak,
     variants,
 )
@@ -45,6 +46,7 @@ SUITES: Mapping[str, Collector] = {
     "determinism": determinism.collect,
     "variants": variants.collect,
     "gradient": gradient.collect,
+    "random": random.collect,
     "faults": faults.collect,
     "leaks": leaks.collect,
     "graphs": _graphs,

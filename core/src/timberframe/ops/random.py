@@ -153,10 +153,12 @@ def _swaps_drawn(attrs: Attrs, shapes: Sequence[StaticShape], output: StaticShap
     return (output[0] - 1 + 3) // 4 if output and math.prod(output) > 1 and output[0] > 1 else 0
 
 
-def shuffle_samples() -> Iterable[tuple[Arg, ...]]:
-    """What the ops that shuffle rows are tried with."""
-    for shape in ((), (0,), (1,), (2,), (7, 13), (6,), (5, 0, 2), (1, 5), (1001,), (301, 3), (65_537,)):
-        yield (Arg(shape),)
+def shuffle_samples(more: Callable[[int], tuple[Sequence[Arg], dict[str, Any]]]) -> Iterable[Sample]:
+    """What the ops that shuffle rows are tried with; `more` gives further inputs and attrs of the kth sample."""
+    for k, shape in enumerate(((), (0,), (1,), (2,), (7, 13), (6,), (5, 0, 2), (1, 5), (1001,), (301, 3), (65_537,))):
+        inputs, attrs = more(k)
+        few = {"T": ("uint8", "float16", "int32", "float64", "complex128")} if max(shape, default=0) > 65_535 else {}
+        yield Sample([Arg(shape), *inputs], attrs, few)
 
 
 _define(
@@ -167,7 +169,7 @@ _define(
     outputs=["output: T"],
     doc="The rows of a tensor (its first dimension) in random order.",
     shape=unchanged,
-    samples=lambda: [Sample(args, _seeded(k)) for k, args in enumerate(shuffle_samples())],
+    samples=lambda: shuffle_samples(lambda k: ((), _seeded(k))),
 )
 
 

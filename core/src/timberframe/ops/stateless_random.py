@@ -182,7 +182,7 @@ define_stateless(
     doc="The rows of a tensor in random order, by a key and a counter.",
     shape=_shuffle_shape,
     reference=_shuffle,
-    samples=lambda: [Sample([*args, *state_args(k)]) for k, args in enumerate(shuffle_samples())],
+    samples=lambda: shuffle_samples(lambda k: (state_args(k), {})),
     errors=lambda: OF_STATE.errors(Arg((3,))),
 )
 
