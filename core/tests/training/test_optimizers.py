@@ -274,3 +274,40 @@ def test_a_slot_without_a_value_is_named() -> None:
         session.run(x.initializer)
         with pytest.raises(tf.errors.FailedPreconditionError, match="x/Momentum"):
             session.run(step)
+
+
+def test_a_row_out_of_range_changes_nothing() -> None:
+    table = tf.Variable(np.ones((3, 2), np.float32), name="table")
+    rows = tf.placeholder(tf.int32, [None])
+    gradient = tf.IndexedSlices(tf.ones([2, 2]), rows, tf.constant([3, 2]))
+    optimizer = tf.train.AdagradOptimizer(0.5)
+    step = optimizer.apply_gradients([(gradient, table)])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"index 3 at position 1 is outside \[0, 3\)"):
+            session.run(step, {rows: [0, 3]})
+        np.testing.assert_array_equal(session.run(table), np.ones((3, 2)))
+        np.testing.assert_array_equal(session.run(optimizer.get_slot(table, "accumulator")), np.full((3, 2), 0.1, "f"))
+
+
+def test_a_step_that_fails_elsewhere_changes_nothing() -> None:
+    x, rows = tf.Variable([1.0, 2.0]), tf.placeholder(tf.int32, [])
+    step = tf.train.MomentumOptimizer(0.5, 0.9).minimize(tf.reduce_sum(x))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run([step, tf.gather(x, rows)], {rows: 2})
+        np.testing.assert_array_equal(session.run(x), [1.0, 2.0])
+
+
+def test_slots_live_with_their_variables() -> None:
+    config = tf.SessionConfig(device_count={tf.Session().list_devices()[0].type: 2})
+    with tf.Session(config=config) as session:
+        spec = session.list_devices()[1].spec
+        with tf.device(spec):
+            x = tf.Variable([1.0, 2.0])
+        step = tf.train.AdamOptimizer(0.5).minimize(tf.reduce_sum(tf.square(x)))
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        places = {p.node: p.device for p in session.explain(step).placements}
+        assert places["Variable/Adam"] == places["Adam/update_Variable/ResourceApplyAdam"] == spec
