@@ -6,4 +6,5 @@ from timberframe_conformance.mutants import movement as movement
 from timberframe_conformance.mutants import pointwise as pointwise
 from timberframe_conformance.mutants import random as random
 from timberframe_conformance.mutants import reductions as reductions
+from timberframe_conformance.mutants import training as training
 from timberframe_conformance.mutants.base import MUTANTS as MUTANTS
