@@ -126,7 +126,7 @@ def add_if(
             "Tout": [a.dtype for a, _ in pairs],
             "then_branch": functions[0].name,
             "else_branch": functions[1].name,
-            "output_shapes": [_widest(a.static_shape, b.static_shape) for a, b in pairs],
+            "output_shapes": [widest(a.static_shape, b.static_shape) for a, b in pairs],
         },
         scope.free_name(name),
         control_inputs=waits,
@@ -138,7 +138,8 @@ def add_if(
     return made
 
 
-def _widest(a: Shape, b: Shape) -> Shape:
+def widest(a: Shape, b: Shape) -> Shape:
+    """What both shapes have in common."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

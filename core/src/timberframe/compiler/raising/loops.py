@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from timberframe.compiler.raising.branches import widest
 from timberframe.compiler.raising.frames import ENTERS, EXITS, NEXT, SWITCHES, Frame, is_loop_merge
 from timberframe.compiler.raising.regions import Condition, Region, Unit, conjunction
 from timberframe.compiler.raising.scope import Found, Scope
-from timberframe.errors import UnimplementedError
+from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.function import FuncGraph, share_captures, stateful_variant
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops import registry
+from timberframe.shapes import Shape
 
 if TYPE_CHECKING:
     from timberframe.compiler.raising.schedule import Schedule
@@ -85,7 +87,7 @@ class _Loop:
         waits = self.scope.waits_of(self.unit.controls, self.unit.inputs)
         first = [self.scope.value_of(op.inputs[0], op) for op in self.variables]
         name = self.scope.free_name(self.again_if.op.name)
-        condition, body = self._functions(name, first)
+        condition, body, shapes = self._functions(name, first)
         captured = share_captures([condition, body], len(first))
         body.outputs = [*body.outputs, *body.inputs[len(first) :]]
         inputs = [*first, *captured]
@@ -96,6 +98,7 @@ class _Loop:
                 "T": [t.dtype for t in inputs],
                 "cond": condition.name,
                 "body": body.name,
+                "output_shapes": [*shapes, *(t.static_shape for t in captured)],
                 "parallel_iterations": self.frame.enters[0].attrs["parallel_iterations"],
             },
             name,
@@ -120,15 +123,38 @@ class _Loop:
             else:
                 self.variables.append(op)
 
-    def _functions(self, name: str, first: Sequence[Tensor]) -> tuple[FuncGraph, FuncGraph]:
-        """The bodies that decide whether there is another turn, and that do it."""
+    def _functions(self, name: str, first: Sequence[Tensor]) -> tuple[FuncGraph, FuncGraph, list[Shape]]:
+        """The bodies that decide whether there is another turn, and that do it; the shapes that hold in every turn.
+
+        The shapes of the first turn are tried, and given up where a turn changes them.
+        """
+        raising = self.scope.raising
+        shapes = [t.static_shape for t in first]
+        while True:
+            functions, temporary = set(raising.graph.functions), set(raising.temporary)
+            try:
+                condition, body = self._trace(name, first, shapes)
+            except InvalidArgumentError:
+                if all(shape is None for shape in shapes):
+                    raise
+                wider: list[Shape] = [None] * len(shapes)
+            else:
+                wider = [widest(shape, t.static_shape) for shape, t in zip(shapes, body.outputs, strict=True)]
+                if wider == shapes:
+                    return condition, body, shapes
+            for made in raising.graph.functions.keys() - functions:
+                del raising.graph.functions[made]
+            raising.temporary, shapes = temporary, wider
+
+    def _trace(self, name: str, first: Sequence[Tensor], shapes: Sequence[Shape]) -> tuple[FuncGraph, FuncGraph]:
+        """Both bodies for loop variables of these shapes."""
         deciding = self.scope.inner(f"{name}_cond")
-        self._bind(deciding, self._add_inputs(deciding, first))
+        self._bind(deciding, self._add_inputs(deciding, first, shapes))
         needed = self.region.closure([self.again_if.op], ())
         self._run(deciding, needed, frozenset())
         condition = _finish(deciding, [deciding.value_of(self.again_if, self.again_if.op)])
         turn = self.scope.inner(f"{name}_body")
-        self._bind(turn, self._add_inputs(turn, first))
+        self._bind(turn, self._add_inputs(turn, first, shapes))
         turn.set(self.again_if, turn.constant(np.bool_(True), f"{self.again_if.op.name}/_again"))
         following = [self.next[op.inputs[1]] for op in (*self.variables, *self.passed)]
         roots = [s for op in self.next.values() for s in (op.inputs[0].op, *op.control_inputs)]
@@ -140,10 +166,10 @@ class _Loop:
             self._check_same(op, turn.find(after.inputs[0]))
         return condition, _finish(turn, values)
 
-    def _add_inputs(self, scope: Scope, first: Sequence[Tensor]) -> list[Tensor]:
+    def _add_inputs(self, scope: Scope, first: Sequence[Tensor], shapes: Sequence[Shape]) -> list[Tensor]:
         function = scope.graph
         assert isinstance(function, FuncGraph)
-        return [function.add_input(t.dtype, None, "loop_var") for t in first]
+        return [function.add_input(t.dtype, s, "loop_var") for t, s in zip(first, shapes, strict=True)]
 
     def _bind(self, scope: Scope, values: Iterable[Tensor]) -> None:
         for op, value in zip(self.variables, values, strict=True):
