@@ -83,3 +83,42 @@ def test_training_goes_on_from_tensorflows_graph_and_checkpoint(
         np.testing.assert_allclose(session.run("y:0", {"x:0": x}), expected, rtol=1e-6)
         session.run("save/restore_all", {"save/Const:0": path})
         assert session.run(timberframe.get_collection("global_step")[0].value()) == 1
+
+
+def loaded(folder: Path) -> Any:
+    """What the signature of a folder gives for ones."""
+    with timberframe.Graph().as_default() as graph, timberframe.Session(graph=graph) as session:
+        meta = timberframe.saved_model.load(session, ["serve"], str(folder))
+        signature = meta.signature_def["serving_default"]
+        (given,), (made,) = signature.inputs.values(), signature.outputs.values()
+        return session.run(made.name, {given.name: np.ones((1, 3), np.float32)})
+
+
+@pytest.mark.parametrize("resource", [True, False], ids=["resource", "reference"])
+def test_saved_model_of_tensorflow_1_runs(tensorflow: Any, tmp_path: Path, resource: bool) -> None:
+    tf = tensorflow
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3])
+        w = tf.get_variable("w", initializer=np.full((3, 2), 2.0, np.float32), use_resource=resource)
+        y = tf.matmul(x, w)
+        session.run(w.initializer)
+        tf.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"y": y})
+    assert loaded(tmp_path / "m").tolist() == [[6, 6]]
+
+
+def test_saved_model_of_tensorflow_2_runs(tensorflow: Any, tmp_path: Path) -> None:
+    import tensorflow as tf2
+
+    class Model(tf2.Module):  # type: ignore[misc] # without tensorflow's types it is Any
+        def __init__(self) -> None:
+            self.w = tf2.Variable(tf2.ones([3, 2]) * 2.0)
+
+        @tf2.function(input_signature=[tf2.TensorSpec([None, 3], tf2.float32)])  # type: ignore[untyped-decorator]
+        def __call__(self, x: Any) -> Any:
+            return tf2.matmul(x, self.w)
+
+    with tf2.init_scope():
+        if not tf2.executing_eagerly():
+            pytest.skip("an earlier test switched eager execution off")
+        tf2.saved_model.save(Model(), str(tmp_path / "m"))
+    assert loaded(tmp_path / "m").tolist() == [[6, 6]]

@@ -1,0 +1,53 @@
+"""`tf.saved_model`: models as folders of graph, signatures and variables."""
+
+from __future__ import annotations
+
+import types
+
+from timberframe.saved_model.builder import Builder, simple_save
+from timberframe.saved_model.constants import (
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    LEGACY_INIT_OP_KEY,
+    MAIN_OP_KEY,
+    PREDICT_METHOD_NAME,
+    SAVED_MODEL_FILENAME_PB,
+    SAVED_MODEL_FILENAME_PBTXT,
+    SAVED_MODEL_SCHEMA_VERSION,
+    SERVING,
+    TRAINING,
+    VARIABLES_DIRECTORY,
+    VARIABLES_FILENAME,
+)
+from timberframe.saved_model.loader import contains_saved_model, load
+from timberframe.saved_model.signatures import (
+    build_signature_def,
+    build_tensor_info,
+    get_tensor_from_tensor_info,
+    predict_signature_def,
+)
+
+__all__ = [
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY", "PREDICT_METHOD_NAME",
+    "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "SERVING", "TRAINING",
+    "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "Builder", "build_signature_def", "build_tensor_info", "builder",
+    "contains_saved_model", "get_tensor_from_tensor_info", "load", "loader", "maybe_saved_model_directory",
+    "predict_signature_def", "signature_constants", "signature_def_utils", "simple_save", "tag_constants", "utils",
+]  # fmt: skip
+
+maybe_saved_model_directory = contains_saved_model
+
+# The same under the names of TensorFlow 1's submodules.
+builder = types.SimpleNamespace(SavedModelBuilder=Builder)
+loader = types.SimpleNamespace(
+    load=load, maybe_saved_model_directory=contains_saved_model, contains_saved_model=contains_saved_model
+)
+tag_constants = types.SimpleNamespace(SERVING=SERVING, TRAINING=TRAINING)
+signature_constants = types.SimpleNamespace(
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY=DEFAULT_SERVING_SIGNATURE_DEF_KEY, PREDICT_METHOD_NAME=PREDICT_METHOD_NAME
+)
+signature_def_utils = types.SimpleNamespace(
+    build_signature_def=build_signature_def, predict_signature_def=predict_signature_def
+)
+utils = types.SimpleNamespace(
+    build_tensor_info=build_tensor_info, get_tensor_from_tensor_info=get_tensor_from_tensor_info
+)
