@@ -1,11 +1,12 @@
 """Writes the dtypes for which TensorFlow registers a CPU kernel, for the ops of Timberframe.
 
-Run it with a Python that has tensorflow:
+Run it with a Python that has timberframe and tensorflow:
 
     python conformance/tools/tensorflow_kernels.py conformance/src/timberframe_conformance/data/tensorflow_kernels.json
 
-For each op the file holds a list of constraint sets, ``{type attr: [dtype, ...]}``: a kernel exists for every
-combination within one set. An attr that a set does not name is unconstrained.
+It takes the ops that are registered, which from then on must be. For each the file holds a list of constraint sets,
+``{type attr: [dtype, ...]}``: a kernel exists for every combination within one set. An attr that a set does not name is
+unconstrained.
 """
 
 from __future__ import annotations
@@ -15,161 +16,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-OPS = [
-    "Abs",
-    "Neg",
-    "Sign",
-    "Reciprocal",
-    "Square",
-    "Sqrt",
-    "Rsqrt",
-    "Exp",
-    "Expm1",
-    "Log",
-    "Log1p",
-    "Sin",
-    "Cos",
-    "Tan",
-    "Asin",
-    "Acos",
-    "Atan",
-    "Sinh",
-    "Cosh",
-    "Tanh",
-    "Asinh",
-    "Acosh",
-    "Atanh",
-    "Erf",
-    "Erfc",
-    "Lgamma",
-    "Floor",
-    "Ceil",
-    "Round",
-    "Rint",
-    "IsNan",
-    "IsInf",
-    "IsFinite",
-    "LogicalNot",
-    "Invert",
-    "Sigmoid",
-    "Softplus",
-    "Softsign",
-    "Relu",
-    "Relu6",
-    "LeakyRelu",
-    "Elu",
-    "Selu",
-    "Add",
-    "AddV2",
-    "Sub",
-    "Mul",
-    "Div",
-    "RealDiv",
-    "FloorDiv",
-    "FloorMod",
-    "TruncateDiv",
-    "TruncateMod",
-    "Pow",
-    "Maximum",
-    "Minimum",
-    "SquaredDifference",
-    "Atan2",
-    "DivNoNan",
-    "Xdivy",
-    "Xlogy",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "LeftShift",
-    "RightShift",
-    "LogicalAnd",
-    "LogicalOr",
-    "Equal",
-    "NotEqual",
-    "Less",
-    "LessEqual",
-    "Greater",
-    "GreaterEqual",
-    "Select",
-    "SelectV2",
-    "AddN",
-    "ClipByValue",
-    "Cast",
-    "Sum",
-    "Mean",
-    "Prod",
-    "Max",
-    "Min",
-    "All",
-    "Any",
-    "ArgMax",
-    "ArgMin",
-    "Cumsum",
-    "Cumprod",
-    "MatMul",
-    "BatchMatMulV2",
-    "Einsum",
-    "Const",
-    "Identity",
-    "IdentityN",
-    "Placeholder",
-    "PlaceholderWithDefault",
-    "Shape",
-    "ShapeN",
-    "Rank",
-    "Size",
-    "Reshape",
-    "ExpandDims",
-    "Squeeze",
-    "Transpose",
-    "ConcatV2",
-    "Split",
-    "SplitV",
-    "Pack",
-    "Unpack",
-    "Slice",
-    "StridedSlice",
-    "Pad",
-    "PadV2",
-    "MirrorPad",
-    "Tile",
-    "BroadcastTo",
-    "Fill",
-    "ZerosLike",
-    "OnesLike",
-    "Range",
-    "LinSpace",
-    "GatherV2",
-    "GatherNd",
-    "ScatterNd",
-    "OneHot",
-    "ReverseV2",
-    "Where",
-    "Unique",
-    "TopKV2",
-    "InvertPermutation",
-    "StopGradient",
-    "PreventGradient",
-    "CheckNumerics",
-    "Assert",
-    "BroadcastArgs",
-    "NoOp",
-    "BiasAdd",
-    "Conv2D",
-    "DepthwiseConv2dNative",
-    "MaxPool",
-    "AvgPool",
-    "FusedBatchNormV3",
-    "Softmax",
-    "LogSoftmax",
-    "VarHandleOp",
-    "ReadVariableOp",
-    "AssignVariableOp",
-    "AssignAddVariableOp",
-    "AssignSubVariableOp",
-    "VarIsInitializedOp",
-]
-
 DTYPES = {
     1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64", 9: "int64",
     10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64",
@@ -177,8 +23,11 @@ DTYPES = {
 
 NUMERIC = sorted(set(DTYPES.values()) - {"string"})
 
-# TensorFlow registers these kernels without a constraint and rejects other dtypes when the kernel is built.
-UNCONSTRAINED = {"Cast": {"SrcT": NUMERIC, "DstT": NUMERIC}}
+# TensorFlow registers these kernels without a constraint on some attr and rejects other dtypes when the kernel is built.
+UNCONSTRAINED = {
+    "Cast": [{"SrcT": NUMERIC, "DstT": NUMERIC}],
+    "ComplexAbs": [{"T": ["complex64"], "Tout": ["float32"]}, {"T": ["complex128"], "Tout": ["float64"]}],
+}
 
 
 def constraint_sets(registered: list[Any], attrs: list[str]) -> list[dict[str, list[str]]]:
@@ -205,31 +54,34 @@ def join(rows: list[dict[str, list[str]]], name: str) -> list[dict[str, list[str
     return list(groups.values())
 
 
-def main(path: str, more: list[str]) -> None:
+def main(path: str) -> None:
     import tensorflow as tf
     from tensorflow.python.framework import kernels, op_def_registry
 
+    from timberframe.ops import registry
+
+    ops = [op.name for op in registry.all_ops() if not op.name.startswith("_") and ">" not in op.name]
     by_op: dict[str, list[Any]] = {}
     for kernel in kernels.get_all_registered_kernels().kernel:
         if kernel.device_type in ("CPU", "DEFAULT") and not kernel.label:
             by_op.setdefault(kernel.op, []).append(kernel)
     table: dict[str, Any] = {}
-    for op in dict.fromkeys([*OPS, *more]):
+    for op in ops:
         definition = op_def_registry.get(op)
         if definition is None:
             continue
         cpu = [k for k in by_op.get(op, []) if k.device_type == "CPU"] or by_op.get(op, [])
         attrs = [a.name for a in definition.attr if a.type in ("type", "list(type)")]
         if op in UNCONSTRAINED:
-            table[op] = [UNCONSTRAINED[op]]
+            table[op] = UNCONSTRAINED[op]
         elif cpu:
             table[op] = constraint_sets(cpu, attrs)
     lines = ",\n".join(f"  {json.dumps(op)}: {json.dumps(sets)}" for op, sets in sorted(table.items()))
     source = json.dumps(f"TensorFlow {tf.__version__}, kernels registered for CPU")
-    text = f'{{\n"source": {source},\n"required": {json.dumps(OPS)},\n"ops": {{\n{lines}\n}}\n}}\n'
+    text = f'{{\n"source": {source},\n"required": {json.dumps(ops)},\n"ops": {{\n{lines}\n}}\n}}\n'
     Path(path).write_text(text)
     print(f"{path}: {len(table)} ops")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1])

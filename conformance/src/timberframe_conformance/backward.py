@@ -23,6 +23,7 @@ from timberframe_conformance import drive
 from timberframe_conformance.case import CaseFailedError, Measured, generator
 from timberframe_conformance.cases.smooth import NoSmoothPointError, ordinary, smooth_arrays
 from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.tolerance.compare import compare
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import STEP, Slope, directions, slope
 from timberframe_conformance.truth.graphs import NARROWER, Evaluator
@@ -174,9 +175,10 @@ def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tup
             )
         if not value.size:
             continue
-        error = np.where(value == w, 0.0, np.abs(value.astype(w.dtype) - w))
-        worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
-        if not error.flat[worst] <= a:
+        errors = compare(value, w, array.dtype, np.asarray(a))
+        error = errors.error
+        worst = int(np.argmax(np.where(errors.wrong, np.inf, error)))
+        if errors.wrong.any():
             place = [int(k) for k in np.unravel_index(worst, value.shape)]
             raise CaseFailedError(
                 f"the gradient for {name} at {place} is {value.flat[worst]!r}, the references give {w.flat[worst]!r}: "
