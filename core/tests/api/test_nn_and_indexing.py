@@ -73,3 +73,24 @@ def test_results_with_several_parts_have_names() -> None:
 def test_sort_refuses_an_unknown_direction() -> None:
     with pytest.raises(InvalidArgumentError, match="direction is 'UP'"):
         tf.sort([1, 2], direction="UP")
+
+
+def test_conv2d_transpose_has_the_shape_that_was_asked_for() -> None:
+    y = tf.nn.conv2d_transpose(tf.zeros([1, 4, 4, 5]), tf.zeros([3, 3, 2, 5]), [1, 8, 8, 2], 2)
+    assert (y.op.type, y.static_shape) == ("Conv2DBackpropInput", (1, 8, 8, 2))
+
+
+def test_conv2d_transpose_refuses_a_shape_that_does_not_convolve_to_the_input() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"out_backprop has shape \[1,4,4,5\]; it must have"):
+        tf.nn.conv2d_transpose(tf.zeros([1, 4, 4, 5]), tf.zeros([3, 3, 2, 5]), [1, 9, 8, 2], 2)
+
+
+def test_conv1d_understands_both_layouts() -> None:
+    assert tf.nn.conv1d(tf.zeros([2, 8, 3]), tf.zeros([3, 3, 4]), 2, "SAME").static_shape == (2, 4, 4)
+    first = tf.nn.conv1d(tf.zeros([2, 3, 8]), tf.zeros([3, 3, 4]), [1, 1, 2], "SAME", data_format="NCW")
+    assert first.static_shape == (2, 4, 4)
+
+
+def test_weighted_cross_entropy_needs_equal_shapes() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"labels have shape \[3\] and logits \[2\]"):
+        tf.nn.weighted_cross_entropy_with_logits(labels=tf.zeros([3]), logits=tf.zeros([2]), pos_weight=2.0)

@@ -95,7 +95,7 @@ def compare(tensorflow: Any) -> Callable[..., None]:
 
 
 def their_gradients(tf: Any, op: str, inputs: dict[str, Any], attrs: dict[str, Any], unknown: bool) -> Any:
-    """TensorFlow's graph without gradients, the result's name, feeds, its gradient, and the gradients of the feeds."""
+    """The graph without gradients, its first result's name, the feeds, that result's gradient, and theirs."""
     with tf.Graph().as_default() as graph:
         fed: dict[str, np.ndarray] = {}
         arguments: dict[str, Any] = {}
@@ -109,7 +109,8 @@ def their_gradients(tf: Any, op: str, inputs: dict[str, Any], attrs: dict[str, A
                 else:
                     made.append(tf.constant(x))
             arguments[name] = made if isinstance(value, list) else made[0]
-        y = getattr(tf.raw_ops, op)(**arguments, **attrs)
+        result = getattr(tf.raw_ops, op)(**arguments, **attrs)
+        y = result[0] if isinstance(result, tuple) else result
         forward = graph.as_graph_def(add_shapes=True)
         xs = [graph.get_tensor_by_name(n) for n in fed]
         with tf.Session() as session:

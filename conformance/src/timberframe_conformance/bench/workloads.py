@@ -50,11 +50,11 @@ def _torch(path: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]  # a function of torch
 
 
-def _tensorflow(path: str) -> Callable[..., Any]:
+def _tensorflow(path: str) -> Any:
     import tensorflow  # type: ignore[import-untyped]  # a peer that need not be there
 
     found: Any = tensorflow.math if hasattr(tensorflow.math, path) else tensorflow
-    return getattr(found, path)  # type: ignore[no-any-return]  # a function of tensorflow
+    return getattr(found, path)
 
 
 def _later(path: str) -> Callable[..., Any]:
@@ -94,7 +94,7 @@ def workloads(op: Callable[..., Any]) -> list[Workload]:
         Workload("concat 2x1M", [x, y], lambda a, b: op("ConcatV2", [[a, b], np.int32(0)]), 0, 16.0 * MILLION,
                  {"numpy": lambda a, b: np.concatenate([a, b]), "torch": lambda a, b: _torch("cat")([a, b]),
                   "tensorflow": lambda a, b: _tensorflow("concat")([a, b], 0)}, ("numpy", 1.0)),
-        convolution(op),
+        convolution(op), *convolution_gradients(op),
     ]  # fmt: skip
 
 
@@ -129,6 +129,33 @@ def convolution(op: Callable[..., Any]) -> Workload:
         "conv 3x3 64 56x56", [x, w], lambda x, w: op("Conv2D", [x, w], attrs), flops, 4.0 * (2 * x.size + w.size),
         peers, ("matmul", 0.6),
     )  # fmt: skip
+
+
+def convolution_gradients(op: Callable[..., Any]) -> list[Workload]:
+    """The gradients of that convolution by its input and by its filter."""
+    x, dy = (_rng().normal(size=(1, 56, 56, 64)).astype(np.float32) for _ in range(2))
+    w = _rng().normal(size=(3, 3, 64, 64)).astype(np.float32)
+    sizes, taps = np.array(x.shape, np.int32), np.array(w.shape, np.int32)
+    attrs: dict[str, Any] = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+
+    def torch_input(w: Any, dy: Any) -> Any:
+        made = _torch("nn.functional.conv_transpose2d")(dy.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding=1)
+        return made.permute(0, 2, 3, 1)
+
+    def tensorflow_input(w: Any, dy: Any) -> Any:
+        return _tensorflow("raw_ops").Conv2DBackpropInput(input_sizes=sizes, filter=w, out_backprop=dy, **attrs)
+
+    def tensorflow_filter(x: Any, dy: Any) -> Any:
+        return _tensorflow("raw_ops").Conv2DBackpropFilter(input=x, filter_sizes=taps, out_backprop=dy, **attrs)
+
+    flops, moved, target = 2.0 * 56 * 56 * 64 * 64 * 9, 4.0 * (2 * x.size + w.size), ("matmul", 0.6)
+    by_input: dict[str, Callable[..., Any]] = {"torch": torch_input, "tensorflow": tensorflow_input}
+    return [
+        Workload("conv by input", [w, dy], lambda w, dy: op("Conv2DBackpropInput", [sizes, w, dy], attrs), flops, moved,
+                 by_input, target),
+        Workload("conv by filter", [x, dy], lambda x, dy: op("Conv2DBackpropFilter", [x, taps, dy], attrs), flops,
+                 moved, {"tensorflow": tensorflow_filter}, target),
+    ]  # fmt: skip
 
 
 def peer_inputs(peer: str, inputs: Sequence[np.ndarray]) -> list[Any]:

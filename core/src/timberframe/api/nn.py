@@ -6,6 +6,7 @@ from typing import Any
 
 from timberframe.api.arrays import rank, reshape, shape, squeeze, stop_gradient
 from timberframe.api.framework import name_scope
+from timberframe.api.nn_arguments import either, padding_attrs, spatial_values
 from timberframe.api.selection import cast
 from timberframe.dtypes import bfloat16, float16, float32, int32
 from timberframe.errors import InvalidArgumentError
@@ -24,32 +25,6 @@ NAMESPACES = {
 }  # fmt: skip
 
 
-def _spatial(values: Any, data_format: str, what: str) -> tuple[int, ...]:
-    """One value, the two spatial ones, or all four, as the four values of a layout."""
-    given = tuple(values) if isinstance(values, list | tuple) else (values,)
-    if len(given) == 4:
-        return given
-    if len(given) not in (1, 2):
-        raise InvalidArgumentError(f"tf.nn: {what} is {list(given)}; it must have 1, 2 or 4 values")
-    pair = given * 2 if len(given) == 1 else given
-    return (1, 1, *pair) if data_format == "NCHW" else (1, *pair, 1)
-
-
-def _padding(padding: Any) -> dict[str, Any]:
-    """The attrs of a padding: its name, or pairs of amounts for the dimensions."""
-    if isinstance(padding, str):
-        return {"padding": padding}
-    amounts = tuple(int(amount) for pair in padding for amount in pair)
-    return {"padding": "EXPLICIT", "explicit_paddings": amounts}
-
-
-def _either(function: str, name: str, value: Any, other_name: str, other: Any) -> Any:
-    if (value is None) == (other is None):
-        count = "neither" if value is None else "both"
-        raise InvalidArgumentError(f"tf.nn.{function}: {count} of {name} and {other_name} given; one is required")
-    return other if value is None else value
-
-
 def conv2d(
     input: Any,
     filter: Any = None,
@@ -66,14 +41,14 @@ def conv2d(
     padding: "SAME", "VALID", or a pair of amounts for each of the four dimensions. strides, dilations: one value, two
     or four. `filters` is another name of `filter`.
     """
-    weights = _either("conv2d", "filter", filter, "filters", filters)
+    weights = either("conv2d", "filter", filter, "filters", filters)
     data_format = data_format or "NHWC"
     attrs = {
-        "strides": _spatial(strides, data_format, "strides"),
-        "dilations": _spatial(dilations or 1, data_format, "dilations"),
+        "strides": spatial_values(strides, data_format, "strides"),
+        "dilations": spatial_values(dilations or 1, data_format, "dilations"),
         "use_cudnn_on_gpu": use_cudnn_on_gpu,
         "data_format": data_format,
-        **_padding(padding),
+        **padding_attrs(padding),
     }
     result: Tensor = apply_op("Conv2D", [input, weights], attrs, name)
     return result
@@ -91,10 +66,10 @@ def depthwise_conv2d_native(
     """Convolves each channel with filters of its own, [height, width, channels, multiplier]."""
     data_format = data_format or "NHWC"
     attrs = {
-        "strides": _spatial(strides, data_format, "strides"),
-        "dilations": _spatial(dilations or 1, data_format, "dilations"),
+        "strides": spatial_values(strides, data_format, "strides"),
+        "dilations": spatial_values(dilations or 1, data_format, "dilations"),
         "data_format": data_format,
-        **_padding(padding),
+        **padding_attrs(padding),
     }
     result: Tensor = apply_op("DepthwiseConv2dNative", [input, filter], attrs, name)
     return result
@@ -152,10 +127,10 @@ def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
 
 def _pool(op: str, value: Any, ksize: Any, strides: Any, padding: Any, data_format: str, name: str | None) -> Tensor:
     attrs = {
-        "ksize": _spatial(ksize, data_format, "ksize"),
-        "strides": _spatial(strides, data_format, "strides"),
+        "ksize": spatial_values(ksize, data_format, "ksize"),
+        "strides": spatial_values(strides, data_format, "strides"),
         "data_format": data_format,
-        **_padding(padding),
+        **padding_attrs(padding),
     }
     result: Tensor = apply_op(op, [value], attrs, name or op)
     return result
@@ -172,7 +147,7 @@ def max_pool(
 ) -> Tensor:
     """The largest value in each window of `value` (or `input`)."""
     return _pool(
-        "MaxPool", _either("max_pool", "value", value, "input", input), ksize, strides, padding, data_format, name
+        "MaxPool", either("max_pool", "value", value, "input", input), ksize, strides, padding, data_format, name
     )
 
 
@@ -187,7 +162,7 @@ def avg_pool(
 ) -> Tensor:
     """The mean of each window of `value` (or `input`), padding not counted."""
     return _pool(
-        "AvgPool", _either("avg_pool", "value", value, "input", input), ksize, strides, padding, data_format, name
+        "AvgPool", either("avg_pool", "value", value, "input", input), ksize, strides, padding, data_format, name
     )
 
 
