@@ -23,7 +23,7 @@ DTYPES = {
 
 NUMERIC = sorted(set(DTYPES.values()) - {"string"})
 
-# TensorFlow registers these kernels without a constraint on some attr and rejects other dtypes when the kernel is built.
+# TensorFlow registers these without a constraint on some attr, and rejects other dtypes when the kernel is built.
 UNCONSTRAINED = {
     "Cast": [{"SrcT": NUMERIC, "DstT": NUMERIC}],
     "ComplexAbs": [{"T": ["complex64"], "Tout": ["float32"]}, {"T": ["complex128"], "Tout": ["float64"]}],

@@ -12,6 +12,11 @@ from timberframe.ops.accuracy import Accumulation as Accumulation
 from timberframe.ops.accuracy import Bound as Bound
 from timberframe.ops.accuracy import Exact as Exact
 from timberframe.ops.accuracy import Pointwise as Pointwise
+from timberframe.ops.gradients import broadcast_gradients as broadcast_gradients
+from timberframe.ops.gradients import conjugate as conjugate
+from timberframe.ops.gradients import indexed_slices as indexed_slices
+from timberframe.ops.gradients import shape_of as shape_of
+from timberframe.ops.gradients import sum_to_shape as sum_to_shape
 from timberframe.ops.opdef import UNKNOWN as UNKNOWN
 from timberframe.ops.opdef import InferenceContext as InferenceContext
 from timberframe.ops.opdef import NotDifferentiable as NotDifferentiable

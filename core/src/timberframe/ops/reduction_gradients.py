@@ -58,13 +58,13 @@ def sum_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def mean_gradient(op: Any, grad: Any) -> list[Any]:
-    """The same for each element, over their number."""
-    spread, x, y = sum_gradient(op, grad)[0], op.inputs[0], op.outputs[0]
+    """The same for each element, over their number; divided first, while there are few."""
+    x, y = op.inputs[0], op.outputs[0]
     if is_static(x.static_shape) and is_static(y.static_shape):
-        return [spread / (math.prod(x.static_shape) // max(math.prod(y.static_shape), 1)), None]
+        return sum_gradient(op, grad / (math.prod(x.static_shape) // max(math.prod(y.static_shape), 1)))
     sizes = [apply_op("Size", [t], {"out_type": int64}) for t in (x, y)]
     count = apply_op("FloorDiv", [sizes[0], apply_op("Maximum", [sizes[1], 1])])
-    return [spread / apply_op("Cast", [count], {"DstT": spread.dtype}), None]
+    return sum_gradient(op, grad / apply_op("Cast", [count], {"DstT": grad.dtype}))
 
 
 def extreme_gradient(op: Any, grad: Any) -> list[Any]:
