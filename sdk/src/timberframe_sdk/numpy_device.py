@@ -74,6 +74,10 @@ def where(node: sdk.KernelNode) -> sdk.Launcher:
     return launch
 
 
+for _op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+    sdk.kernel(KERNELS, _op, "NUMPY", types={"dtype": ("float32", "float64")})(sdk.random_launcher)
+
+
 @sdk.hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[sdk.Device]:
     return [NumpyDevice()]

@@ -100,8 +100,9 @@ class VariableStore:
             return found
 
     def clear(self) -> None:
-        """Drops all variables."""
+        """Drops all variables and random streams."""
         with self._lock:
+            self._streams.clear()
             for variable in self._variables.values():
                 variable.array = variable.shape = None
             self._variables.clear()
