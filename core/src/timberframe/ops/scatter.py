@@ -244,3 +244,20 @@ _define_tensor_scatter(
 )
 _define_tensor_scatter("Min", np.minimum, "{int32, int64}", "A copy of tensor with the minimum of it and the updates.")
 _define_tensor_scatter("Max", np.maximum, "{int32, int64}", "A copy of tensor with the maximum of it and the updates.")
+
+define_op(
+    "ScatterNdNonAliasingAdd",
+    inputs=("input: T", "indices: Tindices", "updates: T"),
+    outputs=("output: T",),
+    attrs=("T: {numbertype, bool}", "Tindices: {int32, int64}", "bad_indices_policy: string = ''"),
+    doc="A copy of input with each update added at its index tuple; bools are or-ed.",
+    shape=_tensor_scatter_shape,
+    reference=_tensor_scatter(np.add),
+    gradient=_GRADIENTS["Add"],
+    accuracy=Accumulation(
+        lambda attrs, tensor, indices, updates: _duplicates(indices) + 1,
+        lambda attrs, tensor, indices, updates: _tensor_scatter(np.add)(attrs, abs(tensor), indices, abs(updates)),
+    ),
+    samples=_tensor_scatter_samples,
+    errors=_tensor_scatter_errors,
+)

@@ -24,6 +24,7 @@ FAMILIES = (
     "optimizer",
     "pooling",
     "random",
+    "rare",
     "reduction",
     "scan",
     "search",

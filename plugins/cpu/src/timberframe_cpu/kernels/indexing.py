@@ -20,6 +20,7 @@ PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must b
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
 _MODES = {
     "Add": "add", "Sub": "sub", "Min": "min", "Max": "max", "Sum": "add", "Mean": "add", "Prod": "mul", "Nd": "add",
+    "NdNonAliasingAdd": "add",
 }  # fmt: skip
 
 
@@ -192,6 +193,7 @@ KERNELS = [
     KernelDef("ResourceCountUpTo", "CPU", _count_up_to, {"T": ("int32", "int64")}),
     KernelDef("ScatterNd", "CPU", _scatter, {"T": _FIXED_SIZE, "Tindices": _INDICES}),
     *_scatters(),
+    KernelDef("ScatterNdNonAliasingAdd", "CPU", _scatter, {"T": _FIXED_SIZE, "Tindices": _INDICES}, inplace=((0, 0),)),
     *_segments("Segment", "Sum Mean Prod Min Max", _sorted_segments, _INDICES),
     *_segments("UnsortedSegment", "Sum Prod Min Max", _unsorted_segments, ("int16", *_INDICES)),
     KernelDef("OneHot", "CPU", _one_hot, {"T": _FIXED_SIZE}),

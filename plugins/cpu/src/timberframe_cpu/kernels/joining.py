@@ -38,6 +38,11 @@ def pack(node: KernelNode) -> Native:
     return _joined(node, [(*v.shape[:axis], 1, *v.shape[axis:]) for v in node.inputs], axis)
 
 
+@or_reference
+def parallel_concat(node: KernelNode) -> Native:
+    return _joined(node, [v.shape for v in node.inputs], 0)
+
+
 def _parted(node: KernelNode, value: int, axis: int, sizes: Sequence[int]) -> Native:
     """Parts of an input (the only one that the kernel gets), of these sizes along an axis, one for each output."""
     shape, bytes_each = node.inputs[value].shape, node.inputs[value].dtype.itemsize
@@ -123,6 +128,7 @@ KERNELS: list[KernelDef] = [
     KernelDef("ConcatV2", "CPU", concat_v2),
     KernelDef("Concat", "CPU", concat),
     KernelDef("Pack", "CPU", pack),
+    KernelDef("ParallelConcat", "CPU", parallel_concat),
     KernelDef("Split", "CPU", split),
     KernelDef("SplitV", "CPU", split_v),
     KernelDef("Unpack", "CPU", unpack),

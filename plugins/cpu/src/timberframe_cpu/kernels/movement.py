@@ -273,6 +273,7 @@ KERNELS: list[KernelDef] = [
     *(KernelDef(op, "CPU", copy, inplace=((0, 0),)) for op in _COPIES),
     KernelDef("PlaceholderWithDefault", "CPU", copy, inplace=((0, 0),)),
     KernelDef("Snapshot", "CPU", copy),
+    KernelDef("DeepCopy", "CPU", copy),
     KernelDef("IdentityN", "CPU", copy_each),
     KernelDef("Transpose", "CPU", transpose),
     KernelDef("ConjugateTranspose", "CPU", conjugate_transpose),
