@@ -135,3 +135,21 @@ def test_strings_of_file_names(session: tf.Session) -> None:
     assert session.run(matches).tolist() == [True, False]
     with pytest.raises(tf.errors.InvalidArgumentError, match="all that are no scalars must have the same"):
         apply_op("StringJoin", [[["a", "b"], ["a", "b", "c"]]])
+
+
+def test_reference_variables_of_a_graph_are_variables(session: tf.Session) -> None:
+    ref = apply_op("VariableV2", attrs={"shape": (2,), "dtype": tf.float32}, name="v")
+    initializer = apply_op("Assign", [ref, [1.0, 2.0]], name="v/Assign").op
+    read = apply_op("Identity", [ref], name="v/read")
+    proto = tf.VariableDef(variable_name=ref.name, initializer_name=initializer.name, snapshot_name=read.name)
+    v = tf.Variable.from_proto(proto)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is a Assign in the graph; a VarHandleOp is required"):
+        tf.Variable.from_proto(tf.VariableDef(variable_name="v/Assign:0"))
+    assert session.run(tf.report_uninitialized_variables([v])).tolist() == [b"v"]
+    session.run(v.initializer)
+    assert session.run(v.assign_add([1.0, 1.0])).tolist() == [2, 3]
+    assert session.run(tf.scatter_update(v, [0], [7.0])).tolist() == [7, 3]
+    assert session.run(tf.gather(v, [1])).tolist() == [3]
+    v.load([5.0, 6.0], session)
+    assert session.run(v * 2.0).tolist() == [10, 12]
+    assert not v.to_proto().is_resource

@@ -31,6 +31,12 @@ _OPERATORS = (
 _REFERENCES = ("VariableV2", "Variable")
 """Variables of graphs that TensorFlow 1 wrote, whose tensors are references."""
 
+_REFERENCE_OPS = {
+    "AssignVariableOp": "Assign", "AssignAddVariableOp": "AssignAdd", "AssignSubVariableOp": "AssignSub",
+    "VarIsInitializedOp": "IsVariableInitialized",
+}  # fmt: skip
+"""What does the same to references; others have the same name without Resource before it."""
+
 
 class VariableSynchronization(enum.Enum):
     """When copies of a variable are brought together; one process has one copy, so all mean the same."""
@@ -176,12 +182,19 @@ class Variable(PartialUpdates):
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
+    def _is_reference(self) -> bool:
+        return self.op.type in _REFERENCES
+
+    def _own_op(self, op: str) -> str:
+        """The op that does to this variable what `op` does to a resource."""
+        return _REFERENCE_OPS.get(op, op.removeprefix("Resource")) if self._is_reference() else op
+
     def to_proto(self, export_scope: str | None = None) -> Any:
         """The VariableDef that names its operations, without `export_scope`; None where it is not in that scope."""
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None
-        proto = VariableDef(is_resource=True, trainable=self.trainable)
+        proto = VariableDef(is_resource=not self._is_reference(), trainable=self.trainable)
         proto.synchronization, proto.aggregation = self.synchronization.value, self.aggregation.value
         proto.variable_name = self.name.removeprefix(prefix)
         proto.initializer_name = self.initializer.name.removeprefix(prefix)
@@ -203,7 +216,7 @@ class Variable(PartialUpdates):
 
     def _read(self, name: str | None = None) -> Tensor:
         with self.on_its_device():
-            if self.op.type in _REFERENCES:
+            if self._is_reference():
                 value: Tensor = apply_op("Identity", [self.handle], name=name)
             else:
                 value = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
@@ -226,6 +239,9 @@ class Variable(PartialUpdates):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Rows of the value: slices along its first dimension, one for each index."""
+        if self._is_reference():
+            gathered: Tensor = apply_op("GatherV2", [self._read(), indices, 0], name=name)
+            return gathered
         with get_default_graph().name_scope(name or "Gather") as scope, self.on_its_device():
             where = convert_to_tensor(indices, name="indices")
             rows: Tensor = apply_op("ResourceGather", [self.handle, where], {"dtype": self.dtype}, scope)
@@ -233,6 +249,9 @@ class Variable(PartialUpdates):
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Slices of the value, one for each index tuple in the last dimension of indices."""
+        if self._is_reference():
+            found: Tensor = apply_op("GatherNd", [self._read(), indices], name=name)
+            return found
         with get_default_graph().name_scope(name or "GatherNd") as scope, self.on_its_device():
             where = convert_to_tensor(indices, name="indices")
             slices: Tensor = apply_op("ResourceGatherNd", [self.handle, where], {"dtype": self.dtype}, scope)
@@ -246,7 +265,7 @@ class Variable(PartialUpdates):
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
         with self.on_its_device():
-            result: Tensor = apply_op("VarIsInitializedOp", [self.handle], name=name)
+            result: Tensor = apply_op(self._own_op("VarIsInitializedOp"), [self.handle], name=name)
         return result
 
     def eval(self, session: Any = None) -> Any:
@@ -278,16 +297,19 @@ class Variable(PartialUpdates):
         """
         values = [*inputs[:-1], convert_to_tensor(inputs[-1], self.dtype)]
         with self.on_its_device():
-            update: Operation = apply_op(op, [self.handle, *values], name=name)
+            made = apply_op(self._own_op(op), [self.handle, *values], name=name)
+        update: Operation = made.op if self._is_reference() else made
         if not read_value:
             return update
         with control_dependencies([update]):
             return self._read()
 
-    def count_up_to(self, limit: int) -> Tensor:
+    def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
         """The value, which then grows by one; OutOfRangeError once it has reached `limit`."""
         with self.on_its_device():
-            before: Tensor = apply_op("ResourceCountUpTo", [self.handle], {"limit": limit, "T": self.dtype})
+            before: Tensor = apply_op(
+                self._own_op("ResourceCountUpTo"), [self.handle], {"limit": limit, "T": self.dtype}, name
+            )
         return before
 
     def load(self, value: Any, session: Any = None) -> None:

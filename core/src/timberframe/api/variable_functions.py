@@ -6,7 +6,6 @@ from typing import Any
 
 from timberframe.api.state import Variable
 from timberframe.errors import InvalidArgumentError
-from timberframe.graph.apply import apply_op
 from timberframe.graph.operation import Tensor
 
 __all__ = [
@@ -100,6 +99,4 @@ def scatter_nd_sub(
 
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     """The value of an integer scalar variable, which then grows by one; OutOfRangeError once it has reached `limit`."""
-    with ref.on_its_device():
-        before: Tensor = apply_op("ResourceCountUpTo", [ref.handle], {"limit": limit, "T": ref.dtype}, name)
-    return before
+    return ref.count_up_to(limit, name)

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.api import initializers
 from timberframe.api.framework import GraphKeys
+from timberframe.api.initializers import zeros_initializer
+from timberframe.api.random_initializers import glorot_uniform_initializer
 from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
 from timberframe.dtypes import DType, as_dtype
 from timberframe.errors import InvalidArgumentError, UnimplementedError
@@ -144,11 +145,9 @@ def _first_value(name: str, initializer: Any, shape: TensorShape, dtype: DType) 
 
 def _default_initializer(name: str, dtype: DType) -> Any:
     if dtype.is_floating:
-        glorot = getattr(initializers, "glorot_uniform_initializer", None)
-        if glorot is not None:
-            return glorot()
+        return glorot_uniform_initializer()
     if dtype.is_integer or dtype.is_bool or dtype.name == "string":
-        return initializers.zeros_initializer()
+        return zeros_initializer()
     raise InvalidArgumentError(f"get_variable '{name}': has dtype {dtype.name}; such a variable needs an initializer")
 
 

@@ -35,6 +35,7 @@ _FORMAT = "timberframe checkpoint"
 _VERSION = 1
 _HEADER = b'{"__metadata__":{"format":"%s"}' % _FORMAT.encode()
 _TOKEN = re.compile(r"\.[0-9a-f]{12}\.safetensors$")
+_ATTEMPTS = 3
 _CHUNK = 16 << 20  # bytes that are checked and written at a time
 
 
@@ -183,6 +184,18 @@ def _decode_index(path: Path) -> dict[str, Any]:
     return index
 
 
+class _NoDataError(DataLossError):
+    """The data file that an index names does not exist."""
+
+
+def open_checkpoint(prefix: str) -> Checkpoint:
+    """Opens a checkpoint of ours."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(_NoDataError):  # a writer may have replaced the checkpoint after its index was read
+            return Checkpoint(prefix)
+    return Checkpoint(prefix)
+
+
 class Checkpoint(CheckpointReader):
     """A checkpoint of ours, opened for reading: the file is mapped, and a tensor is checked when it is read."""
 
@@ -193,15 +206,14 @@ class Checkpoint(CheckpointReader):
             prefix,
             {n: Entry(dtypes.as_dtype(t["dtype"]), tuple(t["shape"])) for n, t in self._tensors.items()},
         )
-        self._file = Path(prefix).with_name(index["data"])
-        self._data = self._map(index["size"])
+        self._data = self._map(Path(prefix).with_name(index["data"]), index["size"])
 
-    def _map(self, size: int) -> np.ndarray:
+    def _map(self, file: Path, size: int) -> np.ndarray:
         try:
-            found = self._file.stat().st_size
+            found = file.stat().st_size
         except FileNotFoundError:
-            raise DataLossError(
-                f"checkpoint '{self.path}': its data file '{self._file}' is missing; "
+            raise _NoDataError(
+                f"checkpoint '{self.path}': its data file '{file}' is missing; "
                 "copy it here together with the index, or restore another checkpoint"
             ) from None
         if found != size:
@@ -209,7 +221,7 @@ class Checkpoint(CheckpointReader):
                 f"checkpoint '{self.path}': its data file has {found} bytes and its index says {size}; "
                 "it is truncated or another file, restore another checkpoint"
             )
-        return np.memmap(self._file, np.uint8, "r")
+        return np.memmap(file, np.uint8, "r")
 
     def read(self, name: str) -> np.ndarray:
         place, entry = self._tensors[name], self.entries[name]

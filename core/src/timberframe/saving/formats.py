@@ -29,7 +29,7 @@ def open_checkpoint(prefix: str) -> CheckpointReader:
     ones; each says what to do.
     """
     if Path(f"{prefix}{checkpoint.INDEX}").is_file():
-        return checkpoint.Checkpoint(prefix)
+        return checkpoint.open_checkpoint(prefix)
     if Path(f"{prefix}{tensorflow_bundle.INDEX}").is_file():
         return tensorflow_bundle.TensorFlowBundle(prefix)
     path = Path(prefix)
