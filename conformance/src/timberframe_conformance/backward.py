@@ -17,6 +17,7 @@ import numpy as np
 
 import timberframe
 from timberframe import device as device_scope
+from timberframe.dtypes import resource
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
@@ -66,7 +67,8 @@ class Setting:
     """A graph of one op and the gradients of its floating outputs.
 
     xs: the floating inputs that are fed; positions, names: their places among the flat inputs, which are `flat`. first:
-    the gradients, zeros where there is none. seeds: what the outputs are weighted with. values: of all that is fed.
+    the gradients, zeros where there is none. seeds: what the outputs are weighted with. values: of all that is fed, and
+    of variables by their handles. setup: operations to run first.
     """
 
     graph: Any
@@ -79,6 +81,12 @@ class Setting:
     attrs: Mapping[str, Any]
     op: OpDef
     names: list[str]
+    setup: list[Any]
+
+    @property
+    def feeds(self) -> dict[Any, np.ndarray]:
+        """What a session is fed."""
+        return {t: x for t, x in self.values.items() if t.dtype is not resource}
 
 
 def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
@@ -90,30 +98,30 @@ def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
         raise CaseFailedError("no values were found at which the function is finite; the sample needs some") from None
     attrs, flat = trial.attrs(arrays), drive.flatten(arrays)
     built = drive.build(trial.op, attrs, arrays, target.spec, known=trial.known)
-    positions = [i for i, t in enumerate(built.inputs) if t in built.feeds and t.dtype.name in FORMATS]
+    values = dict(built.feeds)
+    values.update((t, x) for t, x in zip(built.inputs, flat, strict=True) if t.dtype is resource)
+    positions = [i for i, t in enumerate(built.inputs) if t in values and flat[i].dtype.name in FORMATS]
     outputs = evaluate(trial.op, attrs, [widen(x) for x in flat])
     ys = [i for i, t in enumerate(built.fetches) if t.dtype.name in FORMATS]
     if trial.op.name in FIRST_OUTPUT:
         ys = ys[:1]
-    values = dict(built.feeds)
     seeds: list[np.ndarray | None] = [None] * len(built.fetches)
     with built.graph.as_default(), device_scope(target.spec):
         given = []
         for i in ys:
             t = built.fetches[i]
             seeds[i] = random_weights(outputs[i], t.dtype.numpy, rng)
-            given.append(placeholder(t, outputs[i].shape))
+            given.append(placeholder(t.dtype, outputs[i].shape, t.static_shape == outputs[i].shape))
             values[given[-1]] = seeds[i]
         xs = [built.inputs[i] for i in positions]
         first = dense_gradients([built.fetches[i] for i in ys], xs, given)
     names = [f"input {i}" for i in positions]
-    return Setting(built.graph, xs, positions, first, seeds, values, flat, attrs, trial.op, names)
+    return Setting(built.graph, xs, positions, first, seeds, values, flat, attrs, trial.op, names, built.setup)
 
 
-def placeholder(like: Any, shape: tuple[int, ...]) -> Any:
-    """One for an array of this shape, which is known beforehand where that of `like` is."""
-    known = like.static_shape == shape
-    return apply_op("Placeholder", (), {"dtype": like.dtype, "shape": shape if known else None})
+def placeholder(dtype: Any, shape: tuple[int, ...], known: bool = True) -> Any:
+    """One for an array of this shape, which may be known beforehand."""
+    return apply_op("Placeholder", (), {"dtype": dtype, "shape": shape if known else None})
 
 
 def random_weights(y: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
@@ -130,7 +138,12 @@ def random_weights(y: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> 
 def dense_gradients(ys: Sequence[Any], xs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     """Dense gradients, with zeros for those that are None."""
     made = tf.gradients(list(ys), list(xs), grad_ys=list(seeds))
-    return [apply_op("ZerosLike", [x]) if g is None else convert_to_tensor(g) for g, x in zip(made, xs, strict=True)]
+    return [_zeros(x) if g is None else convert_to_tensor(g) for g, x in zip(made, xs, strict=True)]
+
+
+def _zeros(x: Any) -> Any:
+    value = apply_op("ReadVariableOp", [x], {"dtype": x.handle[0]}) if x.dtype is resource else x
+    return apply_op("ZerosLike", [value])
 
 
 def weighted(values: Sequence[np.ndarray], weights: Sequence[np.ndarray | None]) -> float:
@@ -161,7 +174,9 @@ def evaluate_setting(setting: Setting, tensors: Sequence[Any]) -> tuple[list[np.
 def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tuple[Measured, list[np.ndarray]]:
     """Runs gradients on the device and holds them against their evaluation by references, which it returns."""
     with target.session(setting.graph) as session:
-        got = session.run(list(tensors), setting.values)
+        for operation in setting.setup:
+            session.run(operation, setting.feeds)
+        got = session.run(list(tensors), setting.feeds)
     wide, amplified = evaluate_setting(setting, tensors)
     measured = Measured()
     for name, x, g, w, factor in zip(setting.names, setting.xs, got, wide, amplified, strict=True):

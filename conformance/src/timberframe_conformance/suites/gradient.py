@@ -18,7 +18,7 @@ import numpy as np
 
 import timberframe
 from timberframe import device as device_scope
-from timberframe.dtypes import resource
+from timberframe.dtypes import as_dtype, resource
 from timberframe.graph.apply import apply_op
 from timberframe.ops.opdef import NotDifferentiable, OpDef
 from timberframe_conformance import drive
@@ -65,7 +65,8 @@ WRITE_TWICE = frozenset({"DynamicStitch", "ParallelDynamicStitch", "TensorScatte
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Cases for differentiable ops by dtypes and order, and one for each op that declares that it has no gradient."""
     for op in ops:
-        if not is_callable(op) or any(a.dtype is resource for a in op.inputs):
+        state = any(a.dtype is resource for a in op.inputs)
+        if not is_callable(op) or (state and isinstance(op.gradient, NotDifferentiable)):
             continue
         groups, _ = supported(op, target)
         combinations = [t for group in groups.values() for t in group]
@@ -181,7 +182,7 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
         for x in setting.xs:
             array = setting.values[x]
             weights.append(random_weights(array, array.dtype, rng))
-            given.append(placeholder(x, array.shape))
+            given.append(placeholder(as_dtype(array.dtype), array.shape))
             setting.values[given[-1]] = np.asarray(weights[-1])
         second = dense_gradients(setting.first, setting.xs, given)
     measured, wide = run_setting(setting, second, target)

@@ -68,7 +68,9 @@ class IndexedSlices:
         if self.dense_shape is None:
             raise InvalidArgumentError(f"IndexedSlices '{self.name}': has no dense_shape; a dense tensor needs one")
         column = apply_op("ExpandDims", [self.indices, -1])
-        dense_shape = convert_to_tensor(self.dense_shape, self.indices.dtype)
+        dense_shape = convert_to_tensor(self.dense_shape)
+        if dense_shape.dtype is not self.indices.dtype:
+            dense_shape = apply_op("Cast", [dense_shape], {"DstT": self.indices.dtype})
         dense: Tensor = apply_op("ScatterNd", [column, self.values, dense_shape], name=name)
         return dense
 

@@ -52,8 +52,8 @@ def _gather_gradient(op: Any, grad: Any) -> list[Any]:
         value = apply_op("ReadVariableOp", [handle], {"dtype": op.attrs["dtype"]})
         forward = apply_op("GatherV2", [value, indices, op.attrs["batch_dims"]], {"batch_dims": op.attrs["batch_dims"]})
         return [*forward.op.op_def.gradient(forward.op, grad)[:1], None]
-    shape = apply_op("VariableShape", [handle])
-    count = apply_op("Reshape", [apply_op("Size", [indices]), [1]])
+    shape = apply_op("VariableShape", [handle], {"out_type": indices.dtype})
+    count = apply_op("Reshape", [apply_op("Size", [indices], {"out_type": indices.dtype}), [1]])
     row = apply_op("StridedSlice", [shape, [1], [0], [1]], {"end_mask": 1})
     values = apply_op("Reshape", [grad, apply_op("ConcatV2", [[count, row], 0])])
     return [indexed_slices(values, apply_op("Reshape", [indices, count]), shape), None]
@@ -100,7 +100,8 @@ def _gather_nd_shape(c: InferenceContext) -> Sequence[Shape]:
 def _gather_nd_gradient(op: Any, grad: Any) -> list[Any]:
     handle, indices = op.inputs
     shape = apply_op("VariableShape", [handle], {"out_type": indices.dtype})
-    return [apply_op("ScatterNd", [indices, grad, shape]), None]
+    # ScatterNd wants a list of index tuples, be it one.
+    return [apply_op("ScatterNd", [apply_op("ExpandDims", [x, 0]) for x in (indices, grad)] + [shape]), None]
 
 
 def _gather_nd_samples() -> Iterator[Sample]:
