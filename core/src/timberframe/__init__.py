@@ -6,6 +6,7 @@
 
 from timberframe import bitwise as bitwise
 from timberframe import errors as errors
+from timberframe import image as image
 from timberframe import initializers as initializers
 from timberframe import linalg as linalg
 from timberframe import logging as logging

@@ -94,3 +94,9 @@ def test_conv1d_understands_both_layouts() -> None:
 def test_weighted_cross_entropy_needs_equal_shapes() -> None:
     with pytest.raises(InvalidArgumentError, match=r"labels have shape \[3\] and logits \[2\]"):
         tf.nn.weighted_cross_entropy_with_logits(labels=tf.zeros([3]), logits=tf.zeros([2]), pos_weight=2.0)
+
+
+def test_resized_images_have_the_size_that_was_asked_for() -> None:
+    y = tf.image.resize_bilinear(tf.zeros([1, 4, 4, 5], tf.uint8), [8, 6])
+    assert (y.static_shape, y.dtype) == ((1, 8, 6, 5), tf.float32)
+    assert tf.image.resize_nearest_neighbor(tf.zeros([1, 4, 4, 5], tf.uint8), [8, 6]).dtype is tf.uint8

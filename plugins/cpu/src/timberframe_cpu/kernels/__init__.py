@@ -15,6 +15,7 @@ FAMILIES = (
     "decompositions",
     "diagonal",
     "einsum",
+    "image",
     "indexing",
     "indexing_strings",
     "joining",

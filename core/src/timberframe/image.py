@@ -1,0 +1,20 @@
+"""`tf.image`: operations on images.
+
+Which functions are here is told by the families' modules; see `timberframe.api`.
+"""
+
+from typing import Any as _Any
+
+from timberframe.api import namespace as _namespace
+
+__all__ = sorted(_namespace("image"))
+
+globals().update(_namespace("image"))
+
+
+def __getattr__(name: str) -> _Any:
+    raise AttributeError(f"tf.image has no function {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

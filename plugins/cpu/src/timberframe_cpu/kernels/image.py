@@ -1,0 +1,50 @@
+"""Kernels of csrc/image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.native import native
+from timberframe_sdk.native import Native
+
+
+def _resize(kernel: str, node: KernelNode, image: Sequence[int], resized: Sequence[int], *more: int) -> Native:
+    """Parameters: struct resize_shape of csrc/image/resize.c."""
+    flags = node.attrs["align_corners"], node.attrs["half_pixel_centers"]
+    return native(kernel, *image, *resized[1:3], *flags, *more)
+
+
+def _bilinear(node: KernelNode) -> Native:
+    return _resize(f"resize_bilinear_{node.attrs['T'].name}", node, node.inputs[0].shape, node.outputs[0].shape)
+
+
+def _nearest(node: KernelNode) -> Native:
+    return _resize("resize_nearest", node, node.inputs[0].shape, node.outputs[0].shape, node.inputs[0].dtype.itemsize)
+
+
+def _gradient(kernel: str, node: KernelNode, dtype: str) -> Native:
+    image = node.outputs[0]
+    if dtype in ("float16", "bfloat16"):
+        node.workspace(image.size * 4)
+    return _resize(f"{kernel}_{dtype}", node, image.shape, node.inputs[0].shape)
+
+
+def _bilinear_grad(node: KernelNode) -> Native:
+    return _gradient("resize_bilinear_grad", node, node.attrs["T"].name)
+
+
+def _nearest_grad(node: KernelNode) -> Native:
+    dtype = node.attrs["T"].name
+    return _gradient("resize_nearest_grad", node, "uint8" if dtype == "int8" else dtype)
+
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_NUMBERS = (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16")
+
+KERNELS = [
+    KernelDef("ResizeBilinear", "CPU", _bilinear, {"T": _NUMBERS}),
+    KernelDef("ResizeBilinearGrad", "CPU", _bilinear_grad, {"T": _FLOATS}),
+    KernelDef("ResizeNearestNeighbor", "CPU", _nearest, {"T": _NUMBERS}),
+    KernelDef("ResizeNearestNeighborGrad", "CPU", _nearest_grad, {"T": (*_FLOATS, "int8", "uint8", "int32")}),
+]
