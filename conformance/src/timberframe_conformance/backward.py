@@ -19,6 +19,7 @@ import timberframe
 from timberframe import device as device_scope
 from timberframe.dtypes import resource
 from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.ops.accuracy import Residual
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import CaseFailedError, Measured, generator
@@ -62,6 +63,10 @@ CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
 """Inputs that an op's gradient takes as constants though its results vary with them, as TensorFlow's does."""
 
 
+SELF_ADJOINT = frozenset({"Cholesky"})
+"""Ops that read one triangle, and whose gradient is that of both, as TensorFlow's: for self-adjoint matrices."""
+
+
 @dataclass
 class Setting:
     """A graph of one op and the gradients of its floating outputs.
@@ -82,6 +87,7 @@ class Setting:
     op: OpDef
     names: list[str]
     setup: list[Any]
+    outputs: list[Any]
 
     @property
     def feeds(self) -> dict[Any, np.ndarray]:
@@ -116,7 +122,8 @@ def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
         xs = [built.inputs[i] for i in positions]
         first = dense_gradients([built.fetches[i] for i in ys], xs, given)
     names = [f"input {i}" for i in positions]
-    return Setting(built.graph, xs, positions, first, seeds, values, flat, attrs, trial.op, names, built.setup)
+    rest = trial.op, names, built.setup, built.fetches
+    return Setting(built.graph, xs, positions, first, seeds, values, flat, attrs, *rest)
 
 
 def placeholder(dtype: Any, shape: tuple[int, ...], known: bool = True) -> Any:
@@ -155,10 +162,16 @@ def weighted(values: Sequence[np.ndarray], weights: Sequence[np.ndarray | None])
     return total
 
 
-def evaluate_setting(setting: Setting, tensors: Sequence[Any]) -> tuple[list[np.ndarray], list[float]]:
-    """The tensors in float64, and for each how far the errors of all nodes take it, in unit roundoffs of its dtype."""
-    fed = list(setting.values)
-    values = [setting.values[t] for t in fed]
+def evaluate_setting(
+    setting: Setting, tensors: Sequence[Any], given: Mapping[Any, np.ndarray] | None = None
+) -> tuple[list[np.ndarray], list[float]]:
+    """The tensors in float64, and for each how far the errors of all nodes take it, in unit roundoffs of its dtype.
+
+    given: tensors that are taken as they are, beside those that are fed.
+    """
+    known = {**setting.values, **(given or {})}
+    fed = list(known)
+    values = [known[t] for t in fed]
     evaluator = Evaluator(tensors, fed)
     wide = evaluator.wide(values)
     rng = np.random.default_rng(0)
@@ -172,12 +185,19 @@ def evaluate_setting(setting: Setting, tensors: Sequence[Any]) -> tuple[list[np.
 
 
 def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tuple[Measured, list[np.ndarray]]:
-    """Runs gradients on the device and holds them against their evaluation by references, which it returns."""
+    """Runs gradients on the device and holds them against their evaluation by references, which it returns.
+
+    Results that are not unique, such as eigenvectors, are taken from the device: other gradients belong to others.
+    """
+    free = setting.outputs if isinstance(setting.op.accuracy, Residual) else []
     with target.session(setting.graph) as session:
         for operation in setting.setup:
             session.run(operation, setting.feeds)
-        got = session.run(list(tensors), setting.feeds)
-    wide, amplified = evaluate_setting(setting, tensors)
+        got, *own = session.run([list(tensors), *free], setting.feeds)
+    pure, amplified = evaluate_setting(setting, tensors)
+    wide = pure
+    if free:
+        wide, amplified = evaluate_setting(setting, tensors, dict(zip(free, own, strict=True)))
     measured = Measured()
     for name, x, g, w, factor in zip(setting.names, setting.xs, got, wide, amplified, strict=True):
         value, array = np.asarray(g), setting.values[x]
@@ -202,7 +222,7 @@ def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tup
         unit = float(np.max(np.abs(w))) * 2 * form.unit_roundoff
         if unit and (measured.max_ulp is None or error.flat[worst] / unit > measured.max_ulp):
             measured.max_ulp, measured.limit = float(error.flat[worst] / unit), a / unit
-    return measured, wide
+    return measured, pure
 
 
 def compare_differences(
@@ -224,6 +244,8 @@ def compare_differences(
         few = max(1, min(count, 2 * count // len(setting.xs)))
         found = []
         for v in directions(x.shape, x.dtype, few, rng):
+            if setting.op.name in SELF_ADJOINT:
+                v = (v + np.conj(np.swapaxes(v, -1, -2))) / 2
 
             def along(t: float, v: np.ndarray = v, x: np.ndarray = x, position: int = position) -> float:
                 return value([*start[:position], x + t * v, *start[position + 1 :]])

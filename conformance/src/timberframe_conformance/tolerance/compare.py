@@ -17,7 +17,7 @@ import numpy as np
 from timberframe.ops.accuracy import Exact, Pointwise, Residual
 from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import CaseFailedError, Measured
-from timberframe_conformance.tolerance.limits import allowed_error, computing_format, is_exact
+from timberframe_conformance.tolerance.limits import allowed_error, is_exact
 from timberframe_conformance.tolerance.refine import refine
 from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
 from timberframe_conformance.truth.reference import evaluate, true_outputs, widen
@@ -84,7 +84,7 @@ def check_laws(
     dtypes: Sequence[np.dtype],
 ) -> Measured:
     """Holds outputs that are not unique against what must be true of them."""
-    u = computing_format(dtypes[0]).unit_roundoff
+    u = FORMATS[dtypes[0].name].unit_roundoff
     outputs = [widen(np.asarray(x)) for x in got]
     for what, error, allowed in accuracy.laws(attrs, [widen(x) for x in inputs], outputs, u):
         wrong = ~(np.asarray(error) <= allowed)

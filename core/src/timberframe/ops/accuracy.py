@@ -75,7 +75,7 @@ class Residual(Accuracy):
     """Outputs that are not unique (signs, a basis) or ill-conditioned: judged by what must hold of them.
 
     ``laws(attrs, inputs, outputs, u) -> ((what, error, allowed), ...)``: inputs and outputs are float64 (or
-    complex128), u is the unit roundoff of the computing dtype; error and allowed are numbers or arrays.
+    complex128), u is the unit roundoff of the outputs' dtype; error and allowed are numbers or arrays.
     """
 
     laws: Callable[..., Any]

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import int32, int64
-from timberframe.errors import InvalidArgumentError
+from timberframe.dtypes import int16, int32, int64
 from timberframe.ops.gradients import apply_op, constant, dense, indexed_slices, known, reshape_like, shape_of, size_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -158,7 +157,7 @@ def rows_gradient(params: Any, indices: Any, grad: Any, shape: Any = None) -> An
     flat = indices
     if indices.static_shape is None or len(indices.static_shape) != 1:
         flat = apply_op("Reshape", [indices, constant([-1], int32)])
-    whole = shape_of(params) if shape is None else shape
+    whole = shape_of(params, indices.dtype) if shape is None else shape
     tail = apply_op("StridedSlice", [whole, [1], [0], [1]], {"end_mask": 1})
     count = apply_op("ExpandDims", [apply_op("Size", [indices], {"out_type": whole.dtype}), constant(0, int32)])
     values = apply_op("Reshape", [grad, apply_op("ConcatV2", [[count, tail], constant(0, int32)])])
@@ -177,26 +176,23 @@ def _axis(op: Any) -> Any:
 
 def _gather_v2_gradient(op: Any, grad: Any) -> list[Any]:
     params, indices, _ = op.inputs
+    if indices.dtype is int16:  # which shapes do not have
+        indices = apply_op("Cast", [indices], {"DstT": int32})
     axis, batch = _axis(op), op.attrs["batch_dims"]
     if isinstance(axis, int) and axis == 0 and batch == 0:
         return [rows_gradient(params, indices, grad), None, None]
     if batch < 0:
-        if indices.static_shape is None:
-            raise InvalidArgumentError(
-                f"GatherV2 '{op.name}': batch_dims is {batch} for indices of unknown rank; "
-                "its gradient needs the rank, or batch_dims of zero or more",
-                op.name,
-            )
-        batch += len(indices.static_shape)
+        known_rank = indices.static_shape is not None
+        batch = batch + (len(indices.static_shape) if known_rank else apply_op("Rank", [indices]))
     return [reshape_like(_batch_gather_gradient(params, indices, grad, axis, batch), params), None, None]
 
 
-def _batch_gather_gradient(params: Any, indices: Any, grad: Any, axis: Any, batch: int) -> Any:
+def _batch_gather_gradient(params: Any, indices: Any, grad: Any, axis: Any, batch: Any) -> Any:
     """The gradient of params seen as [rows, outer, limit, inner], with indices as [rows, count]."""
     rows, outer, inner = size_of(params, 0, batch), size_of(params, batch, axis), size_of(params, axis + 1, None)
     limit, count = size_of(params, axis, axis + 1), size_of(indices, batch, None)
     places = apply_op("Reshape", [indices, constant([rows, count], int32)])
-    if batch:
+    if not isinstance(batch, int) or batch:
         first = apply_op("Range", [constant(0, int32), constant(rows, int32), constant(1, int32)]) * limit
         first = apply_op("Cast", [apply_op("ExpandDims", [first, constant(1, int32)])], {"DstT": int64})
         places = apply_op("Cast", [places], {"DstT": int64}) + first
@@ -305,6 +301,8 @@ def _gather_nd_errors() -> Iterator[ErrorSample]:
 
 def _gather_nd_gradient(op: Any, grad: Any) -> list[Any]:
     params, indices = op.inputs
+    if indices.dtype is int16:  # which shapes do not have
+        indices = apply_op("Cast", [indices], {"DstT": int32})
     shape, policy = shape_of(params, indices.dtype), op.attrs["bad_indices_policy"]
     depth = indices.static_shape
     if depth is not None and len(depth) == 2 and depth[1] == 1 and policy != "IGNORE":

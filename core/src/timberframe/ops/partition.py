@@ -71,10 +71,8 @@ def _partition_gradient(op: Any, *grads: Any) -> list[Any]:
     numbers = apply_op("Reshape", [numbers, shape_of(partitions)])
     dealt = apply_op("DynamicPartition", [numbers, partitions], {"num_partitions": op.attrs["num_partitions"]})
     places, slices = _joined(dealt), _joined([dense(g) for g in grads])
-    places = apply_op("ExpandDims", [places, constant(1, int32)])
-    inner = apply_op("StridedSlice", [shape_of(slices), [1], [0], [1]], {"end_mask": 1})
-    shape = apply_op("ConcatV2", [[constant([count], int32), inner], constant(0, int32)])
-    return [reshape_like(apply_op("ScatterNd", [places, slices, shape]), data), None]
+    whole = apply_op("UnsortedSegmentSum", [slices, places, constant(count, int32)])
+    return [reshape_like(whole, data), None]
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.dtypes import NUMERIC, as_dtype, int32
 from timberframe.ops.accuracy import EXACT, Accumulation
-from timberframe.ops.gradients import apply_op, constant, dense, gather, indicator, shape_of, zeros_like
+from timberframe.ops.gradients import apply_op, conjugate, constant, dense, gather, indicator, shape_of, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import widen
@@ -156,7 +156,7 @@ def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
     ids = op.inputs[1]
     parts = product_parts(op, lambda kind, x: apply_op(f"Segment{kind}", [x, ids]), ids)
-    return [gather(dense(grad), ids) * parts, None]
+    return [gather(dense(grad), ids) * conjugate(parts), None]
 
 
 _SORTED_GRADIENTS: dict[str, Callable[..., list[Any]]] = {

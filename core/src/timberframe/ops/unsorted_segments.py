@@ -9,7 +9,17 @@ import numpy as np
 
 from timberframe.dtypes import int32
 from timberframe.ops.accuracy import EXACT, Accumulation
-from timberframe.ops.gradients import apply_op, constant, dense, gather, indicator, known, shape_of, zeros_like
+from timberframe.ops.gradients import (
+    apply_op,
+    conjugate,
+    constant,
+    dense,
+    gather,
+    indicator,
+    known,
+    shape_of,
+    zeros_like,
+)
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.segments import NUMBERS, REALS, longest, product_parts, reduced, select, start
@@ -114,7 +124,7 @@ def _unsorted_extreme_gradient(op: Any, grad: Any) -> list[Any]:
 def _unsorted_product_gradient(op: Any, grad: Any) -> list[Any]:
     _, ids, count = op.inputs
     parts = product_parts(op, lambda kind, x: apply_op(f"UnsortedSegment{kind}", [x, ids, count]), _non_negative(ids))
-    return [_gather_inside(dense(grad), ids) * parts, None, None]
+    return [_gather_inside(dense(grad), ids) * conjugate(parts), None, None]
 
 
 _UNSORTED_GRADIENTS: dict[str, Callable[..., list[Any]]] = {

@@ -4,36 +4,62 @@
  * Cholesky as the upper one, both without moving anything. */
 #include <math.h>
 
+#include "common/half.h"
 #include "linalg/matrices.h"
 
-/* words: rows, columns, columns of q. Workspace: the matrix, tau of min(rows, columns), LAPACK's own of the length in
- * the fourth word. */
+/* A matrix to be factored, in column-major sight, and what LAPACK needs for it. */
+typedef struct qr_parts {
+  int64_t rows, columns, width; /* width: columns of q */
+  char *a, *q, *r, *tau, *work;
+  int32_t lwork;
+} qr_parts;
+
+static int32_t qr_factors(const lapack_routines *lapack, const qr_parts *p) {
+  const size_t size = lapack->element;
+  const int64_t rank = p->rows < p->columns ? p->rows : p->columns, r_rows = p->width == rank ? rank : p->rows;
+  const size_t a_row = (size_t)p->columns * size;
+  int32_t info = 0;
+  if (rank > 0) {
+    info = lapack->gelqf(LAPACK_COLUMN_MAJOR, (int32_t)p->columns, (int32_t)p->rows, p->a, (int32_t)p->columns, p->tau,
+                         p->work, p->lwork);
+  }
+  if (info) return info;
+  for (int64_t i = 0; i < r_rows; i++) {
+    const size_t row = (size_t)i * a_row, zeros = (size_t)(i < p->columns ? i : p->columns) * size;
+    memset(p->r + row, 0, zeros);
+    memcpy(p->r + row + zeros, p->a + row + zeros, a_row - zeros);
+  }
+  if (p->rows == 0 || p->width == 0) return 0;
+  for (int64_t i = 0; i < p->rows; i++)
+    memcpy(p->q + (size_t)(i * p->width) * size, p->a + (size_t)i * a_row, (size_t)rank * size);
+  return lapack->orglq(LAPACK_COLUMN_MAJOR, (int32_t)p->width, (int32_t)p->rows, (int32_t)rank, p->q, (int32_t)p->width,
+                       p->tau, p->work, p->lwork);
+}
+
+/* words: rows, columns, columns of q, length of LAPACK's work; whether the tensors are float16, which is computed in
+ * float32. Workspace: the matrix, tau of min(rows, columns), work; for float16 then q and r. */
 static int32_t qr_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
   const size_t size = job->routines->element;
   const int64_t rows = job->words[0], columns = job->words[1], width = job->words[2];
   const int64_t rank = rows < columns ? rows : columns, r_rows = width == rank ? rank : rows;
-  const int32_t lwork = (int32_t)job->words[3];
-  char *const a = workspace, *const tau = a + (size_t)(rows * columns) * size, *const work = tau + (size_t)rank * size;
-  char *const q = matrix_at(job, job->outputs[0], matrix, rows * width);
-  char *const r = matrix_at(job, job->outputs[1], matrix, r_rows * columns);
-  memcpy(a, matrix_at(job, job->inputs[0], matrix, rows * columns), (size_t)(rows * columns) * size);
-  int32_t info = 0;
-  if (rank > 0) {
-    info = job->routines->gelqf(LAPACK_COLUMN_MAJOR, (int32_t)columns, (int32_t)rows, a, (int32_t)columns, tau, work,
-                                lwork);
+  qr_parts p = {rows, columns, width, workspace, NULL, NULL, NULL, NULL, (int32_t)job->words[3]};
+  p.tau = p.a + (size_t)(rows * columns) * size;
+  p.work = p.tau + (size_t)rank * size;
+  if (!job->words[4]) {
+    p.q = matrix_at(job, job->outputs[0], matrix, rows * width);
+    p.r = matrix_at(job, job->outputs[1], matrix, r_rows * columns);
+    memcpy(p.a, matrix_at(job, job->inputs[0], matrix, rows * columns), (size_t)(rows * columns) * size);
+    return qr_factors(job->routines, &p);
   }
-  if (info) return info;
-  for (int64_t i = 0; i < r_rows; i++) {
-    const int64_t zeros = i < columns ? i : columns;
-    memset(r + (size_t)(i * columns) * size, 0, (size_t)zeros * size);
-    memcpy(r + (size_t)(i * columns + zeros) * size, a + (size_t)(i * columns + zeros) * size,
-           (size_t)(columns - zeros) * size);
-  }
-  if (rows == 0 || width == 0) return 0;
-  for (int64_t i = 0; i < rows; i++)
-    memcpy(q + (size_t)(i * width) * size, a + (size_t)(i * columns) * size, (size_t)rank * size);
-  return job->routines->orglq(LAPACK_COLUMN_MAJOR, (int32_t)width, (int32_t)rows, (int32_t)rank, q, (int32_t)width, tau,
-                              work, lwork);
+  p.q = p.work + (size_t)p.lwork * size;
+  p.r = p.q + (size_t)(rows * width) * size;
+  const tf_float16 *const input = (const tf_float16 *)job->inputs[0]->data + matrix * rows * columns;
+  tf_float32_from_float16_n((float *)p.a, input, rows * columns);
+  const int32_t info = qr_factors(job->routines, &p);
+  tf_float16 *const q = job->outputs[0]->data, *const r = job->outputs[1]->data;
+  tf_float16_from_float32_n(q + matrix * rows * width, (const float *)p.q, rows * width);
+  tf_float16_from_float32_n(r + matrix * r_rows * columns, (const float *)p.r, r_rows * columns);
+  return info;
 }
 
 /* Small factors without the cost of a call of LAPACK, row by row from the left; like LAPACK's they stop at a pivot that

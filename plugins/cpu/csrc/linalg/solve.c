@@ -60,16 +60,23 @@ static int32_t solve_matrix(const matrix_job *job, int64_t matrix, char *lu) {
   return 0;
 }
 
-/* words: rows, whether the adjoint is meant. Workspace: the matrix, rows pivots. */
+/* words: rows, whether the adjoint is meant, whether the tensors are float16, which is computed in float32. Workspace: the
+ * matrix, rows pivots; for float16 then input and output in float32. */
 static int32_t invert_matrix(const matrix_job *job, int64_t matrix, char *lu) {
-  const int64_t rows = job->words[0];
+  const int64_t rows = job->words[0], elements = rows * rows;
   int32_t *const pivots = pivots_behind(job, rows, lu);
-  char *const x = matrix_at(job, job->outputs[0], matrix, rows * rows);
-  const int32_t info =
-      factor(job, matrix_at(job, job->inputs[0], matrix, rows * rows), rows, job->words[1], lu, pivots);
+  char *a = matrix_at(job, job->inputs[0], matrix, elements), *x = matrix_at(job, job->outputs[0], matrix, elements);
+  if (job->words[2]) {
+    a = (char *)(pivots + rows);
+    x = a + (size_t)elements * sizeof(float);
+    tf_float32_from_float16_n((float *)a, (const tf_float16 *)job->inputs[0]->data + matrix * elements, elements);
+  }
+  const int32_t info = factor(job, a, rows, job->words[1], lu, pivots);
   if (info) return info;
   matrix_identity(job, rows, x);
   substitute(job, rows, rows, lu, pivots, x);
+  tf_float16 *const half = job->outputs[0]->data;
+  if (job->words[2]) tf_float16_from_float32_n(half + matrix * elements, (const float *)x, elements);
   return 0;
 }
 

@@ -32,17 +32,20 @@ def matrix_kernel(node: KernelNode, name: str, fault: str, extra: list[int], wor
         slots = max(1, min(count, _SLOTS, _SLOT_MEMORY // max(workspace, 1)))
     each = -(-max(workspace, 1) // 64) * 64
     node.workspace(slots * each)
-    number = TYPES.index(node.inputs[0].dtype.name)
+    dtype = node.inputs[0].dtype.name
+    number = TYPES.index("float32" if dtype == "float16" else dtype)
     return native(name, number, count, slots, each, *extra, reasons=(fault, _REFUSED))
 
 
 def _qr(node: KernelNode) -> Native:
-    rows, columns = node.inputs[0].shape[-2:]
-    least = min(rows, columns)
+    dtype, (rows, columns) = node.inputs[0].dtype, node.inputs[0].shape[-2:]
+    half = dtype.name == "float16"  # computed in float32
+    least, width = min(rows, columns), node.outputs[0].shape[-1]
     lwork = length(_BLOCK * max(rows, columns))
-    elements = rows * columns + least + lwork
-    extra = [rows, columns, node.outputs[0].shape[-1], lwork]
-    return matrix_kernel(node, "qr", "", extra, elements * node.inputs[0].dtype.itemsize, 4 * rows * columns * rows)
+    elements = rows * columns + least + lwork + half * (rows * width + node.outputs[1].shape[-2] * columns)
+    extra = [rows, columns, width, lwork, int(half)]
+    workspace = elements * (4 if half else dtype.itemsize)
+    return matrix_kernel(node, "qr", "", extra, workspace, 4 * rows * columns * rows)
 
 
 def _cholesky(node: KernelNode) -> Native:
@@ -65,6 +68,14 @@ def _factored(name: str, *attrs: str, fault: str = "") -> Callable[[KernelNode],
         return matrix_kernel(node, name, fault, extra, workspace, rows * rows * (rows + sum(columns)))
 
     return build
+
+
+def _inverse(node: KernelNode) -> Native:
+    dtype, rows = node.inputs[0].dtype, node.inputs[0].shape[-1]
+    half = dtype.name == "float16"  # computed in float32
+    workspace = rows * 4 + rows * rows * (12 if half else dtype.itemsize)
+    extra = [rows, int(node.attrs["adjoint"]), int(half)]
+    return matrix_kernel(node, "matrix_inverse", _SINGULAR, extra, workspace, 2 * rows**3)
 
 
 def _triangular_solve(node: KernelNode) -> Native:
@@ -123,12 +134,12 @@ def _svd(node: KernelNode) -> Native:
 
 
 KERNELS = [
-    KernelDef("Qr", "CPU", _qr, {"T": TYPES}),
+    KernelDef("Qr", "CPU", _qr, {"T": (*TYPES, "float16")}),
     KernelDef("Cholesky", "CPU", _cholesky, {"T": TYPES}, inplace=((0, 0),)),
     KernelDef(
         "MatrixSolve", "CPU", _factored("matrix_solve", "adjoint", fault=_SINGULAR), {"T": TYPES}, inplace=((0, 1),)
     ),
-    KernelDef("MatrixInverse", "CPU", _factored("matrix_inverse", "adjoint", fault=_SINGULAR), {"T": TYPES}),
+    KernelDef("MatrixInverse", "CPU", _inverse, {"T": (*TYPES, "float16")}),
     KernelDef("MatrixDeterminant", "CPU", _factored("matrix_determinant"), {"T": TYPES}),
     KernelDef("LogMatrixDeterminant", "CPU", _factored("log_matrix_determinant"), {"T": TYPES}),
     KernelDef("MatrixTriangularSolve", "CPU", _triangular_solve, {"T": TYPES}),
