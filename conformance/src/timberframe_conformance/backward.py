@@ -173,9 +173,7 @@ def evaluate_setting(
     fed = list(known)
     values = [known[t] for t in fed]
     evaluator = Evaluator(tensors, fed)
-    wide = evaluator.wide(values)
-    rng = np.random.default_rng(0)
-    disturbed = [evaluator.perturbed(values, rng) for _ in range(2)]
+    wide, disturbed = evaluator.disturbed(values, np.random.default_rng(0), 2)
     amplified = []
     for i, (t, w) in enumerate(zip(tensors, wide, strict=True)):
         unit = FORMATS[NARROWER.get(t.dtype.name, t.dtype.numpy).name].unit_roundoff

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -99,38 +102,51 @@ def floating(types: Types) -> frozenset[str]:
     return frozenset(t for _, t in types if t in FORMATS)
 
 
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A small sample with its place among the op's, its size, its features, and whether it is the op's own."""
+
+    number: int
+    sample: Sample
+    size: int
+    features: frozenset[Any]
+    own: bool
+
+
+@functools.lru_cache(8)
+def _candidates(op: OpDef) -> list[Candidate]:
+    own = sum(s.level != "soak" for s in op.samples())
+    return [
+        Candidate(k, s, _size(s), frozenset(_features(s)), k < own)
+        for k, s in enumerate(samples_of(op))
+        if not s.implementation_defined and _size(s) <= MOST_ELEMENTS
+    ]
+
+
 def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sample]]:
     """At most `count` small samples that fit, each chosen for what the ones before it lack."""
-    fitting = [
-        (k, s)
-        for k, s in enumerate(samples_of(op))
-        if fits(op, s, types)
-        and not s.implementation_defined
-        and _size(s) <= MOST_ELEMENTS
-        and _is_usable(op, s, types)
-    ]
-    own = sum(s.level != "soak" for s in op.samples())
-    left = [(k, s) for k, s in fitting if k < own] or fitting  # those that the suite adds have no ranges of their own
-    seen: set[Any] = set()
+    fitting = [c for c in _candidates(op) if fits(op, c.sample, types) and _is_usable(op, c.sample, types)]
+    left = [c for c in fitting if c.own] or fitting  # those that the suite adds have no ranges of their own
+    seen: frozenset[Any] = frozenset()
     result: list[tuple[int, Sample]] = []
     while left and len(result) < count:
-        best = max(left, key=lambda item: (len(set(_features(item[1])) - seen), _size(item[1])))
-        if result and not set(_features(best[1])) - seen:
+        best = max(left, key=lambda c: (len(c.features - seen), c.size))
+        if result and not best.features - seen:
             break
         left.remove(best)
-        seen.update(_features(best[1]))
-        result.append(best)
+        seen |= best.features
+        result.append((best.number, best.sample))
     return result
 
 
 def empty_sample(op: OpDef, types: Types) -> list[tuple[int, Sample]]:
     """A sample with an input that has no elements, if there is one."""
     fitting = (
-        (k, s)
-        for k, s in enumerate(samples_of(op))
-        if fits(op, s, types) and any(0 in np.shape(_like(a)) for a in _args(s) if a.values is None)
+        (c.number, c.sample)
+        for c in _candidates(op)
+        if any(a.values is None and 0 in a.shape for a in _args(c.sample)) and fits(op, c.sample, types)
     )
-    return [x for x in fitting if _size(x[1]) <= MOST_ELEMENTS and not x[1].implementation_defined][:1]
+    return list(itertools.islice(fitting, 1))
 
 
 def _args(sample: Sample) -> Iterator[Arg]:
@@ -138,14 +154,8 @@ def _args(sample: Sample) -> Iterator[Arg]:
         yield from arg if isinstance(arg, Sequence) else [arg]
 
 
-def _like(arg: Arg) -> Any:
-    return arg.values if arg.values is not None else np.empty(arg.shape)
-
-
 def _size(sample: Sample) -> int:
-    return sum(
-        int(np.prod(a.shape, dtype=np.int64)) if a.values is None else int(np.size(a.values)) for a in _args(sample)
-    )
+    return sum(math.prod(a.shape) if a.values is None else int(np.size(a.values)) for a in _args(sample))
 
 
 def _is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
@@ -153,9 +163,10 @@ def _is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
     smooth = False
     for arg_def, arg in zip(op.inputs, sample.inputs, strict=True):
         for a in arg if isinstance(arg, Sequence) else [arg]:
-            x = _like(a)
             if input_dtype(arg_def, a, types) in FORMATS:
-                if np.size(x) == 0 or (a.values is not None and not np.all(np.abs(np.asarray(x)) < 100)):
+                if 0 in (a.shape if a.values is None else np.shape(a.values)):
+                    return False
+                if a.values is not None and not np.all(np.abs(np.asarray(a.values)) < 100):
                     return False
                 smooth = smooth or arg_def.name not in op.shape_inputs
     return smooth

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate_loudly, widen
 
-WIDE = ("float64", "complex128")
+WIDE = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
 
 
 class Evaluator:
@@ -42,32 +42,35 @@ class Evaluator:
 
     def wide(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The fetched values for these of the fed tensors, in float64 and complex128."""
-        return self._evaluate(values, lambda op, inputs, outputs: outputs)
+        known = self._start(values)
+        for op in self._steps:
+            known.update(zip(op.outputs, _outputs(op, [known[t] for t in op.inputs]), strict=True))
+        return [known[t] for t in self.fetches]
 
-    def perturbed(self, values: Sequence[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
-        """Like `wide`, with every node off by as much as its op's declared accuracy allows, up or down at random.
+    def disturbed(
+        self, values: Sequence[np.ndarray], rng: np.random.Generator, draws: int
+    ) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
+        """Like `wide`, and as often as asked with every node off by as much as its op's declared accuracy allows.
 
-        Errors are those of the node's dtype, but of float32 in place of float64, so that float64 can hold them.
+        Each element moves up or down at random. Errors are those of the node's dtype, but of float32 in place of
+        float64, so that float64 can hold them.
         """
-
-        def disturb(op: Any, inputs: list[np.ndarray], outputs: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-            dtypes = [NARROWER.get(t.dtype.name, t.dtype.numpy) for t in op.outputs]
-            errors = allowed_error(op.op_def, op.attrs, inputs, outputs, dtypes)
-            sizes = [
-                _once(y, () if _is_cast(op) else inputs, t) if e is None else e
-                for y, e, t in zip(outputs, errors, dtypes, strict=True)
-            ]
-            return tuple(_off(y, e, rng) for y, e in zip(outputs, sizes, strict=True))
-
-        return self._evaluate(values, disturb)
-
-    def _evaluate(self, values: Sequence[np.ndarray], then: Callable[..., Any]) -> list[np.ndarray]:
-        known = {t: widen(x) for t, x in self._fixed.items()}
-        known.update(zip(self.fed, map(widen, values), strict=True))
+        known = self._start(values)
+        others = [dict(known) for _ in range(draws)]
         for op in self._steps:
             inputs = [known[t] for t in op.inputs]
-            known.update(zip(op.outputs, then(op, inputs, _outputs(op, inputs)), strict=True))
-        return [known[t] for t in self.fetches]
+            outputs = _outputs(op, inputs)
+            known.update(zip(op.outputs, outputs, strict=True))
+            sizes = _errors(op, inputs, outputs)
+            for other in others:
+                moved = _outputs(op, [other[t] for t in op.inputs])
+                other.update((t, _off(y, e, rng)) for t, y, e in zip(op.outputs, moved, sizes, strict=True))
+        return [known[t] for t in self.fetches], [[other[t] for t in self.fetches] for other in others]
+
+    def _start(self, values: Sequence[np.ndarray]) -> dict[Any, np.ndarray]:
+        known = {t: widen(x) for t, x in self._fixed.items()}
+        known.update(zip(self.fed, map(widen, values), strict=True))
+        return known
 
 
 NARROWER = {"float64": np.dtype(np.float32), "complex128": np.dtype(np.complex64)}
@@ -84,16 +87,25 @@ def _outputs(op: Any, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     return evaluate_loudly(op.op_def, op.attrs, inputs)
 
 
+def _errors(op: Any, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What each output may be off by; nothing for what is no floating number."""
+    dtypes = [NARROWER.get(t.dtype.name, t.dtype.numpy) for t in op.outputs]
+    errors = allowed_error(op.op_def, op.attrs, inputs, tuple(outputs), dtypes)
+    kept = () if _is_cast(op) else inputs
+    found = (_once(y, kept, t) if e is None else e for y, e, t in zip(outputs, errors, dtypes, strict=True))
+    return [np.where(np.isfinite(e), e, 0) for e in found]
+
+
 def _once(y: np.ndarray, inputs: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
     """The error of one rounding for exact results; none for those that are elements of the inputs, moved or negated."""
-    if dtype.name not in FORMATS or y.dtype.name not in WIDE:
+    if y.dtype not in WIDE or dtype.name not in FORMATS:
         return np.zeros(())
-    known = [np.abs(x).ravel() for x in inputs if x.dtype.name in WIDE]
+    known = [np.abs(x).ravel() for x in inputs if x.dtype in WIDE]
     new = ~np.isin(np.abs(y), np.concatenate(known)) if known else np.zeros(y.shape, bool)
     return np.where(new, np.abs(y) * FORMATS[dtype.name].unit_roundoff, 0)
 
 
 def _off(y: np.ndarray, error: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    if y.dtype.name not in WIDE or not np.any(error):
+    if y.dtype not in WIDE or not error.any():
         return y
-    return np.asarray(y + np.where(np.isfinite(error), error, 0) * rng.choice((-1, 1), y.shape))
+    return np.asarray(y + error * rng.choice((-1, 1), y.shape))

@@ -7,22 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from timberframe.ops.opdef import OpDef
 
-WIDER: Mapping[str, type] = {
-    "float16": np.float64,
-    "bfloat16": np.float64,
-    "float32": np.float64,
-    "complex64": np.complex128,
+WIDER: Mapping[np.dtype, type] = {
+    np.dtype(np.float16): np.float64,
+    np.dtype(ml_dtypes.bfloat16): np.float64,
+    np.dtype(np.float32): np.float64,
+    np.dtype(np.complex64): np.complex128,
 }
 """What an array is converted to before the reference sees it; other dtypes stay as they are."""
 
 
 def widen(array: np.ndarray) -> np.ndarray:
     """float64 or complex128 for narrower floats, the array itself for everything else."""
-    wider = WIDER.get(array.dtype.name)
+    wider = WIDER.get(array.dtype)
     return array if wider is None else array.astype(wider)
 
 
