@@ -67,9 +67,9 @@ def test_missing_name_is_told_with_those_there() -> None:
         tf.train.load_variable(str(STORED), "other")
 
 
-def test_sliced_variable_is_refused() -> None:
-    with pytest.raises(tf.errors.UnimplementedError, match="'sliced' is stored in 2 slices of a partitioned variable"):
-        tf.train.load_variable(str(STORED), "sliced")
+def test_partitioned_variable_is_joined() -> None:
+    expected = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_array_equal(tf.train.load_variable(str(STORED), "sliced"), expected)
 
 
 def cut(suffix: str, count: int) -> Callable[[Path], None]:

@@ -122,3 +122,21 @@ def test_saved_model_of_tensorflow_2_runs(tensorflow: Any, tmp_path: Path) -> No
             pytest.skip("an earlier test switched eager execution off")
         tf2.saved_model.save(Model(), str(tmp_path / "m"))
     assert loaded(tmp_path / "m").tolist() == [[6, 6]]
+
+
+def test_partitioned_variables_are_joined(tensorflow: Any, tmp_path: Path) -> None:
+    tf, value = tensorflow, np.arange(300 * 70, dtype=np.float32).reshape(300, 70)
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, axis in (("rows", 0), ("columns", 1)):
+            sliced = tf.get_variable(
+                name,
+                value.shape,
+                initializer=tf.zeros_initializer(),
+                partitioner=tf.fixed_size_partitioner(3, axis),
+            )
+            session.run([v.initializer for v in sliced])
+            for part, piece in zip(sliced, np.array_split(value, 3, axis), strict=True):
+                part.load(piece, session)
+        path = tf.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    for name in ("rows", "columns"):
+        np.testing.assert_array_equal(timberframe.train.load_variable(path, name), value)

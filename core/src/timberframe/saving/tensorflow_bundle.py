@@ -32,6 +32,7 @@ class TensorFlowBundle(CheckpointReader):
 
     def __init__(self, prefix: str) -> None:
         self._protos: dict[str, Any] = {}
+        self._slices: dict[bytes, bytes] = {}
         try:
             entries = self._read_index(Path(f"{prefix}{INDEX}").read_bytes())
         except OpError as e:
@@ -49,9 +50,10 @@ class TensorFlowBundle(CheckpointReader):
             raise UnimplementedError("was written, or is read, on a big-endian machine; only little-endian is known")
         entries: dict[str, Entry] = {}
         for key, value in table.items():
-            name = key.decode(errors="replace")
-            if "\0" in name:  # an entry of one slice of a tensor; it cannot be told from others by a name
+            if key.startswith(b"\0"):
+                self._slices[key] = value
                 continue
+            name = key.decode(errors="replace")
             proto = as_message(value, BundleEntryProto, f"entry '{name}'")
             shape = tuple(d.size for d in proto.shape.dim)
             entries[name] = Entry(dtypes.as_dtype(proto.dtype), shape)
@@ -60,11 +62,21 @@ class TensorFlowBundle(CheckpointReader):
 
     def read(self, name: str) -> np.ndarray:
         proto, entry = self._protos[name], self.entries[name]
-        if proto.slices:
-            raise UnimplementedError(
-                f"checkpoint '{self.path}': tensor '{name}' is stored in {len(proto.slices)} slices of a partitioned "
-                "variable; save it unpartitioned with TensorFlow to read it here"
-            )
+        return self._joined(name, proto, entry) if proto.slices else self._value(name, proto, entry)
+
+    def _joined(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
+        """The value of a partitioned variable, whose slices are stored one by one."""
+        whole = np.empty(entry.shape, entry.dtype.numpy)
+        for part in proto.slices:
+            stored = self._slices.get(slice_key(name, part))
+            if stored is None:
+                raise self._damaged(name, "one of its slices is missing")
+            own = as_message(stored, BundleEntryProto, f"slice of '{name}'")
+            found = self._value(name, own, Entry(entry.dtype, tuple(d.size for d in own.shape.dim)))
+            whole[tuple(_range(e) for e in part.extent)] = found
+        return whole
+
+    def _value(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
         if entry.dtype.name in ("variant", "resource"):
             raise UnimplementedError(
                 f"checkpoint '{self.path}': tensor '{name}' is a {entry.dtype.name}; only numbers and strings are read"
@@ -122,3 +134,33 @@ class TensorFlowBundle(CheckpointReader):
             f"checkpoint '{self.path}': tensor '{name}': {fact}; "
             "the checkpoint is damaged or truncated, restore another one"
         )
+
+
+def _range(extent: Any) -> slice:
+    return slice(extent.start, extent.start + extent.length) if extent.HasField("length") else slice(None)
+
+
+def slice_key(name: str, part: Any) -> bytes:
+    """The key under which a slice of a tensor is stored: a zero, the name, and start and length for each dimension.
+
+    Numbers and strings are coded so that their order is that of the bytes: tensorflow/core/lib/strings/ordered_code.
+    """
+    escaped = name.encode().replace(b"\0", b"\0\xff")  # names are UTF-8, which has no byte 0xff
+    code = b"\0" + escaped + b"\0\1" + _unsigned(len(part.extent))
+    for extent in part.extent:
+        code += _signed(extent.start) + _signed(extent.length if extent.HasField("length") else -1)
+    return code
+
+
+def _unsigned(value: int) -> bytes:
+    """The number of bytes, and these, the highest first."""
+    size = (value.bit_length() + 7) // 8
+    return bytes([size]) + value.to_bytes(size, "big")
+
+
+def _signed(value: int) -> bytes:
+    """Seven bits a byte, the highest first; as many ones as there are bytes stand before, zeros if negative."""
+    size = (value if value >= 0 else ~value).bit_length() // 7 + 1
+    header = ((1 << size) - 1) << (7 * size)
+    sign_bits = value & ((1 << (8 * size)) - 1)
+    return (header ^ sign_bits).to_bytes(size, "big")
