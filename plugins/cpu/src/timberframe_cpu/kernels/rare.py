@@ -5,6 +5,12 @@ from __future__ import annotations
 from timberframe.plugin.contracts import KernelDef
 from timberframe_cpu.reference import reference_launcher
 
-OPS = ("EditDistance", "HistogramFixedWidth", "InplaceAdd", "InplaceSub", "InplaceUpdate")
+OPS = (
+    "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DrawBoundingBoxes", "DrawBoundingBoxesV2", "EditDistance",
+    "ExtractGlimpse", "ExtractGlimpseV2", "HistogramFixedWidth", "HSVToRGB", "InplaceAdd", "InplaceSub",
+    "InplaceUpdate",
+    "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor",
+    "ResizeNearestNeighborGrad", "RGBToHSV",
+)  # fmt: skip
 
 KERNELS = [KernelDef(op, "CPU", reference_launcher) for op in OPS]

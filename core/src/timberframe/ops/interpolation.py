@@ -1,0 +1,107 @@
+"""The linear maps from the rows of one image to those of another size, one for each way of resizing.
+
+Coordinates are computed in float32, as TensorFlow does, so that the same pixels are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+_TABLE = 1024  # steps between two pixels for which cubic weights are kept
+
+
+def scale_of(size: int, wanted: int, align_corners: bool) -> np.float32:
+    """How many pixels of the source one pixel of the result stands for."""
+    if align_corners and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
+
+
+def _places(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """Where each pixel of the result lies among those of the source."""
+    scale = scale_of(size, wanted, attrs["align_corners"])
+    numbers = np.arange(wanted, dtype=np.float32)
+    half = np.float32(0.5)
+    return (numbers + half) * scale - half if attrs.get("half_pixel_centers") else numbers * scale
+
+
+def nearest(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """The pixel of the source for each of the result."""
+    scale = scale_of(size, wanted, attrs["align_corners"])
+    numbers, half = np.arange(wanted, dtype=np.float32), np.float32(0.5)
+    places = (numbers + half) * scale if attrs.get("half_pixel_centers") else numbers * scale
+    chosen = np.floor(places + half) if attrs["align_corners"] else np.floor(places)
+    return np.asarray(np.clip(chosen.astype(np.int64), 0, size - 1))
+
+
+def bilinear(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """Weights [wanted, size] of the two pixels around each place."""
+    places = _places(size, wanted, attrs)
+    below = np.floor(places)
+    part = places - below
+    weights, rows = np.zeros((wanted, size)), np.arange(wanted)
+    np.add.at(weights, (rows, np.maximum(below, 0).astype(np.int64)), np.float32(1) - part)
+    np.add.at(weights, (rows, np.minimum(np.ceil(places), size - 1).astype(np.int64)), part)
+    return weights
+
+
+def area(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """Weights [wanted, size] by how much of each source pixel a pixel of the result covers."""
+    scale = scale_of(size, wanted, attrs["align_corners"])
+    weights = np.zeros((wanted, size))
+    for i in range(wanted):
+        low, high = np.float32(i) * scale, np.float32(i + 1) * scale
+        for j in range(int(np.floor(low)), int(np.ceil(high))):
+            covered = min(np.float32(j + 1), high) - max(np.float32(j), low)
+            weights[i, min(max(j, 0), size - 1)] += covered
+    return weights / np.float64(scale)
+
+
+def bicubic(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """Weights [wanted, size] of the four pixels around each place, by Keys' cubic convolution.
+
+    With half_pixel_centers the parameter is -0.5 and pixels outside count for nothing, else it is -0.75 and the border
+    is repeated. R. Keys, Cubic convolution interpolation for digital image processing, 1981.
+    """
+    keys = bool(attrs.get("half_pixel_centers"))
+    places = _places(size, wanted, attrs)
+    below = np.floor(places)
+    offset = np.rint((places - below) * np.float32(_TABLE)) / _TABLE
+    a = -0.5 if keys else -0.75
+    weights, rows = np.zeros((wanted, size)), np.arange(wanted)
+    for step in (-1, 0, 1, 2):
+        x = np.abs(offset - step)
+        near = ((a + 2) * x - (a + 3)) * x * x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        at = below.astype(np.int64) + step
+        inside = np.clip(at, 0, size - 1)
+        value = np.where(x <= 1, near, far) if step in (0, 1) else far
+        np.add.at(weights, (rows, inside), np.where((at == inside) | (not keys), value, 0.0))
+    return weights / weights.sum(1, keepdims=True) if keys else weights
+
+
+Weights = Callable[[int, int, Mapping[str, Any]], np.ndarray]
+
+
+def resized(weights: Weights, images: np.ndarray, height: int, width: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """Images [batch, height, width, channels] at another size, in float64."""
+    down = weights(images.shape[1], height, attrs)
+    across = weights(images.shape[2], width, attrs)
+    rows = np.tensordot(down, images.astype(np.float64), (1, 1))
+    return np.asarray(np.tensordot(across, rows, (1, 2)).transpose(2, 1, 0, 3))
+
+
+def spread(weights: Weights, grads: np.ndarray, height: int, width: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """The transposed map: gradients of resized images as those of images of this size, in float64."""
+    down = weights(height, grads.shape[1], attrs)
+    across = weights(width, grads.shape[2], attrs)
+    rows = np.tensordot(down, grads.astype(np.float64), (0, 1))
+    return np.asarray(np.tensordot(across, rows, (0, 2)).transpose(2, 1, 0, 3))
+
+
+def chosen(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+    """`nearest` as weights."""
+    return np.asarray(np.eye(size)[nearest(size, wanted, attrs)])
