@@ -54,7 +54,7 @@ def bench(given: argparse.Namespace, console: Console) -> int:
 
 def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
     """Runs all measurements and fills the figures."""
-    from timberframe_conformance.bench import peaks
+    from timberframe_conformance.bench import peaks, training
     from timberframe_conformance.bench.sides import (
         PLANNING_LIMIT,
         executor_measurements,
@@ -63,7 +63,9 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
         training_measurements,
     )
 
-    kernels = [*kernel_measurements(target, peers), *training_measurements(target, peers)]
+    kernels = kernel_measurements(target, peers)
+    if keyword in training.NAME:
+        kernels += training_measurements(target, peers)
     wanted = [m for m in [*executor_measurements(target), *kernels] if keyword in m.name]
     figures.measurements = wanted
     before = peaks.copy_rate(), peaks.multiply_add_rate() or 0.0

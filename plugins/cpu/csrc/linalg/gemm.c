@@ -14,32 +14,34 @@ enum { SHORT_DEPTH = 8, FEW_COLUMNS = 2 };
 
 /* A product with a vector on one side is a matrix-vector product; its result is contiguous then. Short sums for a few
  * columns are made one by one: tiles would be mostly empty. */
-#define REAL_GEMM(name, type, gemm, gemv)                                                                   \
-  static int short_##name(const gemm_block *g, const type *a, const type *b, type *c) {                     \
-    const int64_t a_row = g->transpose_a ? 1 : g->lda, a_step = g->transpose_a ? g->lda : 1;                \
-    const int64_t b_row = g->transpose_b ? 1 : g->ldb, b_step = g->transpose_b ? g->ldb : 1;                \
-    for (int64_t i = 0; i < g->m; i++) {                                                                    \
-      for (int64_t j = 0; j < g->n; j++) {                                                                  \
-        type sum = 0;                                                                                       \
-        for (int64_t k = 0; k < g->k; k++) sum += a[i * a_row + k * a_step] * b[k * b_row + j * b_step];    \
-        c[i * g->ldc + j] = sum;                                                                            \
-      }                                                                                                     \
-    }                                                                                                       \
-    return 0;                                                                                               \
-  }                                                                                                         \
-  int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                           \
-    if (g->k == 0) return clear(g, c, sizeof(type));                                                      \
-    if (g->n <= FEW_COLUMNS && g->k <= SHORT_DEPTH) return short_##name(g, a, b, c);                        \
-    if (small_gemm_##name(g, a, b, c) == 0) return 0;                                                     \
-    if (g->m == 1 && (g->transpose_a == 0 || g->lda == 1)) {                                              \
-      clear(g, c, sizeof(type));                                                                          \
-      const int64_t rows = g->transpose_b ? g->n : g->k, columns = g->transpose_b ? g->k : g->n;          \
-      return gemv(!g->transpose_b, rows, columns, 1, b, g->ldb, a, 1, 1, c, 1);                           \
-    }                                                                                                     \
-    return gemm(g->transpose_a, g->transpose_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb, 0, c, g->ldc); \
+#define REAL_GEMM(name, type, gemm, gemv, panel_gemm)                                                   \
+  static int short_##name(const gemm_block *g, const type *a, const type *b, type *c) {                 \
+    const int64_t a_row = g->transpose_a ? 1 : g->lda, a_step = g->transpose_a ? g->lda : 1;            \
+    const int64_t b_row = g->transpose_b ? 1 : g->ldb, b_step = g->transpose_b ? g->ldb : 1;            \
+    for (int64_t i = 0; i < g->m; i++) {                                                                \
+      for (int64_t j = 0; j < g->n; j++) {                                                              \
+        type sum = 0;                                                                                   \
+        for (int64_t k = 0; k < g->k; k++) sum += a[i * a_row + k * a_step] * b[k * b_row + j * b_step];\
+        c[i * g->ldc + j] = sum;                                                                        \
+      }                                                                                                 \
+    }                                                                                                   \
+    return 0;                                                                                           \
+  }                                                                                                     \
+  int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                         \
+    if (g->k == 0) return clear(g, c, sizeof(type));                                                    \
+    if (g->n <= FEW_COLUMNS && g->k <= SHORT_DEPTH) return short_##name(g, a, b, c);                    \
+    if (small_gemm_##name(g, a, b, c) == 0) return 0;                                                   \
+    if (g->m == 1 && (g->transpose_a == 0 || g->lda == 1)) {                                            \
+      clear(g, c, sizeof(type));                                                                        \
+      const int64_t rows = g->transpose_b ? g->n : g->k, columns = g->transpose_b ? g->k : g->n;        \
+      return gemv(!g->transpose_b, rows, columns, 1, b, g->ldb, a, 1, 1, c, 1);                         \
+    }                                                                                                   \
+    if (panel_gemm(g, a, b, c) == 0) return 0;                                                          \
+    return gemm(g->transpose_a, g->transpose_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb, 0, c, g->ldc);\
   }
-REAL_GEMM(float32, float, tf_sgemm, tf_sgemv)
-REAL_GEMM(float64, double, tf_dgemm, tf_dgemv)
+#define NO_PANEL_GEMM(g, a, b, c) (-1) /* the BLAS is as fast */
+REAL_GEMM(float32, float, tf_sgemm, tf_sgemv, panel_gemm_float32)
+REAL_GEMM(float64, double, tf_dgemm, tf_dgemv, NO_PANEL_GEMM)
 
 #define COMPLEX_GEMM(name, type, real, gemm)                                                                   \
   int gemm_##name(const gemm_block *g, const void *a, const void *b, void *c) {                                \

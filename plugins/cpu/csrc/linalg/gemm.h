@@ -29,6 +29,10 @@ gemm_function gemm_float32, gemm_float64, gemm_complex64, gemm_complex128, gemm_
 #define small_gemm_float64 TF_JOIN(tf_small_gemm_float64, _, TF_ISA, )
 gemm_function small_gemm_float32, small_gemm_float64;
 
+/* Products whose left matrix is not large; -1 where the BLAS is to compute them. */
+#define panel_gemm_float32 TF_JOIN(tf_panel_gemm_float32, _, TF_ISA, )
+gemm_function panel_gemm_float32;
+
 /* A batch of products, cut into fixed blocks that threads share. */
 typedef struct gemm_batch {
   int64_t m, n, k;
