@@ -219,3 +219,13 @@ def test_failed_gradient_leaves_the_loop_as_it_was(session: tf.Session) -> None:
         tf.gradients(y, x)
     assert (y.op.inputs, y.op.outputs) == (inputs, outputs)
     session.run(y, {x: X})
+
+
+def test_condition_of_a_branch_within_a_branch() -> None:
+    x = tf.placeholder(tf.float64, (2,))
+    total = tf.reduce_sum(x)
+    y = tf.cond(total > 0, lambda: tf.cond(total > 9, lambda: x, lambda: x * total), lambda: -x)
+    (gradient,) = tf.gradients(y, [x])
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(gradient, {x: [1.0, 2.0]}), [6.0, 6.0])
+        np.testing.assert_allclose(session.run(gradient, {x: [-1.0, -2.0]}), [-1.0, -1.0])

@@ -19,6 +19,7 @@ from timberframe_conformance.suites import (
     flow,
     forward,
     gradient,
+    gradient_flow,
     guards,
     leaks,
     models,
@@ -37,6 +38,10 @@ def _graphs(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
     return itertools.chain(flow.collect(target, ops), devices.collect(target, ops), dags.collect(target, ops))
 
 
+def _gradients(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
+    return itertools.chain(gradient.collect(target, ops), gradient_flow.collect(target, ops))
+
+
 SUITES: Mapping[str, Collector] = {
     "device": device.collect,
     "forward": forward.collect,
@@ -45,7 +50,7 @@ SUITES: Mapping[str, Collector] = {
     "aliasing": aliasing.collect,
     "determinism": determinism.collect,
     "variants": variants.collect,
-    "gradient": gradient.collect,
+    "gradient": _gradients,
     "random": random.collect,
     "faults": faults.collect,
     "leaks": leaks.collect,

@@ -110,8 +110,8 @@ def _fill(x: Tensor, value: int) -> Tensor:
 
 
 def filled(shape: Sequence[int], dtype: DType) -> Tensor:
-    """Zeros (empty strings) of a known shape."""
-    value = b"" if dtype.name == "string" else 0
+    """Zeros (false, empty strings) of a known shape."""
+    value = {"string": b"", "bool": False}.get(dtype.name, 0)
     made: Tensor = apply_op("Fill", [list(shape), convert_to_tensor(value, dtype)])
     return made
 
