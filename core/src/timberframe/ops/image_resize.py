@@ -1,4 +1,4 @@
-"""Images of another size: ResizeNearestNeighbor, ResizeBilinear, ResizeBicubic, ResizeArea, and their gradients."""
+"""Images of another size: ResizeBicubic with its gradient, and ResizeArea."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.accuracy import EXACT, Accumulation
+from timberframe.ops.accuracy import Accumulation
 from timberframe.ops.gradients import apply_op, shape_of
-from timberframe.ops.interpolation import Weights, area, bicubic, bilinear, chosen, nearest, resized, spread
+from timberframe.ops.interpolation import Weights, area, bicubic, resized, spread
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape
@@ -124,12 +124,6 @@ def _smooth_gradient(name: str, types: tuple[str, ...]) -> Any:
 _WIDE = ("float32", "float64")
 
 _define_resize(
-    "Bilinear",
-    bilinear,
-    _smooth_gradient("Bilinear", ("float16", "bfloat16", *_WIDE)),
-    "Images of another size, by bilinear interpolation.",
-)
-_define_resize(
     "Bicubic", bicubic, _smooth_gradient("Bicubic", _WIDE), "Images of another size, by bicubic interpolation."
 )
 _define_resize(
@@ -179,61 +173,4 @@ def _define_backward(name: str, weights: Weights, types: str) -> None:
     )
 
 
-_define_backward("Bilinear", bilinear, "T: {float, bfloat16, half, double}")
 _define_backward("Bicubic", bicubic, "T: {float, double}")
-
-
-def _nearest(attrs: Attrs, images: np.ndarray, size: np.ndarray) -> np.ndarray:
-    rows, columns = (nearest(n, int(w), attrs) for n, w in zip(images.shape[1:3], size, strict=True))
-    return images[:, rows][:, :, columns]
-
-
-def _nearest_backward(attrs: Attrs, grads: np.ndarray, size: np.ndarray) -> np.ndarray:
-    kind = grads.dtype if grads.dtype.kind in "iu" else np.float64
-    rows, columns = (nearest(int(w), n, attrs) for n, w in zip(grads.shape[1:3], size, strict=True))
-    batch, channels = grads.shape[0], grads.shape[3]
-    whole = np.zeros((int(size[0]), int(size[1]), batch, channels), kind)
-    places: Any = np.ix_(rows, columns)
-    np.add.at(whole, places, grads.astype(kind).transpose(1, 2, 0, 3))
-    return whole.transpose(2, 0, 1, 3)
-
-
-define_op(
-    "ResizeNearestNeighbor",
-    inputs=["images: T", "size: int32"],
-    outputs=["resized_images: T"],
-    attrs=["T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}", _ALIGN, _HALF],
-    doc="Images of another size, each pixel being the nearest one of the source.",
-    shape=_resized_shape,
-    reference=_nearest,
-    gradient=lambda op, grad: [
-        apply_op("ResizeNearestNeighborGrad", [grad, _size(op.inputs[0])], _flags(op)),
-        None,
-    ],
-    accuracy=EXACT,
-    shape_inputs=("size",),
-    samples=lambda: _samples(("align_corners", "half_pixel_centers")),
-    errors=_errors,
-)
-
-define_op(
-    "ResizeNearestNeighborGrad",
-    inputs=["grads: T", "size: int32"],
-    outputs=["output: T"],
-    attrs=["T: {uint8, int8, int32, half, float, double, bfloat16}", _ALIGN, _HALF],
-    doc="The gradient of ResizeNearestNeighbor for images of this size.",
-    shape=_resized_shape,
-    reference=_nearest_backward,
-    gradient=lambda op, grad: [
-        apply_op("ResizeNearestNeighbor", [grad, _size(op.inputs[0])], _flags(op)),
-        None,
-    ],
-    accuracy=Accumulation(
-        lambda attrs, grads, size: 1 + grads.shape[1] * grads.shape[2],
-        lambda attrs, grads, size: spread(chosen, abs(grads), int(size[0]), int(size[1]), attrs),
-    ),
-    shape_inputs=("size",),
-    samples=lambda: _samples(("align_corners", "half_pixel_centers")),
-    errors=_errors,
-    level="training",
-)

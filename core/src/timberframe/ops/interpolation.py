@@ -28,26 +28,6 @@ def _places(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
     return (numbers + half) * scale - half if attrs.get("half_pixel_centers") else numbers * scale
 
 
-def nearest(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """The pixel of the source for each of the result."""
-    scale = scale_of(size, wanted, attrs["align_corners"])
-    numbers, half = np.arange(wanted, dtype=np.float32), np.float32(0.5)
-    places = (numbers + half) * scale if attrs.get("half_pixel_centers") else numbers * scale
-    chosen = np.floor(places + half) if attrs["align_corners"] else np.floor(places)
-    return np.asarray(np.clip(chosen.astype(np.int64), 0, size - 1))
-
-
-def bilinear(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """Weights [wanted, size] of the two pixels around each place."""
-    places = _places(size, wanted, attrs)
-    below = np.floor(places)
-    part = places - below
-    weights, rows = np.zeros((wanted, size)), np.arange(wanted)
-    np.add.at(weights, (rows, np.maximum(below, 0).astype(np.int64)), np.float32(1) - part)
-    np.add.at(weights, (rows, np.minimum(np.ceil(places), size - 1).astype(np.int64)), part)
-    return weights
-
-
 def area(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
     """Weights [wanted, size] by how much of each source pixel a pixel of the result covers."""
     scale = scale_of(size, wanted, attrs["align_corners"])
@@ -100,8 +80,3 @@ def spread(weights: Weights, grads: np.ndarray, height: int, width: int, attrs: 
     across = weights(width, grads.shape[2], attrs)
     rows = np.tensordot(down, grads.astype(np.float64), (0, 1))
     return np.asarray(np.tensordot(across, rows, (0, 2)).transpose(2, 1, 0, 3))
-
-
-def chosen(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """`nearest` as weights."""
-    return np.asarray(np.eye(size)[nearest(size, wanted, attrs)])

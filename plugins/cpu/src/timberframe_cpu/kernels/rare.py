@@ -9,8 +9,7 @@ OPS = (
     "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DrawBoundingBoxes", "DrawBoundingBoxesV2", "EditDistance",
     "ExtractGlimpse", "ExtractGlimpseV2", "HistogramFixedWidth", "HSVToRGB", "InplaceAdd", "InplaceSub",
     "InplaceUpdate",
-    "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor",
-    "ResizeNearestNeighborGrad", "RGBToHSV",
+    "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "RGBToHSV",
 )  # fmt: skip
 
 KERNELS = [KernelDef(op, "CPU", reference_launcher) for op in OPS]
