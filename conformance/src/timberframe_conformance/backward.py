@@ -56,6 +56,7 @@ CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "FusedBatchNormGradV3": (1, 3, 4),
     "MaxPoolGradGrad": (0, 1),  # the maxima are found again by their values
     "MaxPoolGradGradV2": (0, 1),
+    "MaxPool3DGradGrad": (0, 1),
     "Polygamma": (0,),  # an integer
     "Sign": (0,),  # of complex numbers x / |x|, whose angle does vary
     "Zeta": (0,),  # the derivative has no function of its own

@@ -24,6 +24,7 @@ FAMILIES = (
     "normalization",
     "optimizer",
     "pooling",
+    "pooling3d",
     "random",
     "rare",
     "reduction",

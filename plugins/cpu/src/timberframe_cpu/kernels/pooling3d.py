@@ -1,0 +1,53 @@
+"""Pooling over windows of volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.native import native
+from timberframe_sdk.native import Native
+
+
+def _volumes(kernel: str, node: KernelNode, x: Sequence[int], y: Sequence[int]) -> Native:
+    """Parameters: struct volume_shape of csrc/pool/pool3d.c; where channels come first, each is a volume with one."""
+    attrs, first = node.attrs, node.attrs["data_format"] == "NCDHW"
+    axes = (2, 3, 4) if first else (1, 2, 3)
+    batch, channels = (x[0] * x[1], 1) if first else (x[0], x[4])
+    size, out, ksize, strides = ([v[a] for a in axes] for v in (x, y, attrs["ksize"], attrs["strides"]))
+    before = [0, 0, 0]
+    if attrs["padding"] == "SAME":
+        before = [max((out[d] - 1) * strides[d] + ksize[d] - size[d], 0) // 2 for d in range(3)]
+    return native(f"{kernel}_{attrs['T'].name}", batch, channels, *size, *out, *ksize, *strides, *before)
+
+
+def _max_pool(node: KernelNode) -> Native:
+    return _volumes("max_pool3d", node, node.inputs[0].shape, node.outputs[0].shape)
+
+
+def _avg_pool(node: KernelNode) -> Native:
+    return _volumes("avg_pool3d", node, node.inputs[0].shape, node.outputs[0].shape)
+
+
+def _max_pool_grad(node: KernelNode) -> Native:
+    node.workspace(node.inputs[1].size * 4)
+    return _volumes("max_pool3d_grad", node, node.inputs[0].shape, node.inputs[1].shape)
+
+
+def _max_pool_grad_grad(node: KernelNode) -> Native:
+    return _volumes("max_pool3d_grad_grad", node, node.inputs[0].shape, node.inputs[1].shape)
+
+
+def _avg_pool_grad(node: KernelNode) -> Native:
+    return _volumes("avg_pool3d_grad", node, node.outputs[0].shape, node.inputs[1].shape)
+
+
+_FLOATS = ("float32", "float16", "bfloat16")
+
+KERNELS = [
+    KernelDef("MaxPool3D", "CPU", _max_pool, {"T": _FLOATS}),
+    *(KernelDef("MaxPool3DGrad", "CPU", _max_pool_grad, {"T": (t,), "TInput": (t,)}) for t in _FLOATS),
+    KernelDef("MaxPool3DGradGrad", "CPU", _max_pool_grad_grad, {"T": _FLOATS}),
+    KernelDef("AvgPool3D", "CPU", _avg_pool, {"T": (*_FLOATS, "float64")}),
+    KernelDef("AvgPool3DGrad", "CPU", _avg_pool_grad, {"T": (*_FLOATS, "float64")}),
+]
