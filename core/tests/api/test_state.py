@@ -95,6 +95,11 @@ def test_initializer_groups_all_variables() -> None:
     assert tf.global_variables_initializer().control_inputs == (a.initializer, b.initializer)
 
 
+def test_variable_is_no_python_bool() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Variable 'v:0' is used as a Python bool"):
+        bool(tf.Variable(True, name="v"))
+
+
 def test_variables_compare_by_identity() -> None:
     a, b = tf.Variable(1.0), tf.Variable(1.0)
     assert a != b

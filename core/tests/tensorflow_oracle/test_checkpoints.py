@@ -140,3 +140,29 @@ def test_partitioned_variables_are_joined(tensorflow: Any, tmp_path: Path) -> No
         path = tf.train.Saver().save(session, str(tmp_path / "model.ckpt"))
     for name in ("rows", "columns"):
         np.testing.assert_array_equal(timberframe.train.load_variable(path, name), value)
+
+
+def test_tensorflow_reads_our_graph_and_trains_it(tensorflow: Any, tmp_path: Path) -> None:
+    def build(tf: Any) -> Any:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        w = tf.get_variable("w", initializer=np.ones((3, 2), np.float32))
+        y = tf.matmul(x, w, name="y")
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(y * y), step, name="train")
+        tf.add_to_collection("train_op", train)
+
+    def train(tf: Any) -> Any:
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(tf.get_collection("train_op"), {"x:0": np.ones((2, 3))})
+            return session.run("y:0", {"x:0": np.ones((1, 3))})
+
+    with timberframe.Graph().as_default():
+        build(timberframe)
+        timberframe.train.Saver().export_meta_graph(str(tmp_path / "m.meta"))
+        found = train(timberframe)
+    with tensorflow.Graph().as_default():
+        tensorflow.train.import_meta_graph(str(tmp_path / "m.meta"))
+        assert [v.name for v in tensorflow.trainable_variables()] == ["w:0"]
+        np.testing.assert_allclose(train(tensorflow), found, rtol=1e-5)

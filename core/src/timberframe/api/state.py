@@ -319,6 +319,12 @@ class Variable(PartialUpdates):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._read())
 
+    def __bool__(self) -> bool:
+        raise InvalidArgumentError(
+            f"Variable '{self.name}' is used as a Python bool; while the graph is built it has no value, "
+            "use tf.cond, Session.run, or `is None`"
+        )
+
     def __hash__(self) -> int:
         return id(self)
 

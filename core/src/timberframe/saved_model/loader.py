@@ -74,7 +74,7 @@ def load(sess: Any, tags: Iterable[str], export_dir: str, import_scope: str | No
 def _restore(session: BaseSession, meta: Any, folder: Path, import_scope: str | None) -> None:
     checkpoint = str(folder / VARIABLES_DIRECTORY / VARIABLES_FILENAME)
     if GraphKeys.GLOBAL_VARIABLES in meta.collection_def:
-        saver = Saver.from_proto(meta.saver_def, import_scope)
+        saver = Saver.from_proto(None, import_scope)
         if saver.variables:
             saver.restore(session, checkpoint)
     elif meta.saver_def.restore_op_name and exists(checkpoint):  # a model of TensorFlow 2 has no collections

@@ -15,14 +15,17 @@ from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graphdef.export import export_graph
 from timberframe.graphdef.importer import import_graph_def
-from timberframe.graphdef.messages import GraphDef, MetaGraphDef, VariableDef, as_message
+from timberframe.graphdef.messages import GraphDef, MetaGraphDef, SaverDef, VariableDef, as_message
 
 _VARIABLES = frozenset({
     GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES,
     GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.GLOBAL_STEP, "metric_variables",
 })  # fmt: skip
-_LEFT_OUT = frozenset({GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT, "savers"})
-"""Collections of TensorFlow's own bookkeeping, which the graph says in another way."""
+_SAVER = "timberframe_saver"
+"""Where the settings of a Saver go: TensorFlow takes a saver_def only with nodes that save and restore."""
+
+_LEFT_OUT = frozenset({GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT, "savers", _SAVER})
+"""Collections of bookkeeping, which are no part of the graph."""
 
 
 def build_meta_graph(
@@ -38,12 +41,12 @@ def build_meta_graph(
 
     meta = MetaGraphDef()
     meta.meta_info_def.tags.extend(sorted(set(tags)))
-    meta.meta_info_def.tensorflow_version = f"timberframe {__version__}"
+    meta.meta_info_def.tensorflow_git_version = f"timberframe {__version__}"
     meta.graph_def.CopyFrom(export_graph(graph, add_shapes=True))
     if clear_devices:
         remove_devices(meta.graph_def)
     if saver_def is not None:
-        meta.saver_def.CopyFrom(saver_def)
+        meta.collection_def[_SAVER].bytes_list.value.append(saver_def.SerializeToString())
     for key, signature in (signatures or {}).items():
         meta.signature_def[key].CopyFrom(signature)
     for key in graph.get_all_collection_keys() if collections is None else collections:
@@ -51,6 +54,13 @@ def build_meta_graph(
         if items and key not in _LEFT_OUT:
             _write_collection(meta, key, items)
     return meta
+
+
+def saver_def_of(meta: Any) -> Any:
+    """The settings of the Saver that a MetaGraphDef was written with, ours or TensorFlow's."""
+    if _SAVER in meta.collection_def:
+        return as_message(meta.collection_def[_SAVER].bytes_list.value[0], SaverDef, "saver_def")
+    return meta.saver_def
 
 
 def remove_devices(graph_def: Any) -> None:

@@ -15,7 +15,7 @@ from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graphdef.importer import import_graph_def
 from timberframe.graphdef.messages import MetaGraphDef, as_message
 from timberframe.saving.files import replace_file
-from timberframe.saving.meta_graph import build_meta_graph, load_meta_graph
+from timberframe.saving.meta_graph import build_meta_graph, load_meta_graph, saver_def_of
 from timberframe.train.saver import Saver
 
 
@@ -72,7 +72,7 @@ def import_meta_graph(
         meta = read_meta_graph(os.fspath(meta))
     meta = load_meta_graph(meta, import_scope, clear_devices, kwargs.get("input_map"))
     has_variables = GraphKeys.GLOBAL_VARIABLES in meta.collection_def
-    return Saver.from_proto(meta.saver_def, import_scope) if has_variables else None
+    return Saver.from_proto(saver_def_of(meta), import_scope) if has_variables else None
 
 
 def read_meta_graph(path: str) -> Any:

@@ -209,7 +209,7 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """A Saver of all global variables (of a scope) with the settings of a SaverDef."""
+        """A Saver of all global variables (of a scope) with the settings of a SaverDef, or those it has by default."""
         prefix = f"{import_scope}/" if import_scope else ""
         found = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, prefix or None)
         return Saver({v.op.name.removeprefix(prefix): v for v in found}, saver_def=saver_def, allow_empty=True)
