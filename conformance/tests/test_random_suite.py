@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
+from timberframe.ops.gamma_gradient import gamma_sample_slope
 from timberframe_conformance.suites.distributions import DISTRIBUTIONS, Classes, Moments
 
 
@@ -36,6 +38,17 @@ def test_numbers_that_are_not_uniform_are_noticed(drawn: np.ndarray, words: str)
 def test_classes_of_a_wrong_frequency_are_noticed(drawn: np.ndarray, words: str) -> None:
     ten = next(d for d in DISTRIBUTIONS if isinstance(d, Classes) and d.name == "10")
     assert words in ten.wrong(drawn)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0, 300.0])
+@pytest.mark.parametrize("part", [0.3, 1.0, 1.7])
+def test_the_slope_of_gamma_numbers_is_the_derivative_at_an_equal_probability(alpha: float, part: float) -> None:
+    """Against differences with 40 digits; the slope's own roundings are some 100 of 1e-16."""
+    with mpmath.workdps(40):
+        x, a = mpmath.mpf(alpha * part), mpmath.mpf(alpha)
+        density = mpmath.exp((a - 1) * mpmath.log(x) - x - mpmath.loggamma(a))
+        true = -mpmath.diff(lambda s: mpmath.gammainc(s, 0, x, regularized=True), a) / density
+    assert float(gamma_sample_slope(alpha, alpha * part)) == pytest.approx(float(true), rel=1e-13)
 
 
 def test_a_class_of_probability_zero_is_noticed() -> None:

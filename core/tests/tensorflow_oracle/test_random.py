@@ -67,3 +67,14 @@ def test_normals_agree_within_their_rounding(tensorflow: Any, case: str) -> None
     for ours, theirs in zip(_two_runs(timberframe, NEAR[case]), _two_runs(tensorflow, NEAR[case]), strict=True):
         tolerance = 8 * np.finfo(theirs.dtype).eps
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+def test_the_gradient_of_gamma_numbers_is_tensorflows(tensorflow: Any) -> None:
+    """Both sum a hundred terms of a series or a fraction in float64, and there are 9 numbers."""
+
+    def slope(tf: Any) -> Any:
+        alpha = tf.constant([0.5, 2.0, 30.0], tf.float64)
+        return tf.gradients(tf.random_gamma([9], alpha, dtype=tf.float64, seed=4), alpha)[0]
+
+    for ours, theirs in zip(_two_runs(timberframe, slope), _two_runs(tensorflow, slope), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)

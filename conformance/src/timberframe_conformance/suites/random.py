@@ -15,6 +15,7 @@ import numpy as np
 
 from timberframe.graph.apply import apply_op
 from timberframe.ops import registry
+from timberframe.ops.gamma_gradient import gamma_sample_slope
 from timberframe.ops.opdef import OpDef, RandomDraw
 from timberframe.ops.philox import Philox
 from timberframe_conformance import drive
@@ -64,6 +65,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         for name, build in _BODIES.items():
             yield Case(SUITE, "RandomUniform", _UNIFORMS, name, functools.partial(_body, build), LEVEL)
         yield Case(SUITE, "RandomUniform", _UNIFORMS, "unseeded", _unseeded, LEVEL)
+    for name, types in _GAMMAS.items():
+        if name in by_name and target.supports(by_name[name], types) is None:
+            yield Case(SUITE, name, types, "gradient", functools.partial(_gamma_gradient, name, types), LEVEL)
     for d in DISTRIBUTIONS:
         if d.op in by_name and target.supports(by_name[d.op], d.types) is None:
             yield Case(SUITE, d.op, d.types, f"distribution-{d.name}", functools.partial(_distribution, d), LEVEL)
@@ -235,6 +239,31 @@ def _body(build: Callable[[Any], Any], target: Target) -> None:
             turns = [philox.skip(op.stream.blocks(attrs, [(1,)], (5,)) * (3 * run + i)) for i in range(3)]
             wanted = np.stack([op.stream.sample(attrs, p, sizes) for p in turns])
             same(session.run(rows), wanted, f"what run {run + 1} draws in its turns")
+
+
+_GAMMAS: dict[str, Types] = {
+    "RandomGamma": (("S", "int32"), ("T", "float64")),
+    "StatelessRandomGammaV2": (("T", "int32"), ("Tseed", "int64"), ("dtype", "float64")),
+}
+
+
+def _gamma_gradient(name: str, types: Types, target: Target) -> None:
+    """The gradient by alpha is that of the numbers drawn at an equal probability below them."""
+    graph = tf.Graph()
+    stateful = registry.get(name).stream is not None
+    with graph.as_default(), tf.device(target.spec):
+        alpha = tf.placeholder(tf.float64, [3])
+        attrs = {n: tf.as_dtype(t) for n, t in types} | ({"seed": SEED, "seed2": SEED2} if stateful else {})
+        inputs = [[40], alpha] if stateful else [[40, 3], np.array([SEED, SEED2]), alpha]
+        drawn = apply_op(name, inputs, attrs)
+        slope = tf.gradients(drawn, alpha)[0]
+    with target.session(graph) as session:
+        given = np.array([0.5, 1.0, 7.0])
+        got, gradient = session.run([drawn, slope], {alpha: given})
+    wanted = gamma_sample_slope(given, got).sum(0)
+    # The slopes are positive; RandomGammaGrad's own accuracy is checked by the forward suite.
+    if not np.all(np.abs(gradient - wanted) <= 1e-12 * wanted):
+        raise CaseFailedError(f"the gradient is {gradient.tolist()}; for the numbers drawn it is {wanted.tolist()}")
 
 
 def _distribution(distribution: Any, target: Target) -> Measured | None:

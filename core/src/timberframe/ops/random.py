@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops import random_draws, rejection_draws
+from timberframe.ops.gamma_gradient import alpha_gradient
 from timberframe.ops.opdef import Attrs, InferenceContext, RandomDraw, define_op
 from timberframe.ops.philox import Philox
 from timberframe.ops.random_shapes import (
@@ -52,7 +53,7 @@ def _define(name: str, draw: RandomDraw, attrs: Sequence[str], **rest: Any) -> N
         reference=first_draw,
         stream=draw,
         stateful=True,
-        gradient=NO_GRADIENT,
+        gradient=rest.pop("gradient", NO_GRADIENT),
         level="training",
         **rest,
     )
@@ -286,6 +287,7 @@ _define_parameterized(
     outputs=["output: T"],
     doc="Gamma numbers of rate 1, `shape` for each of the shape parameters alpha.",
     accuracy=GAMMA,
+    gradient=alpha_gradient,
 )
 
 _define_parameterized(

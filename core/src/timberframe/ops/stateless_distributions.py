@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops import rejection_draws
+from timberframe.ops.gamma_gradient import alpha_gradient
 from timberframe.ops.opdef import Attrs, InferenceContext
 from timberframe.ops.philox import Philox
 from timberframe.ops.random import to_output
@@ -75,7 +76,16 @@ def _define_gammas() -> None:
         attrs = [dtypes, f"{attr}: {{int32, int64}}{default}"]
         doc = "Gamma numbers of rate 1 and the shape parameters alpha, in a shape that ends with alpha's."
         _define_parameterized(
-            name, source, "alpha: dtype", attrs, attr, rejection_draws.gamma, 9.0, accuracy=GAMMA, doc=doc
+            name,
+            source,
+            "alpha: dtype",
+            attrs,
+            attr,
+            rejection_draws.gamma,
+            9.0,
+            accuracy=GAMMA,
+            gradient=alpha_gradient,
+            doc=doc,
         )
 
 

@@ -78,7 +78,8 @@ static void category_range(void *argument, int64_t begin, int64_t end) {
   }
 }
 
-/* parameters behind those of the stream: rows, classes, samples, lanes; the workspace holds `classes` doubles a lane. */
+/* parameters behind those of the stream: rows, classes, samples, lanes. The workspace holds `classes` doubles a
+ * lane. */
 static int32_t random_categories(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                  const int64_t *parameters) {
   const int64_t *own = parameters + PHILOX_PARAMETERS;

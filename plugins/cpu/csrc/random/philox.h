@@ -1,7 +1,7 @@
 /* Philox 4x32-10 (Salmon, Moraes, Dror, Shaw; SC 2011): blocks of four 32-bit numbers of a key and a counter.
  *
- * Blocks are made several at a time in 64-bit lanes, of which a multiplication takes the lower half: what the upper half
- * holds between rounds does not matter. */
+ * Blocks are made several at a time in 64-bit lanes, of which a multiplication takes the lower half: what the upper
+ * half holds between rounds does not matter. */
 #ifndef TIMBERFRAME_CPU_PHILOX_H
 #define TIMBERFRAME_CPU_PHILOX_H
 
@@ -46,7 +46,8 @@ typedef __m512i philox_lanes;
 
 /* Numbers of lanes as blocks: first and second halves of each block lie in the lanes of `ab` and `cd`. */
 static inline void philox_store(uint32_t *out, philox_lanes ab, philox_lanes cd) {
-  const __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), second = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+  const __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+  const __m512i second = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
   _mm512_storeu_si512(out, _mm512_permutex2var_epi64(ab, first, cd));
   _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi64(ab, second, cd));
 }

@@ -1,5 +1,6 @@
 /* Gamma, Poisson and binomial numbers by rejection. Each output begins at a block of its own, so that what it rejects
  * moves no other; the arithmetic is float64's in every dtype. */
+#define _DEFAULT_SOURCE /* lgamma_r */
 #include <math.h>
 
 #include "common/half.h"
@@ -64,6 +65,11 @@ static double gamma_number(const philox *g, int64_t index, const double *alpha) 
   }
 }
 
+static double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign); /* lgamma itself writes a global */
+}
+
 /* Transformed rejection: Hoermann, Insurance: Mathematics and Economics 12, 1993. */
 static double large_poisson(sampler *s, double rate) {
   const double log_rate = log(rate), b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
@@ -73,7 +79,7 @@ static double large_poisson(sampler *s, double rate) {
     const double k = floor((2 * a / shifted + b) * u + rate + 0.43);
     if (shifted >= 0.07 && v <= 0.9277 - 3.6224 / (b - 2)) return k;
     if (k < 0 || (shifted < 0.013 && v > shifted)) continue;
-    if (log(v * inverse_alpha / (a / (shifted * shifted) + b)) <= -rate + k * log_rate - lgamma(k + 1)) return k;
+    if (log(v * inverse_alpha / (a / (shifted * shifted) + b)) <= -rate + k * log_rate - log_gamma(k + 1)) return k;
   }
 }
 

@@ -117,6 +117,7 @@ KERNELS: list[KernelDef] = [
     _binary("Xlogy", "xlogy", _INEXACT, grain=COSTLY),
     _binary("Zeta", "zeta", ("float32", "float64"), grain=COSTLY // 8),
     _binary("Polygamma", "polygamma", ("float32", "float64"), grain=COSTLY // 8),
+    _binary("RandomGammaGrad", "gamma_slope", ("float32", "float64"), grain=COSTLY // 8),
     _binary("Xlog1py", "xlog1py", _INEXACT, grain=COSTLY),
     _binary("NextAfter", "next_after", ("float32", "float64")),
     *(_binary(op, name, INTEGERS, share=True) for op, name in _BITS),
