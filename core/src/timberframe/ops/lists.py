@@ -128,8 +128,8 @@ def _set_item_gradient(op: Any, grad: Any) -> list[Any]:
     _, index, item = op.inputs
     zeros = apply_op("ZerosLike", [item])
     attrs = {"element_dtype": item.dtype}
-    rest = apply_op("TensorListSetItem", [grad, index, zeros], attrs)
     taken = apply_op("TensorListGetItem", [grad, index, sizes_of(item.static_shape)], attrs)
+    rest = apply_op("TensorListSetItem", [grad, index, zeros], attrs)
     if op.attrs["resize_if_index_out_of_bounds"]:
         rest = apply_op("TensorListResize", [rest, length_of(op.inputs[0])])
     return [rest, None, taken]

@@ -21,6 +21,7 @@ from timberframe.graph.graph import Graph, get_default_graph, remove_last
 from timberframe.graph.operation import Tensor
 from timberframe.plugin import loader
 from timberframe.plugin.contracts import CancelToken, RunContext
+from timberframe.runtime.dense_plans import DensePlans, worth_trying
 from timberframe.runtime.devices import devices_for
 from timberframe.runtime.executor import execute
 from timberframe.runtime.feeds import feed_array, feed_tensors
@@ -247,6 +248,13 @@ class Runner:
         with collection_paused():
             program = build_program(session.graph, fetches.elements, feeds)
             self.plan = Plan(program, runtime.placer, runtime.variables, runtime.optimizations)
+        self._dense: DensePlans | None = None
+        if worth_trying(program):
+            self._dense = DensePlans(
+                fetches.elements,
+                feeds,
+                lambda p: Plan(p, runtime.placer, runtime.variables, runtime.optimizations),
+            )
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; hands what does not suit it to the general way."""
         plan = self.plan
@@ -275,7 +283,8 @@ class Runner:
         context.step = next(session.runtime.steps)
         session.begin(context.cancel)
         try:
-            results = iter(execute(self.plan, inputs, session.runtime, context))
+            plan = self._dense and self._dense.find(inputs)
+            results = iter(execute(plan or self.plan, inputs, session.runtime, context))
             found = [_host(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
         finally:
             session.end(context.cancel)
@@ -299,6 +308,8 @@ class Runner:
         self.direct = None
         self._direct_calls.clear()
         self.plan.release()
+        if self._dense is not None:
+            self._dense.release()
 
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""

@@ -1,0 +1,113 @@
+"""How many turns a loop makes, as far as its condition tells: `i < n` with a counter that goes up by a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.graph.function import FuncGraph
+from timberframe.graph.operation import Tensor
+from timberframe.ops.opdef import is_known
+
+Bounds = dict[Tensor, int]
+"""The largest value that an integer scalar can have."""
+
+
+@dataclass(frozen=True)
+class TurnLimit:
+    """A loop makes `turns` turns if `exact`, else at most so many."""
+
+    turns: int
+    exact: bool
+
+
+def turn_limit(
+    cond: FuncGraph, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Mapping[Tensor, int]
+) -> TurnLimit | None:
+    """The bound that a condition gives; inputs: what the loop variables start from, following(i): what they become."""
+    return _limit(cond, original(cond.outputs[0]), inputs, following, bounds)
+
+
+def _limit(
+    cond: FuncGraph, test: Tensor, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Any
+) -> TurnLimit | None:
+    if test.op.type == "LogicalAnd":
+        parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
+        known = [p.turns for p in parts if p is not None]
+        return TurnLimit(min(known), False) if known else None
+    if test.op.type not in ("Less", "Greater"):
+        return None
+    counter, end = (original(t) for t in (test.op.inputs if test.op.type == "Less" else reversed(test.op.inputs)))
+    position = _position(cond, counter)
+    if position is None:
+        return None
+    start, after = inputs[position], following(position)
+    if not isinstance(start, Tensor) or after is None:
+        return None
+    begin, step = _value(start), _step_from(after, position)
+    limit, exact = _end(cond, end, inputs, following, bounds)
+    if begin is None or limit is None or step is None or step <= 0:
+        return None
+    return TurnLimit(max(0, -(-(limit - begin) // step)), exact)
+
+
+def _end(
+    cond: FuncGraph,
+    end: Tensor,
+    inputs: Sequence[Any],
+    following: Callable[[int], Tensor | None],
+    bounds: Mapping[Tensor, int],
+) -> tuple[int | None, bool]:
+    """The counter's limit, and whether it is exact or an upper bound."""
+    known = _value(end)
+    if known is not None:
+        return known, True
+    position = _position(cond, end)
+    if position is None or not isinstance(inputs[position], Tensor):
+        return None, False
+    after = following(position)
+    if after is None or original(after) is not _input_of(after, position):
+        return None, False
+    return bounds.get(inputs[position]), False
+
+
+def _input_of(after: Tensor, position: int) -> Tensor:
+    body = after.graph
+    assert isinstance(body, FuncGraph)
+    return body.inputs[position]
+
+
+def _step_from(after: Tensor, position: int) -> int | None:
+    return counter_step(_input_of(after, position), after)
+
+
+def counter_step(before: Tensor, after: Tensor) -> int | None:
+    """By how much a turn changes a loop variable; None where it does not add a constant."""
+    op = original(after).op
+    if op.type not in ("Add", "AddV2"):
+        return None
+    a, b = (original(t) for t in op.inputs)
+    if a is before:
+        return _value(b)
+    return _value(a) if b is before else None
+
+
+def original(tensor: Tensor) -> Tensor:
+    """What chains of Identity hand on."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _position(function: FuncGraph, tensor: Tensor) -> int | None:
+    return next((i for i, t in enumerate(function.inputs) if t is tensor), None)
+
+
+def _value(tensor: Tensor) -> int | None:
+    value = original(tensor).host_value
+    if value is None or not is_known(value) or np.shape(value) != ():
+        return None
+    return int(value)

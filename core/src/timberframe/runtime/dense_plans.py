@@ -1,0 +1,66 @@
+"""Plans in which lists are dense tensors, for the shapes that were fed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from timberframe.compiler.build import build_program
+from timberframe.compiler.dense_graph import dense_graph, uses_lists
+from timberframe.compiler.dense_lists import NotDenseError
+from timberframe.compiler.ir import LOOPS, Program
+from timberframe.compiler.plan import Located, Plan
+from timberframe.errors import OpError
+from timberframe.graph.operation import Operation, Tensor
+from timberframe.shapes import StaticShape
+
+_PLANS = 16  # shapes of one combination of fetches and feeds that plans are kept for
+
+
+def worth_trying(program: Program) -> bool:
+    """Whether a program has a loop that works on lists."""
+    return any(n.op.name in LOOPS and any(uses_lists(f) for f in n.bodies) for n in program.nodes)
+
+
+class DensePlans:
+    """The plans of one combination of fetches and feeds. make: makes a plan of a program."""
+
+    def __init__(
+        self, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor], make: Callable[[Program], Plan]
+    ) -> None:
+        self._fetches = fetches
+        self._feeds = feeds
+        self._make = make
+        self._plans: OrderedDict[tuple[StaticShape, ...], Plan | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, inputs: Sequence[Located]) -> Plan | None:
+        """The plan for these feeds; None where the executor must keep the lists, or drive a loop all the same."""
+        shapes = tuple([tuple(a.shape) for a, _ in inputs])
+        with self._lock:
+            if shapes in self._plans:
+                self._plans.move_to_end(shapes)
+                return self._plans[shapes]
+            plan = self._plans[shapes] = self._try(shapes, inputs)
+            if len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+            return plan
+
+    def _try(self, shapes: Sequence[StaticShape], inputs: Sequence[Located]) -> Plan | None:
+        try:
+            graph, fetches, feeds = dense_graph(self._fetches, self._feeds, shapes)
+            plan = self._make(build_program(graph, fetches, feeds))
+            plan.bind(inputs)
+        except (NotDenseError, OpError):  # an error of the user's graph comes again, and in its own words
+            return None
+        driven = any(n.host_driven for n in plan.program.nodes if n.op.name in LOOPS)
+        return None if driven else plan
+
+    def release(self) -> None:
+        """Drops all plans, and with them their memory."""
+        with self._lock:
+            for plan in self._plans.values():
+                if plan is not None:
+                    plan.release()
+            self._plans.clear()
