@@ -190,7 +190,12 @@ class _Copy:
     # Loops
 
     def _loop(self, op: Operation, inputs: list[Any], control: Sequence[Operation]) -> list[Any]:
-        variables = [ListVariable(x.element, max(x.capacity, 1)) if isinstance(x, Dense) else None for x in inputs]
+        variables = [
+            ListVariable(x.element, max(x.capacity, 1), constant=x.constant, inner=x.inner)
+            if isinstance(x, Dense)
+            else None
+            for x in inputs
+        ]
         exact = True
         for _ in range(_COPIES):
             loop = _LoopCopy(self, op, inputs, variables, exact)
@@ -267,14 +272,27 @@ class _LoopCopy:
             out = out.op.inputs[0]
         return out is body.inputs[i]
 
-    def _list_input(self, function: FuncGraph, outer: Dense, variable: ListVariable) -> Dense:
+    def _list_input(self, function: FuncGraph, given: Dense, variable: ListVariable) -> Dense:
+        outer = replace(
+            given,
+            element=variable.element,
+            capacity=variable.capacity,
+            tensor=None,
+            offset=0,
+            single=None,
+            constant=None,
+            variable=variable,
+            inner=variable.inner,
+        )
+        if variable.constant is not None:
+            function.add_input(int32, (), "constant_list")
+            return replace(outer, element=variable.constant.shape, constant=variable.constant)
         if not is_static(variable.element):
             # The tensor cannot be made yet; the first element that is put in tells its shape.
             function.add_input(int32, (), "unknown_list")
-            return Dense(outer.dtype, variable.element, variable.capacity, outer.length, variable=variable)
+            return outer
         shape = (variable.capacity, *(d or 0 for d in variable.element or ()))
-        tensor = function.add_input(outer.dtype, shape, "list")
-        return Dense(outer.dtype, variable.element, variable.capacity, outer.length, tensor, variable=variable)
+        return replace(outer, tensor=function.add_input(outer.storage, shape, "list"))
 
     def _length_keys(self) -> list[tuple[Any, int]]:
         """What lengths that change start from, and by how much a turn changes them: lists alike share one variable."""
@@ -334,6 +352,9 @@ class _LoopCopy:
             if variable is None:
                 start.append(x)
                 ends.append(after)
+            elif variable.constant is not None:
+                start.append(builder.constant(0))
+                ends.append(self.functions[1].inputs[len(ends)])
             else:
                 with outer.graph.device(op.device or None):
                     start.append(_resized(builder, x, variable))
@@ -387,21 +408,24 @@ class _LoopCopy:
             length = made[at]
             if self.limit is not None and self.limit.exact and isinstance(before.length, int):
                 length = before.length + variable.change * self.limit.turns
-        return Dense(before.dtype, variable.element, variable.capacity, length, made[i])
+        after = Dense(before.dtype, variable.element, variable.capacity, length, inner=variable.inner)
+        if variable.constant is not None:
+            return replace(after, constant=variable.constant)
+        return replace(after, tensor=made[i])
 
 
 def _resized(b: Builder, x: Dense, variable: ListVariable) -> Tensor:
     """The list's tensor with the loop's capacity."""
     if x.offset:
         raise NotDenseError("a list in the middle of a turn goes into a loop")
-    shape = static(variable.element)
-    if x.tensor is None and x.single is None:
-        return b.zeros((variable.capacity, *shape), x.dtype)
+    shape, x = static(variable.element), replace(x, inner=variable.inner)
+    if x.tensor is None and x.single is None and x.constant is None:
+        return b.zeros((variable.capacity, *shape), x.storage)
     tensor = materialised(b, x.with_element(shape))
     if variable.capacity == x.capacity:
         return tensor
-    rest = b.zeros((variable.capacity - x.capacity, *shape), x.dtype)
-    return b.op("ConcatV2", [tensor, rest, b.constant(0)], {"T": x.dtype, "Tidx": int32, "N": 2})
+    rest = b.zeros((variable.capacity - x.capacity, *shape), x.storage)
+    return b.op("ConcatV2", [tensor, rest, b.constant(0)], {"T": x.storage, "Tidx": int32, "N": 2})
 
 
 def _tensor_of(b: Builder, x: Dense, variable: ListVariable) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, int32
+from timberframe.dtypes import DType, int32, variant
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import is_known
@@ -32,11 +32,16 @@ class ListVariable:
     """What is known of a list that is a loop variable.
 
     element: shape of its elements. capacity: rows of its tensor. change: by how much each turn changes its length.
+    constant: the value that all elements have, where that is known while the graph is copied (shapes, mostly); varies
+    says that it is not. inner: of a list of lists, what is equal for all of these.
     """
 
     element: Shape
     capacity: int
     change: int = 0
+    constant: np.ndarray | None = None
+    varies: bool = False
+    inner: Dense | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +49,9 @@ class Dense:
     """A list as the first rows of `tensor`, or, where that is None, zeros that nobody had to make yet.
 
     length: how many elements there are, an int where it is known; within a loop it may be what the turn began with,
-    `start`, and `offset` more. single: (index, element) of the one row that is not zero, where tensor is None.
-    variable: the loop variable that the list began as.
+    `length`, and `offset` more. single: (index, element) of the one row that is not zero, where tensor is None.
+    constant: the value of every element, where tensor is None. variable: the loop variable that the list began as.
+    inner: what the lists in a list of lists have in common.
     """
 
     dtype: DType
@@ -56,6 +62,13 @@ class Dense:
     offset: int = 0
     single: tuple[Tensor, Tensor] | None = None
     variable: ListVariable | None = None
+    constant: np.ndarray | None = None
+    inner: Dense | None = None
+
+    @property
+    def storage(self) -> DType:
+        """The dtype of the tensor: that of the elements, or of the elements of the lists in a list."""
+        return self.dtype if self.inner is None else self.inner.storage
 
     @property
     def full(self) -> bool:
@@ -134,10 +147,44 @@ def materialised(b: Builder, x: Dense) -> Tensor:
     """The list's tensor."""
     if x.tensor is not None:
         return x.tensor
+    if x.constant is not None:
+        return b.constant(np.broadcast_to(x.constant, (x.capacity, *x.constant.shape)), x.storage)
     if x.variable is not None:
         raise NotDenseError("a loop variable of unknown element shape is read")
-    made = b.zeros((x.capacity, *static(x.element)), x.dtype)
+    made = b.zeros((x.capacity, *static(x.element)), x.storage)
     return made if x.single is None else b.put_one(made, *x.single)
+
+
+def _pack(b: Builder, x: Dense, item: Any) -> tuple[Dense, Tensor]:
+    """An element as a tensor; a list must be full. And the list that it goes to, which then knows such lists."""
+    if not isinstance(item, Dense):
+        return x, item
+    if not item.full:
+        raise NotDenseError("a list of changing length is an element")
+    tensor = materialised(b, item)
+    if x.inner is None:
+        common = replace(item, tensor=None, single=None, constant=None, variable=None)
+        if x.variable is not None:
+            x.variable.inner = common
+            raise AgainError
+        x = replace(x, inner=common)
+    return x, tensor
+
+
+def _unpack(x: Dense, tensor: Tensor) -> Any:
+    """An element as it was put in."""
+    if x.inner is None:
+        return tensor
+    value = tensor.host_value
+    if value is not None and is_known(value) and len(value) and (value == value[:1]).all():
+        return replace(x.inner, constant=value[0])
+    return replace(x.inner, tensor=tensor)
+
+
+def _element_value(x: Dense | DType, tensor: Tensor) -> Shape:
+    """The shape of elements that an input gives; of lists in a list it tells nothing."""
+    dtype = x.dtype if isinstance(x, Dense) else x
+    return None if dtype is variant else _shape_value(tensor)
 
 
 def _shape_value(tensor: Tensor) -> Shape:
@@ -152,14 +199,16 @@ Rule = Callable[[Builder, Operation, Inputs], "list[Any]"]
 def _empty(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     if int(host(inputs[1])) >= 0:
         raise NotDenseError("a list of limited size")
-    return [Dense(op.attrs["element_dtype"], _shape_value(inputs[0]), 0, 0)]
+    dtype = op.attrs["element_dtype"]
+    return [Dense(dtype, _element_value(dtype, inputs[0]), 0, 0)]
 
 
 def _reserve(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     size = int(host(inputs[1]))
     if size < 0:
         raise NotDenseError("a negative size")
-    return [Dense(op.attrs["element_dtype"], _shape_value(inputs[0]), size, size)]
+    dtype = op.attrs["element_dtype"]
+    return [Dense(dtype, _element_value(dtype, inputs[0]), size, size)]
 
 
 def _from_tensor(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
@@ -185,17 +234,18 @@ def _scatter_into(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     if not rows or not x.full or int(host(indices).max(initial=-1)) >= x.capacity:
         raise NotDenseError("rows that may make the list longer")
     x = x.with_element(rows[1:])
-    return [replace(x, tensor=b.put(materialised(b, x), indices, tensor), single=None)]
+    return [replace(x, tensor=b.put(materialised(b, x), indices, tensor), single=None, constant=None)]
 
 
 def _set_item(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     x, index, item = inputs
     if op.attrs["resize_if_index_out_of_bounds"] or not x.full:
         raise NotDenseError("an array of changing size")
+    x, item = _pack(b, x, item)
     x = x.with_element(item.static_shape)
-    if x.tensor is None and x.single is None and x.variable is None:
+    if x.tensor is None and x.single is None and x.constant is None and x.variable is None:
         return [replace(x, single=(index, item))]
-    return [replace(x, tensor=b.put_one(materialised(b, x), index, item), single=None)]
+    return [replace(x, tensor=b.put_one(materialised(b, x), index, item), single=None, constant=None)]
 
 
 def _end(b: Builder, x: Dense, offset: int) -> Tensor:
@@ -207,33 +257,51 @@ def _end(b: Builder, x: Dense, offset: int) -> Tensor:
 
 
 def _push(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
-    x, item = inputs
+    x, item = _pack(b, *inputs)
     x = x.with_element(item.static_shape)
+    if x.variable is not None and _stays_constant(x, x.variable, item):
+        return [replace(x, offset=x.offset + 1)]
     if x.variable is None:
         if not x.full:
             raise NotDenseError("a push to a list of unknown length outside loops")
         row = b.reshape(item, (1, *static(item.static_shape)))
         if x.capacity:
-            attrs = {"T": x.dtype, "Tidx": int32, "N": 2}
+            attrs = {"T": x.storage, "Tidx": int32, "N": 2}
             row = b.op("ConcatV2", [materialised(b, x), row, b.constant(0)], attrs)
-        return [replace(x, tensor=row, capacity=x.capacity + 1, length=x.capacity + 1, single=None)]
+        return [replace(x, tensor=row, capacity=x.capacity + 1, length=x.capacity + 1, single=None, constant=None)]
     made = b.put_one(materialised(b, x), _end(b, x, 0), item)
-    return [replace(x, tensor=made, offset=x.offset + 1, single=None)]
+    return [replace(x, tensor=made, offset=x.offset + 1, single=None, constant=None)]
+
+
+def _stays_constant(x: Dense, variable: ListVariable, item: Tensor) -> bool:
+    """Whether all elements of a list that a loop makes have one known value, with this one too."""
+    value = item.host_value
+    known = value is not None and is_known(value)
+    if variable.constant is not None:
+        if known and np.array_equal(value, variable.constant):  # type: ignore[arg-type]  # known says it is there
+            return True
+        variable.constant, variable.varies = None, True
+        raise AgainError
+    if known and not variable.varies and x.length == 0 and isinstance(x.length, int):
+        variable.constant = value
+        raise AgainError
+    return False
 
 
 def _pop(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     x, element = inputs
-    x = x.with_element(
-        merge(x.element, _shape_value(element)) if compatible(x.element, _shape_value(element)) else None
-    )
+    given = _element_value(x, element)
+    x = x.with_element(merge(x.element, given) if compatible(x.element, given) else None)
+    if x.constant is not None and x.variable is not None:
+        return [replace(x, offset=x.offset - 1), _unpack(x, b.constant(x.constant, x.storage))]
     tensor = materialised(b, x)
     taken = b.gather(tensor, _end(b, x, -1))
     if x.variable is not None:
-        return [replace(x, tensor=tensor, offset=x.offset - 1), taken]
+        return [replace(x, tensor=tensor, offset=x.offset - 1), _unpack(x, taken)]
     if not isinstance(x.length, int) or not x.length:
         raise NotDenseError("a pop from a list of unknown length outside loops")
     rest = b.op("Slice", [tensor, _zeros_vector(b, tensor), _first_rows(b, tensor, x.length - 1)], _slice_attrs(tensor))
-    return [replace(x, tensor=rest, capacity=x.length - 1, length=x.length - 1), taken]
+    return [replace(x, tensor=rest, capacity=x.length - 1, length=x.length - 1), _unpack(x, taken)]
 
 
 def _slice_attrs(tensor: Tensor) -> dict[str, Any]:
@@ -250,14 +318,16 @@ def _first_rows(b: Builder, tensor: Tensor, count: int) -> Tensor:
 
 def _get_item(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     x, index, element = inputs
-    given = _shape_value(element)
+    given = _element_value(x, element)
     if not x.full or not compatible(x.element, given):
         raise NotDenseError("an element of a list of unknown length")
     x = x.with_element(merge(x.element, given))
-    return [b.gather(materialised(b, x), index)]
+    return [_unpack(x, b.gather(materialised(b, x), index))]
 
 
 def _gather(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
+    if inputs[0].dtype is variant:
+        raise NotDenseError("lists are gathered")
     return _get_item(b, op, inputs)
 
 
@@ -279,6 +349,8 @@ def _length(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _element_shape(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
+    if inputs[0].dtype is variant:
+        return [b.constant(-1, op.attrs["shape_type"])]
     return [b.constant(np.array(static(inputs[0].element)), op.attrs["shape_type"])]
 
 
@@ -289,7 +361,7 @@ def _resize(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _zeros_like(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
-    return [replace(inputs[0], tensor=None, single=None, variable=None)]
+    return [replace(inputs[0], tensor=None, single=None, constant=None, variable=None)]
 
 
 def _same(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
@@ -305,18 +377,20 @@ def _add(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
             raise NotDenseError("lists of different lengths are added")
         if is_static(x.element):
             first = first.with_element(x.element)
+    inputs = [x if x.constant is None else replace(x, tensor=materialised(b, x)) for x in inputs]
     whole = [x.tensor for x in inputs if x.tensor is not None]
     rows = [x.single for x in inputs if x.tensor is None and x.single is not None]
     if not whole and not rows:
         return [first]
     if not whole and len(rows) == 1:
         return [replace(first, single=rows[0])]
-    total = whole[0] if whole else b.zeros((first.capacity, *static(first.element)), first.dtype)
+    first = replace(first, inner=next((x.inner for x in inputs if x.inner is not None), None))
+    total = whole[0] if whole else b.zeros((first.capacity, *static(first.element)), first.storage)
     for other in whole[1:]:
         total = b.add(total, other)
     for index, item in rows:
         total = b.put_one(total, index, b.add(b.gather(total, index), item))
-    return [replace(first, tensor=total, single=None)]
+    return [replace(first, tensor=total, single=None, constant=None)]
 
 
 RULES: dict[str, Rule] = {
