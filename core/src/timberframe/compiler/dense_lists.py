@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, int32, variant
+from timberframe.dtypes import DType, int32, string, variant
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import is_known
@@ -77,8 +77,8 @@ class Dense:
 
     def with_element(self, shape: Shape) -> Dense:
         """The list with what the shape of an element that is put in tells; the shape must be wholly known."""
-        if not is_static(shape) or not compatible(self.element, shape):
-            raise NotDenseError("elements of unknown or different shapes")
+        if not is_static(shape) or not compatible(self.element, shape) or self.dtype is string:
+            raise NotDenseError("strings, or elements of unknown or different shapes")
         if is_static(self.element):
             return self
         if self.variable is not None:

@@ -2,7 +2,9 @@
  *
  * A loop variable has two tensors: `state`, which condition and body read, and `next`, which the body writes. After each
  * turn they change memory, so nothing is copied while the loop runs but for results that the body only hands on (another
- * loop variable, a constant). The first turn reads the loop's own inputs; the node's output is the second buffer. */
+ * loop variable, a constant). The first turn reads the loop's own inputs; the node's output is the second buffer.
+ *
+ * A variable of which the body only overwrites rows has one memory, the node's output, into which its input is copied. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ typedef struct loop_variable {
   const tf_tensor *source; /* what to copy into `next` after the body; NULL: the body writes it */
   void *buffer;            /* first memory of `next` */
   int64_t nbytes;
+  int64_t in_place; /* the body changes `state` itself */
 } loop_variable;
 
 typedef struct loop {
@@ -107,7 +110,8 @@ int32_t tf_while(tf_context *context, const tf_tensor *const *inputs, tf_tensor 
   const loop *l = (const loop *)parameters;
   for (int64_t i = 0; i < l->count; i++) {
     const loop_variable *v = &l->variables[i];
-    v->state->data = inputs[i]->data;
+    v->state->data = v->in_place ? outputs[i]->data : inputs[i]->data;
+    if (v->in_place && v->nbytes) memcpy(v->state->data, inputs[i]->data, (size_t)v->nbytes);
     if (v->next) v->next->data = v->buffer;
   }
   int32_t code = run_loop(context->runtime, l, outputs);

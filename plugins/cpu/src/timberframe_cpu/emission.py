@@ -155,7 +155,9 @@ class Emitter:
         followers: list[int | None] = []
         for variable in control.variables:
             follower = None
-            if variable.result is not None:
+            for value in variable.in_place:
+                body.tensors[value.id] = body.tensor(variable.state)
+            if variable.result is not None and not variable.in_place:
                 follower = image.tensor(variable.state.dtype, variable.state.shape)
                 if variable.written:
                     body.tensors[variable.result.id] = follower
@@ -176,6 +178,7 @@ class Emitter:
                 copied = NULL if variable.written else Word("tensor", body.tensor(variable.result))
                 words += [Word("tensor", follower), copied, Word("arena", workspace + variable.buffer)]
             words.append(Word("plain", variable.state.nbytes))
+            words.append(Word("plain", int(bool(variable.in_place))))
         return self._add_control(words)
 
     def _branches(self, scope: _Scope, node: KernelNode, control: Control, workspace: int) -> int:

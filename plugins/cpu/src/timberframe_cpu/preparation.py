@@ -14,6 +14,7 @@ from timberframe_sdk.memory import MemoryPlan
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 ALIGNMENT = 64
+_ROW_UPDATES = frozenset({"TensorScatterUpdate"})
 
 InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]
 Planner = Callable[[Cluster, InplacePairs, int], MemoryPlan]
@@ -25,12 +26,14 @@ class LoopVariable:
 
     state: the body's input. result: the body's output for it, None for a variable that never changes. written: the body
     writes the result itself; else it is copied from there. buffer: offset in the loop's workspace of its memory.
+    in_place: the values, up to the result, that are `state` with some rows overwritten, and share its memory.
     """
 
     state: Value
     result: Value | None
     written: bool
     buffer: int = 0
+    in_place: list[Value] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -125,7 +128,9 @@ def _control(node: KernelNode, builder: KernelBuilder, planner: Planner, guard: 
         offset += _round(node.inner[0].outputs[0].nbytes) + guard
         control.variables = _loop_variables(node)
         for variable in control.variables:
-            if variable.result is not None:
+            if not guard:
+                variable.in_place = _overwritten(control.bodies[1], variable)
+            if variable.result is not None and not variable.in_place:
                 variable.buffer = offset
                 offset += _round(variable.state.nbytes) + guard
     # Condition and body, or the two branches, are never at work at once, so their arenas may overlap; guards may not.
@@ -147,3 +152,28 @@ def _loop_variables(node: KernelNode) -> list[LoopVariable]:
         written.add(result.id)
         variables.append(LoopVariable(state, result, own))
     return variables
+
+
+def _overwritten(body: Prepared, variable: LoopVariable) -> list[Value]:
+    """The values that lead from a loop variable's state to its result where each overwrites rows of the one before.
+
+    Empty unless nobody reads a value after its rows were overwritten, so that all may be one memory.
+    """
+    outputs = body.cluster.outputs
+    chain: list[Value] = []
+    current = variable.state
+    if variable.result is None or sum(v is variable.result for v in outputs) != 1:
+        return []
+    while current is not variable.result:
+        readers = [i for i, node in enumerate(body.nodes) if any(v is current for v in node.inputs)]
+        if not readers or any(v is current for v in outputs):
+            return []
+        last = body.nodes[readers[-1]]
+        launch = body.launches[readers[-1]]
+        if last.op not in _ROW_UPDATES or launch is None or (0, 0) not in launch.inplace:
+            return []
+        if last.inputs[0] is not current or any(v is current for v in last.inputs[1:]):
+            return []
+        current = last.outputs[0]
+        chain.append(current)
+    return chain
