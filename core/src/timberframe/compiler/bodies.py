@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from timberframe.compiler.build import build_function
-from timberframe.compiler.ir import FunctionProgram, Node, Output, body_scope
+from timberframe.compiler.ir import LOOPS, FunctionProgram, Node, Output, body_scope
 from timberframe.compiler.simplify import drop_copies, merge_equal
 from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
 from timberframe.compiler.stages import find_host_values, planned_inputs
@@ -39,15 +40,23 @@ class _Read:
     shape: StaticShape
 
 
+@contextmanager
+def driven_as_a_whole(node: Node) -> Iterator[None]:
+    """Has the executor drive `node` where something in its bodies, which are made anew each time, must be driven."""
+    try:
+        yield
+    except NeedsDriverError as e:
+        raise e if e.node is node else NeedsDriverError(node, f"in its body, {e}") from None
+
+
 def lower_loop(lowering: Lowering, node: Node) -> None:
     """Adds a While as one kernel node: loop variables first, then what stays the same, then variables that are read."""
     cond_function, body_function = node.bodies
-    probe = _open(lowering, node, body_function, node.inputs)
-    results = probe.program.results
-    feeds = probe.program.feeds
+    program = _program(body_function, node.inputs)
+    results, feeds = program.results, program.feeds
     fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
-    body = _open(lowering, node, body_function, node.inputs, fixed)
-    cond = _open(lowering, node, cond_function, node.inputs, fixed)
+    body = _open(lowering, node, program, node.inputs, fixed)
+    cond = _open(lowering, node, _program(cond_function, node.inputs), node.inputs, fixed)
     moving = [i for i in range(len(node.inputs)) if i not in fixed]
     for i in moving:
         before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
@@ -81,7 +90,7 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
     given = node.inputs[1:]
     if lowering.facts.shapes[node.inputs[0]] != ():
         raise NeedsDriverError(node, "the predicate is not a scalar")
-    parts = [_open(lowering, node, f, given) for f in node.bodies]
+    parts = [_open(lowering, node, _program(f, given), given) for f in node.bodies]
     shapes = [[p.facts.shapes[x] for x in p.program.results] for p in parts]
     if shapes[0] != shapes[1]:
         raise NeedsDriverError(node, f"the branches give shapes {shapes[0]} and {shapes[1]}")
@@ -97,23 +106,32 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
 
-def _open(
-    lowering: Lowering, node: Node, function: FuncGraph, given: Sequence[Output], fixed: set[int] | None = None
-) -> _Body:
-    """The body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
-
-    fixed: positions whose constant values hold inside; None for all.
-    """
+def _program(function: FuncGraph, given: Sequence[Output]) -> FunctionProgram:
+    """The program of a body, whose handles mean the variables that those among `given` mean."""
     handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
     program = build_function(function, handles)
     resolve_handles(program)
     drop_copies(program)
     merge_equal(program)
     find_host_values(program)
+    return program
+
+
+def _open(
+    lowering: Lowering,
+    node: Node,
+    program: FunctionProgram,
+    given: Sequence[Output],
+    fixed: set[int] | None = None,
+) -> _Body:
+    """A body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
+
+    fixed: positions whose constant values hold inside; None for all.
+    """
     facts = Facts()
     facts.variables = dict(lowering.facts.variables)
     for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
-        if i in handles:
+        if outer.dtype.name == "resource":
             facts.shapes[inner] = ()
             continue
         facts.shapes[inner] = lowering.facts.shapes[outer]
@@ -126,7 +144,7 @@ def _open(
     except NeedsDriverError as e:
         raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
     except OpError as e:
-        if fixed is None and node.op.name.endswith("While"):
+        if node.op.name in LOOPS:  # a turn that raises may never come, or come with other shapes
             raise NeedsDriverError(node, str(e)) from None
         raise
     if any(n.host_driven or n.op.bound is not None for n in program.nodes):

@@ -43,6 +43,11 @@ class ListVariable:
     varies: bool = False
     inner: Dense | None = None
 
+    @classmethod
+    def of(cls, x: Dense) -> ListVariable:
+        """Of a list that goes into a loop; it has room for one element at least."""
+        return cls(x.element, max(x.capacity, 1), constant=x.constant, inner=x.inner)
+
 
 @dataclass(frozen=True, eq=False)
 class Dense:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from timberframe.compiler.bodies import lower_branches, lower_loop
+from timberframe.compiler.bodies import driven_as_a_whole, lower_branches, lower_loop
 from timberframe.compiler.ir import BRANCHES, LOOPS, STATE_WRITE, Node, Output, written_inputs
 from timberframe.compiler.specialise import Facts
 from timberframe.compiler.stages import Stage
@@ -124,9 +124,11 @@ class Lowering:
         elif node.op.updates or node.op.reads:
             self._access(node)
         elif name in LOOPS:
-            lower_loop(self, node)
+            with driven_as_a_whole(node):
+                lower_loop(self, node)
         elif name in BRANCHES:
-            lower_branches(self, node)
+            with driven_as_a_whole(node):
+                lower_branches(self, node)
         else:
             inputs = [self.value(x) for x in node.inputs]
             self.nodes.append(self.kernel_node(node, inputs, self.make_outputs(node)))

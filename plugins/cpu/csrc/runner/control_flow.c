@@ -4,7 +4,7 @@
  * turn they change memory, so nothing is copied while the loop runs but for results that the body only hands on (another
  * loop variable, a constant). The first turn reads the loop's own inputs; the node's output is the second buffer.
  *
- * A variable of which the body only overwrites rows has one memory, the node's output, into which its input is copied. */
+ * A variable of which the body only overwrites rows has one memory, the node's output, and its input is copied there. */
 #include <stdbool.h>
 #include <string.h>
 
