@@ -39,8 +39,8 @@ def model() -> tuple[dict[str, tf.Variable], tf.Tensor, tf.Operation]:
     return variables, step, fill
 
 
-def write(folder: Path, first: int, report: int, steps: int, numbered: bool) -> None:
-    """Saves `steps` checkpoints; tells each start and each end by a line to the descriptor `report`."""
+def write(folder: Path, first: int, steps: int, numbered: bool, tell: Callable[[str], None]) -> None:
+    """Saves `steps` checkpoints; tells the beginning and the end of each."""
     variables, step, fill = model()
     saver = tf.train.Saver(variables, max_to_keep=_KEPT)
     state = tf.train.get_checkpoint_state(str(folder))
@@ -49,9 +49,9 @@ def write(folder: Path, first: int, report: int, steps: int, numbered: bool) -> 
     with tf.Session() as session:
         for i in range(first, first + steps):
             session.run(fill, {step: i})
-            os.write(report, f"saving {i}\n".encode())
+            tell(f"saving {i}\n")
             saver.save(session, str(folder / "model.ckpt"), global_step=i if numbered else None)
-            os.write(report, f"saved {i}\n".encode())
+            tell(f"saved {i}\n")
 
 
 def check(folder: Path, oldest: int) -> None:
@@ -90,7 +90,7 @@ def checked(folder: Path, oldest: int) -> bool:
 def kill_at_random(folder: Path, first: int, pause: float, numbered: bool) -> int:
     """Starts a writer, kills it `pause` seconds after one of its saves began; returns the last step that was saved."""
     reading, writing = os.pipe()
-    child = in_child(lambda: write(folder, first, writing, 10_000, numbered))
+    child = in_child(lambda: write(folder, first, 10_000, numbered, lambda x: _write_line(writing, x)))
     os.close(writing)
     saved, starts = first - 1, random.randint(1, 4)
     with os.fdopen(reading) as lines:
@@ -110,37 +110,26 @@ def kill_at_random(folder: Path, first: int, pause: float, numbered: bool) -> in
     return saved
 
 
+def _write_line(descriptor: int, line: str) -> None:
+    os.write(descriptor, line.encode())
+
+
 def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> bool:
     """A writer that kills itself before the nth operation on files of a save; False where it has fewer."""
 
-    def work() -> None:
+    def tell(line: str) -> None:
         left = number
 
         def hook(event: str, _: object) -> None:
             nonlocal left
-            if event in _FILE_EVENTS:
-                left -= 1
-                if not left:
-                    os.kill(os.getpid(), signal.SIGKILL)
+            left -= event in _FILE_EVENTS
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
 
-        class Report:
-            def __init__(self) -> None:
-                self.armed = False
+        if line.startswith("saving"):
+            sys.addaudithook(hook)
 
-        reading, writing = os.pipe()
-        del reading
-        original, report = os.write, Report()
-
-        def armed_write(descriptor: int, data: bytes) -> int:
-            if descriptor == writing and not report.armed:
-                report.armed = True
-                sys.addaudithook(hook)
-            return original(descriptor, data)
-
-        os.write = armed_write  # type: ignore[assignment] # the signature is narrower, which suffices here
-        write(folder, first, writing, 1, numbered)
-
-    _, status = os.waitpid(in_child(work), 0)
+    _, status = os.waitpid(in_child(lambda: write(folder, first, 1, numbered, tell)), 0)
     return os.WIFSIGNALED(status)
 
 
@@ -161,8 +150,7 @@ def kill_in_a_new_folder(kills: int, everywhere: bool, numbered: bool) -> int:
     """Does all kills of one kind and returns their number; SystemExit where a checkpoint is lost."""
     with tempfile.TemporaryDirectory() as name:
         folder, step, done = Path(name), 0, 0
-        nobody = os.open(os.devnull, os.O_WRONLY)
-        os.waitpid(in_child(lambda: write(folder, 0, nobody, 1, numbered)), 0)
+        os.waitpid(in_child(lambda: write(folder, 0, 1, numbered, lambda _: None)), 0)
         for done in range(1, kills + 1):
             step = max(step, kill_at_random(folder, step + 1, random.uniform(0, 0.03), numbered))
             if not checked(folder, step):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Callable
@@ -314,6 +315,31 @@ def test_bad_arguments_are_named(session: tf.Session, tmp_path: Path) -> None:
     other = tf.Session(graph=tf.Graph())
     with other, pytest.raises(ValueError, match="'v:0' is of another graph than the session's"):
         saver.save(other, str(tmp_path / "m"))
+
+
+def test_full_disk_leaves_what_was_there(session: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver()
+    path = saver.save(session, str(tmp_path / "m"))
+    before = sorted(tmp_path.iterdir())
+    session.run(v.assign(-X))
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="cannot be written: No space left on device"):
+            saver.save(session, str(tmp_path / "m"))
+    assert sorted(tmp_path.iterdir()) == before
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)
+
+
+def test_folder_that_cannot_be_made_is_told(session: tf.Session, tmp_path: Path) -> None:
+    saver = tf.train.Saver([initialized(session, X, "v")])
+    (tmp_path / "file").touch()
+    with pytest.raises(tf.errors.OpError, match=r"checkpoint '.*/file/m' cannot be written: .* of '.*/file"):
+        saver.save(session, str(tmp_path / "file" / "m"))
 
 
 def test_killed_writers_lose_no_complete_checkpoint() -> None:

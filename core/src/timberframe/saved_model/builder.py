@@ -29,7 +29,7 @@ from timberframe.saved_model.constants import (
 )
 from timberframe.saved_model.signatures import predict_signature_def
 from timberframe.saving.checkpoint import write_checkpoint
-from timberframe.saving.files import replace_file
+from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.meta_graph import build_meta_graph
 from timberframe.saving.session_values import check_session, current_values
 from timberframe.train.saver import Saver, by_name
@@ -74,7 +74,8 @@ class Builder:
         session = check_session(sess, list(variables.values()))
         if variables:
             target = self._folder / VARIABLES_DIRECTORY / VARIABLES_FILENAME
-            write_checkpoint(str(target), current_values(session, variables))
+            with file_errors(f"saved model '{self._folder}' cannot be written"):
+                write_checkpoint(str(target), current_values(session, variables))
         self._has_variables = True
         with session.graph.as_default():
             self.add_meta_graph(
@@ -114,7 +115,8 @@ class Builder:
             path, data = SAVED_MODEL_FILENAME_PBTXT, text_format.MessageToString(self._model).encode()
         else:
             path, data = SAVED_MODEL_FILENAME_PB, self._model.SerializeToString(deterministic=True)
-        replace_file(self._folder / path, data)
+        with file_errors(f"saved model '{self._folder}' cannot be written"):
+            replace_file(self._folder / path, data)
         return str(self._folder / path)
 
 

@@ -7,6 +7,7 @@ told from files that are being written.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import secrets
@@ -15,12 +16,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from timberframe.errors import (
+    FailedPreconditionError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
+
 try:
     import fcntl
 except ImportError:  # Windows has no flock; leftovers of killed writers then stay
     fcntl = None  # type: ignore[assignment] # stands for a module that is not there
 
 _TEMPORARY = ".writing"
+
+
+_KINDS: dict[int, type[OpError]] = {
+    errno.ENOSPC: ResourceExhaustedError, errno.EDQUOT: ResourceExhaustedError, errno.EACCES: PermissionDeniedError,
+    errno.EPERM: PermissionDeniedError, errno.EROFS: PermissionDeniedError, errno.ENOENT: NotFoundError,
+}  # fmt: skip
+
+
+@contextmanager
+def file_errors(task: str) -> Iterator[None]:
+    """Turns errors of files into ours; `task` says what was to be done."""
+    try:
+        yield
+    except OpError:
+        raise
+    except OSError as e:
+        kind = _KINDS.get(e.errno or 0, FailedPreconditionError)
+        what = f" of '{e.filename}'" if e.filename else ""
+        raise kind(f"{task}: {e.strerror or e}{what}; what was there before is unchanged") from e
 
 
 def new_token() -> str:

@@ -14,7 +14,7 @@ from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.graph import get_default_graph
 from timberframe.graphdef.messages import SaverDef, as_message
 from timberframe.saving.checkpoint import write_checkpoint
-from timberframe.saving.files import replace_file
+from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.formats import open_checkpoint
 from timberframe.saving.reader import MissingCheckpointError
 from timberframe.saving.restoring import restore_values
@@ -108,7 +108,8 @@ class Saver:
         the latest. write_meta_graph: also writes the graph. write_state: updates the file `checkpoint` and removes old
         checkpoints. Returns None where there is nothing to save.
 
-        Raises FailedPreconditionError that names all variables without a value.
+        Raises FailedPreconditionError that names all variables without a value, ResourceExhaustedError where the disk
+        is full, PermissionDeniedError where it may not be written to.
         """
         variables = self.variables
         session = check_session(sess, list(variables.values()))
@@ -116,17 +117,16 @@ class Saver:
         latest = "checkpoint" if latest_filename is None else latest_filename
         _check_names(family, latest)
         path = os.fspath(save_path) + self._step_suffix(session, global_step)
-        if variables:
-            write_checkpoint(path, current_values(session, variables), family)
-        if write_meta_graph:
-            self._write_graph(session, f"{path}.{meta_graph_suffix}")
-        if not variables:
-            return None
-        if write_state:
-            self._record(path)
-            self._write_state(folder, path, latest)
-            self._remove_old(meta_graph_suffix)
-        return path
+        with file_errors(f"Saver: checkpoint '{path}' cannot be written"):
+            if variables:
+                write_checkpoint(path, current_values(session, variables), family)
+            if write_meta_graph:
+                self._write_graph(session, f"{path}.{meta_graph_suffix}")
+            if variables and write_state:
+                self._record(path)
+                self._write_state(folder, path, latest)
+                self._remove_old(meta_graph_suffix)
+        return path if variables else None
 
     def _step_suffix(self, session: Any, global_step: Any) -> str:
         if global_step is None:
@@ -174,7 +174,9 @@ class Saver:
             raise MissingCheckpointError("Saver: the path to restore is None; latest_checkpoint found nothing, perhaps")
         variables = self.variables
         session = check_session(sess, list(variables.values()))
-        if variables:
+        with file_errors(f"Saver: checkpoint '{save_path}' cannot be read"):
+            if not variables:
+                return
             restore_values(session, open_checkpoint(os.fspath(save_path)), variables, self._reshape)
 
     # What was saved
