@@ -100,3 +100,14 @@ def test_resized_images_have_the_size_that_was_asked_for() -> None:
     y = tf.image.resize_bilinear(tf.zeros([1, 4, 4, 5], tf.uint8), [8, 6])
     assert (y.static_shape, y.dtype) == ((1, 8, 6, 5), tf.float32)
     assert tf.image.resize_nearest_neighbor(tf.zeros([1, 4, 4, 5], tf.uint8), [8, 6]).dtype is tf.uint8
+
+
+def test_windows_of_volumes_take_one_value_for_all_directions() -> None:
+    x = tf.zeros([1, 4, 6, 8, 2])
+    assert tf.nn.max_pool3d(x, 2, 2, "VALID").static_shape == (1, 2, 3, 4, 2)
+    assert tf.nn.avg_pool3d(x, [1, 2, 1, 2, 1], 1, "SAME").op.attrs["ksize"] == (1, 2, 1, 2, 1)
+
+
+def test_erosion_is_the_dilation_of_the_negative() -> None:
+    y = tf.nn.erosion2d(tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2]), [1, 1, 1, 1], [1, 1, 1, 1], "SAME")
+    assert (y.op.type, y.op.inputs[0].op.type) == ("Neg", "Dilation2D")

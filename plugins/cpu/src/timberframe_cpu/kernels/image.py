@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
@@ -39,6 +39,29 @@ def _nearest_grad(node: KernelNode) -> Native:
     return _gradient("resize_nearest_grad", node, "uint8" if dtype == "int8" else dtype)
 
 
+def _dilation(kernel: str, node: KernelNode, y: Sequence[int]) -> Native:
+    """Parameters: struct dilation_shape of csrc/image/dilation.c."""
+    x, filter, attrs = node.inputs[0].shape, node.inputs[1].shape, node.attrs
+    strides, rates, before = attrs["strides"][1:3], attrs["rates"][1:3], [0, 0]
+    if attrs["padding"] == "SAME":
+        spans = [(y[i + 1] - 1) * strides[i] + (filter[i] - 1) * rates[i] + 1 for i in (0, 1)]
+        before = [max(spans[i] - x[i + 1], 0) // 2 for i in (0, 1)]
+    return native(f"{kernel}_{attrs['T'].name}", *x, *y[1:3], *filter[:2], *strides, *rates, *before)
+
+
+def _dilation_forward(node: KernelNode) -> Native:
+    return _dilation("dilation", node, node.outputs[0].shape)
+
+
+def _dilation_gradient(kernel: str) -> Callable[[KernelNode], Native]:
+    def build(node: KernelNode) -> Native:
+        if node.attrs["T"].name in ("float16", "bfloat16"):
+            node.workspace(node.outputs[0].size * 4)
+        return _dilation(kernel, node, node.inputs[2].shape)
+
+    return build
+
+
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _NUMBERS = (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16")
 
@@ -47,4 +70,10 @@ KERNELS = [
     KernelDef("ResizeBilinearGrad", "CPU", _bilinear_grad, {"T": _FLOATS}),
     KernelDef("ResizeNearestNeighbor", "CPU", _nearest, {"T": _NUMBERS}),
     KernelDef("ResizeNearestNeighborGrad", "CPU", _nearest_grad, {"T": (*_FLOATS, "int8", "uint8", "int32")}),
-]
+    KernelDef("Dilation2D", "CPU", _dilation_forward, {"T": (*_NUMBERS, "uint32", "uint64")}),
+    *(
+        KernelDef(f"Dilation2DBackprop{of.title()}", "CPU", _dilation_gradient(f"dilation_{of}"),
+                  {"T": (*_NUMBERS, "uint32", "uint64")})
+        for of in ("input", "filter")
+    ),
+]  # fmt: skip
