@@ -122,9 +122,10 @@ def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> 
 
         def hook(event: str, _: object) -> None:
             nonlocal left
-            left -= event in _FILE_EVENTS
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if event in _FILE_EVENTS:  # os.kill is an event, too
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         if line.startswith("saving"):
             sys.addaudithook(hook)
@@ -160,6 +161,7 @@ def kill_in_a_new_folder(kills: int, everywhere: bool, numbered: bool) -> int:
             if not checked(folder, step):
                 sys.exit(f"a kill before file operation {event} lost the checkpoint of step {step}")
             event += 1
+        assert event > 1 or not everywhere, "no operation on files was seen"
         return done + event - 1
 
 
