@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import timberframe as tf
+from timberframe.saving.session_values import current_values
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 VALUES: dict[str, Any] = {
@@ -165,6 +167,16 @@ def test_later_updates_change_no_saved_value(session: tf.Session, tmp_path: Path
     session.run(v.assign_add(X, read_value=False))
     np.testing.assert_array_equal(session.run(v), 2 * X)
     np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)
+
+
+def test_values_that_were_taken_stay_while_training_goes_on(session: tf.Session) -> None:
+    v = initialized(session, X, "v")
+    grow = v.assign_add(X, read_value=False)
+    session.run(grow)
+    taken = current_values(session, {"v": v})
+    session.run(grow)
+    np.testing.assert_array_equal(taken["v"].array(), 2 * X)
+    np.testing.assert_array_equal(session.run(v), 3 * X)
 
 
 def test_reshape_takes_as_many_elements(session: tf.Session, tmp_path: Path) -> None:
@@ -362,6 +374,10 @@ def test_leftovers_of_killed_writers_go(session: tf.Session, tmp_path: Path) -> 
     left[0].write_bytes(data.read_bytes()[:100])
     for path in left[1:]:
         path.touch()
+    saver.save(session, str(tmp_path / "m"), global_step=2)
+    assert all(path.exists() for path in left)  # they may be those of a writer on another machine
+    for path in left:
+        os.utime(path, (0, 0))
     saver.save(session, str(tmp_path / "m"), global_step=3)
     assert not any(path.exists() for path in left)
     assert data.exists()

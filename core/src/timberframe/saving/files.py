@@ -11,6 +11,7 @@ import errno
 import glob
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ except ImportError:  # Windows has no flock; leftovers of killed writers then st
     fcntl = None  # type: ignore[assignment] # stands for a module that is not there
 
 _TEMPORARY = ".writing"
+_QUIET = 600  # seconds without a change after which a file may be a leftover; locks may not reach other machines
 
 
 _KINDS: dict[int, type[OpError]] = {
@@ -118,7 +120,7 @@ def _remove_if_abandoned(path: Path, is_leftover: Callable[[Path], bool]) -> Non
     if fcntl is None:
         return
     try:
-        if not is_leftover(path):
+        if time.time() - path.stat().st_mtime < _QUIET or not is_leftover(path):
             return
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a writer is at work
