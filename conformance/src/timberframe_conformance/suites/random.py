@@ -34,7 +34,9 @@ SUITE = "random"
 LEVEL = "training"
 SEED, SEED2 = 20, 2**40 + 7
 THREADS = (1, 2, 5)
-MOST_TYPES = 6
+MOST_TYPES = 4
+COMMON = ("float32", "float64", "int32", "int64")
+"""Dtypes that are tried before others."""
 REFERENCE_SIZE = 2000
 """Outputs that are held against the reference, which is slow."""
 
@@ -81,14 +83,14 @@ def _case(trial: Trial, op: str, what: str, run: Callable[..., Measured | None])
 
 
 def _types(op: OpDef, target: Target) -> list[Types]:
-    """Dtypes that the device supports, without those that only say how a shape is spelled; at most six of them."""
+    """Dtypes that the device supports, without those that only say how a shape is spelled; at most four of them."""
     groups, _ = supported(op, target)
     spelled = {a.type_attr for a in op.inputs if a.name in op.shape_inputs}
     found: dict[Types, Types] = {}
     for types in (t for group in groups.values() for t in group):
         found.setdefault(tuple(pair for pair in types if pair[0] not in spelled), types)
-    several = list(found.values())
-    return several[:: -(-len(several) // MOST_TYPES) or 1]
+    ranked = sorted(found, key=lambda key: [COMMON.index(t) if t in COMMON else len(COMMON) for _, t in key])
+    return [found[key] for key in ranked[:: -(-len(ranked) // MOST_TYPES) or 1]]
 
 
 def _streams(target: Target, op: OpDef, types: Types) -> Iterator[Case]:

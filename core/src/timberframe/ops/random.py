@@ -156,7 +156,7 @@ def _swaps_drawn(attrs: Attrs, shapes: Sequence[StaticShape], output: StaticShap
 
 def shuffle_samples(more: Callable[[int], tuple[Sequence[Arg], dict[str, Any]]]) -> Iterable[Sample]:
     """What the ops that shuffle rows are tried with; `more` gives further inputs and attrs of the kth sample."""
-    for k, shape in enumerate(((), (0,), (1,), (2,), (7, 13), (6,), (5, 0, 2), (1, 5), (1001,), (301, 3), (65_537,))):
+    for k, shape in enumerate(((), (1,), (2,), (5, 0, 2), (301, 3), (1001,), (65_537,))):
         inputs, attrs = more(k)
         few = {"T": ("uint8", "float16", "int32", "float64", "complex128")} if max(shape, default=0) > 65_535 else {}
         yield Sample([Arg(shape), *inputs], attrs, few)
@@ -233,7 +233,7 @@ def parameter_samples(low: float, high: float) -> Iterable[tuple[StaticShape, Ar
     yield (0,), Arg((3,), low=low, high=high, special=False)
     yield (3,), Arg((0,), low=low, high=high, special=False)
     yield (5,), Arg((2, 3), low=low, high=high, special=False)
-    yield (7, 11), Arg((13,), low=low, high=high, special=False)
+    yield (5, 7), Arg((13,), low=low, high=high, special=False)
 
 
 def _parameter_errors() -> Iterable[ErrorSample]:
