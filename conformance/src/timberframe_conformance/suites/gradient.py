@@ -69,7 +69,7 @@ DRAWN = frozenset({"RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGamm
 FREE_PHASES = frozenset({"SelfAdjointEigV2", "Svd"})
 """Ops whose vectors are free by a phase where they are complex: what the references choose has no derivative."""
 
-PARTIAL = frozenset({"Qr", "Svd"})
+PARTIAL = frozenset({"MatrixSolveLs", "Qr", "Svd"})
 """Ops whose gradient is refused for some attrs and shapes, as TensorFlow's."""
 
 

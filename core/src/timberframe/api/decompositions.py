@@ -6,6 +6,7 @@ from typing import Any
 
 from timberframe.api.arrays import matrix_transpose
 from timberframe.api.reduction import reduce_sum
+from timberframe.dtypes import float64
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
 
@@ -15,6 +16,7 @@ __all__ = [
     "matrix_determinant",
     "matrix_inverse",
     "matrix_solve",
+    "matrix_solve_ls",
     "matrix_triangular_solve",
     "qr",
     "self_adjoint_eig",
@@ -24,8 +26,8 @@ __all__ = [
 
 NAMESPACES = {
     "linalg": (
-        "adjoint", "cholesky", "cholesky_solve", "det", "eigh", "eigvalsh", "inv", "logdet", "qr", "slogdet", "solve",
-        "svd", "triangular_solve",
+        "adjoint", "cholesky", "cholesky_solve", "det", "eigh", "eigvalsh", "inv", "logdet", "lstsq", "qr",
+        "slogdet", "solve", "svd", "triangular_solve",
     ),
 }  # fmt: skip
 
@@ -57,6 +59,15 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The x for which matrix x = rhs, or the adjoint of matrix in its place; a singular matrix is an error."""
     result: Tensor = apply_op("MatrixSolve", [matrix, rhs], {"adjoint": adjoint}, name)
+    return result
+
+
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """The x of least |matrix x - rhs|^2 + l2_regularizer |x|^2; without `fast`, dependent columns are no error."""
+    inputs = [matrix, rhs, convert_to_tensor(l2_regularizer, float64)]
+    result: Tensor = apply_op("MatrixSolveLs", inputs, {"fast": fast}, name)
     return result
 
 
@@ -119,5 +130,6 @@ det = matrix_determinant
 eigh = self_adjoint_eig
 eigvalsh = self_adjoint_eigvals
 inv = matrix_inverse
+lstsq = matrix_solve_ls
 solve = matrix_solve
 triangular_solve = matrix_triangular_solve

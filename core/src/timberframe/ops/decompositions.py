@@ -9,13 +9,14 @@ import numpy as np
 
 from timberframe.dtypes import int32
 from timberframe.errors import InvalidArgumentError, UnimplementedError
-from timberframe.ops.accuracy import Residual
+from timberframe.ops.accuracy import Bound, Residual
 from timberframe.ops.gradients import apply_op, constant, size_of
 from timberframe.ops.matrices import (
     COMPLEXES,
     REALS,
     SOURCE,
     SQUARES,
+    TEST_RATIO,
     TYPES,
     adjoint,
     by_type,
@@ -40,6 +41,7 @@ from timberframe.ops.matrix_gradients import (
 )
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import merge_shapes
 from timberframe.shapes import Shape, format_shape
 
 
@@ -180,7 +182,7 @@ def _cholesky_gradient(op: Any, grad: Any) -> list[Any]:
     lower = op.outputs[0]
     inverse = apply_op("MatrixTriangularSolve", [lower, diagonal_matrix(apply_op("OnesLike", [diagonal(lower)]))])
     middle = matmul(lower, grad, adjoint_x=True)
-    middle = triangle(with_diagonal(middle, halved(diagonal(middle))), lower=True)
+    middle = _half_lower(middle)
     whole = matmul(matmul(inverse, middle, adjoint_x=True), inverse)
     return [halved(whole + graph_adjoint(whole))]
 
@@ -197,4 +199,80 @@ define_op(
     gradient=_cholesky_gradient,
     samples=_cholesky_samples,
     errors=_cholesky_errors,
+)
+
+
+def _mirrored(lower: Any) -> Any:
+    return (lower + np.swapaxes(lower, -1, -2)) / 2
+
+
+def _cholesky_grad(attrs: Attrs, factor: Any, grad: Any) -> Any:
+    if 0 in factor.shape:
+        return factor
+    lower = np.tril(factor)
+    middle = np.swapaxes(lower, -1, -2) @ np.tril(grad)
+    middle = np.tril(middle) * (1 - 0.5 * np.eye(lower.shape[-1]))
+    inverse = np.linalg.inv(lower)
+    return _mirrored(np.swapaxes(inverse, -1, -2) @ middle @ inverse)
+
+
+def _cholesky_grad_error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
+    """Two solves with l, and a product: each err relative to the condition of l (Higham, 2nd ed., section 8.1)."""
+    lower, grad = np.tril(inputs[0]), np.tril(inputs[1])
+    if 0 in lower.shape:
+        return np.zeros(expected.shape)
+    inverse = np.linalg.inv(lower)
+    size = norm(lower) * norm(inverse)
+    error = TEST_RATIO * lower.shape[-1] * u * size**2 * norm(inverse) * norm(grad)
+    return np.broadcast_to(error[..., None, None], expected.shape)
+
+
+def _cholesky_grad_samples() -> Iterator[Sample]:
+    for shape in SQUARES:
+        lower = np.linalg.cholesky(positive_definite(shape)) if 0 not in shape else np.zeros(shape)
+        yield Sample([Arg(values=lower), Arg(values=random_matrices(shape, False, 1))], types={"T": REALS})
+    above = np.eye(3) * 2 + np.triu(np.full((3, 3), 1e3), 1)  # which is not read
+    yield Sample([Arg(values=above), Arg(values=above)], types={"T": REALS})
+
+
+def _cholesky_grad_gradient(op: Any, grad: Any) -> list[Any]:
+    """With P, S and the output as in the kernel's formula: the same steps, taken back."""
+    lower, given = triangle(op.inputs[0], lower=True), triangle(op.inputs[1], lower=True)
+    whole = halved(grad + graph_adjoint(grad))
+    right = graph_adjoint(_solved(lower, graph_adjoint(whole)))  # whole l^-T
+    inner = _half_lower(_solved(lower, right))
+    product = triangle(matmul(lower, inner), lower=True)
+    of_lower = matmul(given, inner, adjoint_y=True) - constant(2, grad.dtype) * matmul(op.outputs[0], right)
+    return [triangle(of_lower, lower=True), product]
+
+
+def _solved(lower: Any, x: Any) -> Any:
+    return apply_op("MatrixTriangularSolve", [lower, x])
+
+
+def _half_lower(x: Any) -> Any:
+    """The lower triangles with half of their diagonals."""
+    return triangle(with_diagonal(x, halved(diagonal(x))), lower=True)
+
+
+def _cholesky_grad_shape(c: InferenceContext) -> list[Shape]:
+    return [merge_shapes(c, square_shape(c), square_shape(c, 1), "l and grad")]
+
+
+define_op(
+    "CholeskyGrad",
+    inputs=["l: T", "grad: T"],
+    outputs=["output: T"],
+    attrs=["T: {half, float, double}"],
+    doc="The gradient of a matrix from its Cholesky factor l and that of the factor; lower triangles are read.",
+    shape=_cholesky_grad_shape,
+    reference=_cholesky_grad,
+    accuracy=Bound(_cholesky_grad_error, SOURCE),
+    gradient=_cholesky_grad_gradient,
+    samples=_cholesky_grad_samples,
+    errors=lambda: [
+        ErrorSample([Arg((2, 3)), Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square"),
+        ErrorSample([Arg((2, 2)), Arg((3, 3))], r"l and grad have shapes \[2,2\] and \[3,3\]; they must be equal"),
+    ],
+    level="training",
 )

@@ -14,6 +14,22 @@ static struct {
   xtrsm *complex64, *complex128;
 } trsm;
 
+typedef int32_t sgelsy(int, int32_t, int32_t, int32_t, void *, int32_t, void *, int32_t, int32_t *, float, int32_t *,
+                       void *, int32_t);
+typedef int32_t dgelsy(int, int32_t, int32_t, int32_t, void *, int32_t, void *, int32_t, int32_t *, double, int32_t *,
+                       void *, int32_t);
+typedef int32_t cgelsy(int, int32_t, int32_t, int32_t, void *, int32_t, void *, int32_t, int32_t *, float, int32_t *,
+                       void *, int32_t, void *);
+typedef int32_t zgelsy(int, int32_t, int32_t, int32_t, void *, int32_t, void *, int32_t, int32_t *, double, int32_t *,
+                       void *, int32_t, void *);
+
+static struct {
+  sgelsy *float32;
+  dgelsy *float64;
+  cgelsy *complex64;
+  zgelsy *complex128;
+} gelsy;
+
 lapack_routines tf_lapack[LAPACK_TYPES] = {
   {.element = 4, .real = 4}, {.element = 8, .real = 8}, {.element = 8, .real = 4}, {.element = 16, .real = 8},
 };
@@ -38,6 +54,8 @@ const char *tf_lapack_load(void *library) {
       REAL(LAPACK_FLOAT32, s), REAL(LAPACK_FLOAT64, d), COMPLEX(LAPACK_COMPLEX64, c), COMPLEX(LAPACK_COMPLEX128, z),
       {"scipy_cblas_strsm", &trsm.float32}, {"scipy_cblas_dtrsm", &trsm.float64},
       {"scipy_cblas_ctrsm", &trsm.complex64}, {"scipy_cblas_ztrsm", &trsm.complex128},
+      {"scipy_LAPACKE_sgelsy_work", &gelsy.float32}, {"scipy_LAPACKE_dgelsy_work", &gelsy.float64},
+      {"scipy_LAPACKE_cgelsy_work", &gelsy.complex64}, {"scipy_LAPACKE_zgelsy_work", &gelsy.complex128},
   };
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
     /* POSIX says that a function's address fits in the object pointer which dlsym returns. */
@@ -64,5 +82,21 @@ void tf_trsm(int type, int uplo, int transpose, int diagonal, int32_t m, int32_t
       break;
     default:
       trsm.complex128(BLAS_ROW_MAJOR, BLAS_LEFT, uplo, transpose, diagonal, m, n, one, a, lda, b, ldb);
+  }
+}
+
+int32_t tf_gelsy(int type, int32_t m, int32_t n, int32_t columns, void *a, void *b, int32_t ldb, int32_t *pivots,
+                 double tolerance, void *work, int32_t lwork, void *rwork) {
+  enum { LAYOUT = LAPACK_COLUMN_MAJOR };
+  const float single = (float)tolerance;
+  int32_t rank;
+  switch (type) {
+    case LAPACK_FLOAT32:
+      return gelsy.float32(LAYOUT, m, n, columns, a, m, b, ldb, pivots, single, &rank, work, lwork);
+    case LAPACK_FLOAT64:
+      return gelsy.float64(LAYOUT, m, n, columns, a, m, b, ldb, pivots, tolerance, &rank, work, lwork);
+    case LAPACK_COMPLEX64:
+      return gelsy.complex64(LAYOUT, m, n, columns, a, m, b, ldb, pivots, single, &rank, work, lwork, rwork);
+    default: return gelsy.complex128(LAYOUT, m, n, columns, a, m, b, ldb, pivots, tolerance, &rank, work, lwork, rwork);
   }
 }

@@ -46,4 +46,9 @@ const char *tf_lapack_load(void *library);
 void tf_trsm(int type, int uplo, int transpose, int diagonal, int32_t m, int32_t n, const void *a, int32_t lda, void *b,
              int32_t ldb);
 
+/* The solutions X of least norm that make |A X - B| least, in place of B, whose leading dimension is that of the larger
+ * side; column-major. Singular values below `tolerance` times the largest count as zero. rwork: 2 n real numbers. */
+int32_t tf_gelsy(int type, int32_t m, int32_t n, int32_t columns, void *a, void *b, int32_t ldb, int32_t *pivots,
+                 double tolerance, void *work, int32_t lwork, void *rwork);
+
 #endif

@@ -2,10 +2,9 @@
  *
  * LAPACK sees row-major matrices transposed. So A = Q R is had as the transposed A's factors L Q', and the lower factor of
  * Cholesky as the upper one, both without moving anything. */
-#include <math.h>
-
 #include "common/half.h"
 #include "linalg/matrices.h"
+#include "linalg/triangular.h"
 
 /* A matrix to be factored, in column-major sight, and what LAPACK needs for it. */
 typedef struct qr_parts {
@@ -62,50 +61,20 @@ static int32_t qr_matrix(const matrix_job *job, int64_t matrix, char *workspace)
   return info;
 }
 
-/* Small factors without the cost of a call of LAPACK, row by row from the left; like LAPACK's they stop at a pivot that
- * is not positive, while NaN goes on into the result. */
-enum { SMALL_ROWS = 16 };
-#define SMALL(name, real, root, parts)                                                                   \
-  static int32_t small_##name(int64_t n, real *l) {                                                            \
-    for (int64_t k = 0; k < n; k++) {                                                                          \
-      real *const row = l + k * n * parts;                                                                     \
-      real sum = 0;                                                                                            \
-      for (int64_t j = 0; j < k * parts; j++) sum += row[j] * row[j];                                          \
-      const real pivot = row[k * parts] - sum;                                                                 \
-      if (pivot <= 0) return (int32_t)k + 1;                                                                   \
-      const real x = root(pivot);                                                                              \
-      row[k * parts] = x;                                                                                      \
-      if (parts == 2) row[k * parts + 1] = 0;                                                                  \
-      for (int64_t i = k + 1; i < n; i++) {                                                                    \
-        real *const below = l + i * n * parts;                                                                 \
-        real re = 0, im = 0;                                                                                   \
-        for (int64_t j = 0; j < k; j++) {                                                                      \
-          if (parts == 1) {                                                                                    \
-            re += below[j] * row[j];                                                                           \
-          } else {                                                                                             \
-            re += below[2 * j] * row[2 * j] + below[2 * j + 1] * row[2 * j + 1];                               \
-            im += below[2 * j + 1] * row[2 * j] - below[2 * j] * row[2 * j + 1];                               \
-          }                                                                                                    \
-        }                                                                                                      \
-        below[k * parts] = (below[k * parts] - re) / x;                                                        \
-        if (parts == 2) below[k * parts + 1] = (below[k * parts + 1] - im) / x;                                \
-      }                                                                                                        \
-    }                                                                                                          \
-    return 0;                                                                                                  \
+/* lower_half: the upper triangle becomes zero and the diagonal half; symmetric: the mean of x and its transpose. */
+#define TRIANGLES(name, real)                                                                            \
+  static void lower_half_##name(int64_t n, real *x) {                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                                    \
+      x[i * n + i] *= (real)0.5;                                                                         \
+      for (int64_t j = i + 1; j < n; j++) x[i * n + j] = 0;                                              \
+    }                                                                                                    \
+  }                                                                                                      \
+  static void symmetric_##name(int64_t n, const real *x, real *out) {                                    \
+    for (int64_t i = 0; i < n; i++)                                                                      \
+      for (int64_t j = 0; j < n; j++) out[i * n + j] = (x[i * n + j] + x[j * n + i]) * (real)0.5;        \
   }
-SMALL(float32, float, sqrtf, 1)
-SMALL(float64, double, sqrt, 1)
-SMALL(complex64, float, sqrtf, 2)
-SMALL(complex128, double, sqrt, 2)
-
-static int32_t factor_small(int type, int64_t n, void *l) {
-  switch (type) {
-    case LAPACK_FLOAT32: return small_float32(n, l);
-    case LAPACK_FLOAT64: return small_float64(n, l);
-    case LAPACK_COMPLEX64: return small_complex64(n, l);
-    default: return small_complex128(n, l);
-  }
-}
+TRIANGLES(float32, float)
+TRIANGLES(float64, double)
 
 /* words: rows. The lower triangle is read, and the upper one of the result cleared. */
 static int32_t cholesky_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
@@ -119,8 +88,33 @@ static int32_t cholesky_matrix(const matrix_job *job, int64_t matrix, char *work
     memmove(l + (size_t)(i * rows) * size, a + (size_t)(i * rows) * size, (size_t)(i + 1) * size);
     memset(l + (size_t)(i * rows + i + 1) * size, 0, (size_t)(rows - i - 1) * size);
   }
-  if (rows <= SMALL_ROWS) return factor_small(job->type, rows, l);
-  return job->routines->potrf(LAPACK_COLUMN_MAJOR, 'U', (int32_t)rows, l, (int32_t)rows);
+  return triangular_factor(job->type, rows, l);
+}
+
+/* words: rows. Workspace: two matrices. With P the lower triangle of l* grad, its diagonal halved, and S = l^-* P l^-1,
+ * the output is (S + S^T) / 2. Real types alone; lower triangles are read. */
+static int32_t cholesky_grad_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
+  const int64_t rows = job->words[0], elements = rows * rows;
+  const size_t size = job->routines->element;
+  const int32_t n = (int32_t)rows;
+  char *const l = workspace, *const s = l + (size_t)elements * size;
+  char *const out = matrix_at(job, job->outputs[0], matrix, elements);
+  if (rows == 0) return 0;
+  memset(workspace, 0, (size_t)(2 * elements) * size);
+  for (int64_t i = 0; i < rows; i++) {
+    const size_t row = (size_t)(i * rows) * size, count = (size_t)(i + 1) * size;
+    memcpy(l + row, matrix_at(job, job->inputs[0], matrix, elements) + row, count);
+    memcpy(s + row, matrix_at(job, job->inputs[1], matrix, elements) + row, count);
+  }
+  matrix_multiply(job->type, TF_TRANSPOSE, TF_NO_TRANSPOSE, n, n, n, l, n, s, n, out, n);
+  if (size == 4) lower_half_float32(rows, (float *)out);
+  else lower_half_float64(rows, (double *)out);
+  triangular_solve(job->type, rows, rows, 1, 1, l, out);
+  matrix_transpose(job, rows, rows, out, s); /* S^T = l^-* (l^-* P)^T */
+  triangular_solve(job->type, rows, rows, 1, 1, l, s);
+  if (size == 4) symmetric_float32(rows, (const float *)s, (float *)out);
+  else symmetric_float64(rows, (const double *)s, (double *)out);
+  return 0;
 }
 
 static int32_t qr(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
@@ -133,4 +127,9 @@ static int32_t cholesky(tf_context *context, const tf_tensor *const *inputs, tf_
   return matrices_run(context, inputs, outputs, 1, parameters, cholesky_matrix);
 }
 
-TF_TABLE(linalg_factor) = {TF_ENTRY(qr), TF_ENTRY(cholesky), TF_END};
+static int32_t cholesky_grad(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                             const int64_t *parameters) {
+  return matrices_run(context, inputs, outputs, 1, parameters, cholesky_grad_matrix);
+}
+
+TF_TABLE(linalg_factor) = {TF_ENTRY(qr), TF_ENTRY(cholesky), TF_ENTRY(cholesky_grad), TF_END};

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "linalg/matrices.h"
-#include "reduce/elements.h"
+#include "linalg/triangular.h"
 
 enum { CHUNK = 512 };
 
@@ -152,54 +152,6 @@ static int32_t log_determinant_matrix(const matrix_job *job, int64_t matrix, cha
   return 0;
 }
 
-/* Small triangular systems without the cost of a call of the BLAS. From each row the rows that are solved already are
- * taken one by one, and the reciprocal of the diagonal is multiplied with: the order of TensorFlow's kernel, so that
- * results agree for ill-conditioned matrices too. */
-enum { SMALL_ROWS = 16 };
-#define SMALL(name, type, less, multiply, conjugate, reciprocal)                                                   \
-  static void small_##name(int64_t n, int64_t columns, int64_t lower, int64_t adjoint, const type *a, type *x) {   \
-    const int forward = lower != adjoint;                                                                          \
-    for (int64_t step = 0; step < n; step++) {                                                                     \
-      const int64_t i = forward ? step : n - 1 - step;                                                             \
-      const int64_t first = forward ? 0 : i + 1, last = forward ? i : n;                                           \
-      type *const row = x + i * columns;                                                                           \
-      for (int64_t k = first; k < last; k++) {                                                                     \
-        const type factor = adjoint ? conjugate(a[k * n + i]) : a[i * n + k];                                      \
-        for (int64_t c = 0; c < columns; c++) row[c] = less(row[c], multiply(factor, x[k * columns + c]));         \
-      }                                                                                                            \
-      const type pivot = reciprocal(a[i * n + i]), inverse = adjoint ? conjugate(pivot) : pivot;                   \
-      for (int64_t c = 0; c < columns; c++) row[c] = multiply(row[c], inverse);                                    \
-    }                                                                                                              \
-  }
-#define LESS(a, b) ((a) - (b))
-#define RECIPROCAL(a) (1 / (a))
-#define COMPLEX_SMALL(type, real)                                                                     \
-  static inline type type##_less(type a, type b) { return (type){a.re - b.re, a.im - b.im}; }         \
-  static inline type type##_conjugate(type a) { return (type){a.re, -a.im}; }                        \
-  static inline type type##_reciprocal(type a) { /* Smith's way, which does not overflow early */     \
-    if (a.im == 0) return (type){1 / a.re, 0};                                                        \
-    const int flip = !(a.re > a.im ? a.re > -a.im : a.im < -a.re);                                    \
-    const real p = flip ? a.im : a.re, q = flip ? a.re : a.im, ratio = q / p, d = p + q * ratio;       \
-    return flip ? (type){ratio / d, -1 / d} : (type){1 / d, -ratio / d};                              \
-  }
-COMPLEX_SMALL(tf_complex64, float)
-COMPLEX_SMALL(tf_complex128, double)
-SMALL(float32, float, LESS, MULTIPLY, AS_IT_IS, RECIPROCAL)
-SMALL(float64, double, LESS, MULTIPLY, AS_IT_IS, RECIPROCAL)
-SMALL(complex64, tf_complex64, tf_complex64_less, tf_complex64_multiply, tf_complex64_conjugate, tf_complex64_reciprocal)
-SMALL(complex128, tf_complex128, tf_complex128_less, tf_complex128_multiply, tf_complex128_conjugate,
-      tf_complex128_reciprocal)
-
-static void solve_small(const matrix_job *job, int64_t n, int64_t columns, int64_t lower, int64_t adjoint,
-                        const void *a, void *x) {
-  switch (job->type) {
-    case LAPACK_FLOAT32: small_float32(n, columns, lower, adjoint, a, x); break;
-    case LAPACK_FLOAT64: small_float64(n, columns, lower, adjoint, a, x); break;
-    case LAPACK_COMPLEX64: small_complex64(n, columns, lower, adjoint, a, x); break;
-    default: small_complex128(n, columns, lower, adjoint, a, x);
-  }
-}
-
 /* words: rows, columns of the right-hand sides, whether the lower triangle is meant, whether the adjoint; then the rank
  * of the batch, its sizes, and in how many matrices each input moves on along each of its dimensions. */
 static int32_t triangular_matrix(const matrix_job *job, int64_t matrix, char *workspace) {
@@ -217,12 +169,7 @@ static int32_t triangular_matrix(const matrix_job *job, int64_t matrix, char *wo
   const char *const b = matrix_at(job, job->inputs[1], b_number, rows * columns);
   if (x != b) memcpy(x, b, (size_t)(rows * columns) * job->routines->element);
   const char *const a = matrix_at(job, job->inputs[0], a_number, rows * rows);
-  if (rows <= SMALL_ROWS) {
-    solve_small(job, rows, columns, job->words[2], job->words[3], a, x);
-  } else {
-    tf_trsm(job->type, job->words[2] ? BLAS_LOWER : BLAS_UPPER, job->words[3] ? BLAS_ADJOINT : BLAS_NO_TRANSPOSE,
-            BLAS_NON_UNIT, (int32_t)rows, (int32_t)columns, a, (int32_t)rows, x, (int32_t)columns);
-  }
+  triangular_solve(job->type, rows, columns, job->words[2], job->words[3], a, x);
   return 0;
 }
 

@@ -20,11 +20,14 @@ def length(count: int) -> int:
     return min(max(count, 1), 2**31 - 1)
 
 
-def matrix_kernel(node: KernelNode, name: str, fault: str, extra: list[int], workspace: int, work: int) -> Native:
+def matrix_kernel(
+    node: KernelNode, name: str, fault: str, extra: list[int], workspace: int, work: int, *more: str
+) -> Native:
     """The kernel `name` for the node's matrices; see matrix_job in csrc/linalg/matrices.h.
 
     fault: words for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters behind the common
-    ones. workspace: bytes that one matrix takes. work: operations that it costs, by which slots are counted.
+    ones. workspace: bytes that one matrix takes. work: operations that it costs, by which slots are counted. more:
+    words for reasons of the kernel's own.
     """
     count = math.prod(node.outputs[0].shape[:-2] if node.op == "MatrixTriangularSolve" else node.inputs[0].shape[:-2])
     slots = 1
@@ -34,7 +37,7 @@ def matrix_kernel(node: KernelNode, name: str, fault: str, extra: list[int], wor
     node.workspace(slots * each)
     dtype = node.inputs[0].dtype.name
     number = TYPES.index("float32" if dtype == "float16" else dtype)
-    return native(name, number, count, slots, each, *extra, reasons=(fault, _REFUSED))
+    return native(name, number, count, slots, each, *extra, reasons=(fault, _REFUSED, *more))
 
 
 def _qr(node: KernelNode) -> Native:
@@ -101,6 +104,27 @@ def _padded(nbytes: int) -> int:
     return nbytes + 16
 
 
+def _cholesky_grad(node: KernelNode) -> Native:
+    rows = node.inputs[0].shape[-1]
+    workspace = 2 * rows * rows * node.inputs[0].dtype.itemsize
+    return matrix_kernel(node, "cholesky_grad", "", [rows], workspace, 4 * rows**3)
+
+
+def _solve_ls(node: KernelNode) -> Native:
+    """The length of LAPACK's work: as the documentation of gelsy asks, and what blocks take; 0 stands for `fast`."""
+    dtype, (rows, columns) = node.inputs[0].dtype, node.inputs[0].shape[-2:]
+    wanted, least, most = node.inputs[1].shape[-1], min(rows, columns), max(rows, columns)
+    lwork, elements = 0, least * (least + wanted)
+    if not node.attrs["fast"]:
+        lwork = length(3 * least + 3 * columns + 1 + wanted + _BLOCK * (columns + wanted + least))
+        elements = rows * columns + most * wanted + lwork + 2 * columns
+    fault = "matrix {0} has dependent columns or rows, or nearly so; fast=False or a larger l2_regularizer is required"
+    extra = [rows, columns, wanted, lwork]
+    negative = "l2_regularizer is negative; it must be zero or more"
+    workspace, work = elements * dtype.itemsize + columns * 4, most * least * (least + wanted)
+    return matrix_kernel(node, "matrix_solve_ls", fault, extra, workspace, work, negative)
+
+
 def _self_adjoint_eig(node: KernelNode) -> Native:
     """Lengths of workspaces: as the documentation of LAPACK's syevd and heevd asks, and what blocks take."""
     dtype, rows, vectors = node.inputs[0].dtype, node.inputs[0].shape[-1], node.attrs["compute_v"]
@@ -143,6 +167,8 @@ KERNELS = [
     KernelDef("MatrixDeterminant", "CPU", _factored("matrix_determinant"), {"T": TYPES}),
     KernelDef("LogMatrixDeterminant", "CPU", _factored("log_matrix_determinant"), {"T": TYPES}),
     KernelDef("MatrixTriangularSolve", "CPU", _triangular_solve, {"T": TYPES}),
+    KernelDef("CholeskyGrad", "CPU", _cholesky_grad, {"T": TYPES[:2]}),
+    KernelDef("MatrixSolveLs", "CPU", _solve_ls, {"T": TYPES}),
     KernelDef("SelfAdjointEigV2", "CPU", _self_adjoint_eig, {"T": TYPES}),
     KernelDef("Svd", "CPU", _svd, {"T": TYPES}),
 ]
