@@ -8,11 +8,12 @@ from timberframe.dtypes import FLOATING, INTEGER
 from timberframe.ops.linalg import MIXED_TYPES
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
-from timberframe_cpu.native import native
+from timberframe_cpu.native import isa, native
 from timberframe_sdk.native import Native
 
 BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"
 _LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
+_LARGE_TILED, _TILED_LEFT, _TILED_COLUMNS = 2**22, 3 << 16, 128  # the same for csrc/linalg/panel_gemm.c, and its limit
 
 
 def block_size(size: int) -> int:
@@ -23,16 +24,27 @@ def block_size(size: int) -> int:
 
 
 def gemm_parameters(
-    rows: int, columns: int, depth: int, transposes: tuple[int, int], x: tuple[int, ...], y: tuple[int, ...]
+    rows: int,
+    columns: int,
+    depth: int,
+    transposes: tuple[int, int],
+    x: tuple[int, ...],
+    y: tuple[int, ...],
+    tiled: bool = False,
 ) -> list[int]:
-    """The parameters of gemm_batch (csrc/linalg/gemm.h); x and y are the batch dimensions of the operands."""
+    """The parameters of gemm_batch (csrc/linalg/gemm.h); x and y are the batch dimensions of the operands.
+
+    tiled: whether csrc/linalg/panel_gemm.c serves the dtype; columns are cut into any number of its panels for nothing.
+    """
     rank = max(len(x), len(y))
     x, y = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
     batch = [b if a == 1 else a for a, b in zip(x, y, strict=True)]
     if math.prod(y) == 1 and not transposes[0]:  # one matrix on the right: the batch is more rows
         rows, batch, x, y, rank = rows * math.prod(batch), [], (), (), 0
     block_rows, block_columns = max(rows, 1), max(columns, 1)
-    if rows * columns * depth >= _LARGE:
+    if tiled and rows * depth <= _TILED_LEFT and columns >= 2 * _TILED_COLUMNS:
+        block_columns = _TILED_COLUMNS if rows * columns * depth >= _LARGE_TILED else columns
+    elif rows * columns * depth >= _LARGE:
         if rows >= columns:
             block_rows = block_size(rows)
         else:
@@ -66,11 +78,17 @@ def matmul_native(node: KernelNode, parameters: list[int]) -> Native:
     return native(f"matmul_{kind}", *parameters, reasons=(BEYOND_BLAS,))
 
 
+def is_tiled(node: KernelNode) -> bool:
+    """Whether csrc/linalg/panel_gemm.c computes products of the node's dtype here."""
+    return isa() == "avx512" and node.outputs[0].dtype.name in ("float32", "float16", "bfloat16")
+
+
 def _matmul(node: KernelNode) -> Native:
     rows, columns = node.outputs[0].shape
     swap_a, swap_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
     depth = node.inputs[0].shape[0 if swap_a else 1]
-    return matmul_native(node, gemm_parameters(rows, columns, depth, (int(swap_a), int(swap_b)), (), ()))
+    swaps = int(swap_a), int(swap_b)
+    return matmul_native(node, gemm_parameters(rows, columns, depth, swaps, (), (), is_tiled(node)))
 
 
 def _batch_matmul(node: KernelNode) -> Native:
@@ -79,7 +97,7 @@ def _batch_matmul(node: KernelNode) -> Native:
     adjoint = 2 if node.inputs[0].dtype.kind == "c" else 1
     flags = adjoint * node.attrs["adj_x"], adjoint * node.attrs["adj_y"]
     depth = x[-2 if flags[0] else -1]
-    return matmul_native(node, gemm_parameters(rows, columns, depth, flags, x[:-2], y[:-2]))
+    return matmul_native(node, gemm_parameters(rows, columns, depth, flags, x[:-2], y[:-2], is_tiled(node)))
 
 
 def _cross(node: KernelNode) -> Native:
