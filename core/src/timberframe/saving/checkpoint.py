@@ -67,8 +67,19 @@ def write_checkpoint(prefix: str, tensors: Mapping[str, Saved], family: str | No
             if tensor.dtype is string:
                 entries[name]["lengths"] = places[f"{name}{LENGTHS}"]
         index = {"format": _FORMAT, "version": _VERSION, "data": data.name, "size": size, "tensors": entries}
+        replaced = _data_file(prefix)
         replace_file(_index_path(prefix), _encode_index(index))
+    if replaced is not None:
+        replaced.unlink(missing_ok=True)
     remove_leftovers(target.parent, family or target.name, _is_leftover, _DATA)
+
+
+def _data_file(prefix: str) -> Path | None:
+    """The data file that the index of this prefix names; None without a readable index."""
+    with contextlib.suppress(OSError, OpError):
+        found = Path(prefix).with_name(_decode_index(_index_path(prefix))["data"])
+        return found if _is_data(found) else None
+    return None
 
 
 def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
