@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import as_dtype
+
 Call = Callable[[], Any]
 
 
@@ -54,7 +56,9 @@ def _tensorflow(path: str) -> Any:
     import tensorflow  # type: ignore[import-untyped]  # a peer that need not be there
 
     found: Any = tensorflow.math if hasattr(tensorflow.math, path) else tensorflow
-    return getattr(found, path)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def _later(path: str) -> Callable[..., Any]:
@@ -94,8 +98,27 @@ def workloads(op: Callable[..., Any]) -> list[Workload]:
         Workload("concat 2x1M", [x, y], lambda a, b: op("ConcatV2", [[a, b], np.int32(0)]), 0, 16.0 * MILLION,
                  {"numpy": lambda a, b: np.concatenate([a, b]), "torch": lambda a, b: _torch("cat")([a, b]),
                   "tensorflow": lambda a, b: _tensorflow("concat")([a, b], 0)}, ("numpy", 1.0)),
-        convolution(op), *convolution_gradients(op),
+        convolution(op), *convolution_gradients(op), *random_numbers(op),
     ]  # fmt: skip
+
+
+def random_numbers(op: Callable[..., Any]) -> list[Workload]:
+    """A million float32, uniform and normal; NumPy draws them from its Philox, of 64 bits, by the ziggurat."""
+    generator = np.random.Generator(np.random.Philox(7))
+    attrs = {"seed": 7, "seed2": 11, "dtype": as_dtype("float32")}
+
+    def workload(name: str, kind: str, numpy: Callable[..., Any], torch: str, tensorflow: str) -> Workload:
+        peers: dict[str, Callable[..., Any]] = {
+            "numpy": lambda: numpy(MILLION, dtype=np.float32),
+            "torch": lambda: _torch(torch)(MILLION),
+            "tensorflow": lambda: _tensorflow(f"random.{tensorflow}")([MILLION]),
+        }
+        return Workload(name, [], lambda: op(kind, [[MILLION]], attrs), 0, 4.0 * MILLION, peers, ("numpy", 1.0))
+
+    return [
+        workload("uniform 1M", "RandomUniform", generator.random, "rand", "uniform"),
+        workload("normal 1M", "RandomStandardNormal", generator.standard_normal, "randn", "normal"),
+    ]
 
 
 def matmul(op: Callable[..., Any], n: int, target: tuple[str, float] | None = None) -> Workload:
