@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from timberframe.compiler.build import build_function
-from timberframe.compiler.ir import LOOPS, FunctionProgram, Node, Output, body_scope
+from timberframe.compiler.ir import FunctionProgram, Node, Output, body_scope
 from timberframe.compiler.simplify import drop_copies, merge_equal
-from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
+from timberframe.compiler.specialise import Facts, NeedsDriverError, VariableShape, infer
 from timberframe.compiler.stages import find_host_values, planned_inputs
 from timberframe.compiler.state import resolve_handles, variable_name
 from timberframe.dtypes import DType
@@ -55,8 +55,9 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
     program = _program(body_function, node.inputs)
     results, feeds = program.results, program.feeds
     fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
-    body = _open(lowering, node, program, node.inputs, fixed)
-    cond = _open(lowering, node, _program(cond_function, node.inputs), node.inputs, fixed)
+    outer, variable_shape = lowering.facts, lowering.variables.shape
+    body = _open(outer, variable_shape, node, program, node.inputs, fixed)
+    cond = _open(outer, variable_shape, node, _program(cond_function, node.inputs), node.inputs, fixed)
     moving = [i for i in range(len(node.inputs)) if i not in fixed]
     for i in moving:
         before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
@@ -88,22 +89,31 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
 def lower_branches(lowering: Lowering, node: Node) -> None:
     """Adds an If as one kernel node: the predicate, the other inputs, then variables that are read."""
     given = node.inputs[1:]
-    if lowering.facts.shapes[node.inputs[0]] != ():
-        raise NeedsDriverError(node, "the predicate is not a scalar")
-    parts = [_open(lowering, node, _program(f, given), given) for f in node.bodies]
-    shapes = [[p.facts.shapes[x] for x in p.program.results] for p in parts]
-    if shapes[0] != shapes[1]:
-        raise NeedsDriverError(node, f"the branches give shapes {shapes[0]} and {shapes[1]}")
+    shapes = branch_shapes(node, lowering.facts, lowering.variables.shape)
+    parts = lowering.facts.branches[node]
     order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
     reads = _reads(parts)
     inputs = [lowering.value(node.inputs[0]), *(lowering.value(given[i]) for i in order)]
     inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
     inner = [_close(lowering, node, p, order, reads, p.program.results) for p in parts]
     outputs = []
-    for x, shape in zip(node.outputs, shapes[0], strict=True):
+    for x, shape in zip(node.outputs, shapes, strict=True):
         value = lowering.values[x] = lowering.new_value(x.dtype.numpy, shape)
         outputs.append(value)
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
+
+
+def branch_shapes(node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
+    """Shapes of the results of an If, found by opening both branches; NeedsDriverError where they differ."""
+    given = node.inputs[1:]
+    if facts.shapes[node.inputs[0]] != ():
+        raise NeedsDriverError(node, "the predicate is not a scalar")
+    if node not in facts.branches:
+        facts.branches[node] = [_open(facts, variable_shape, node, _program(f, given), given) for f in node.bodies]
+    then, otherwise = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
+    if then != otherwise:
+        raise NeedsDriverError(node, f"the branches give shapes {then} and {otherwise}")
+    return then
 
 
 def _program(function: FuncGraph, given: Sequence[Output]) -> FunctionProgram:
@@ -118,7 +128,8 @@ def _program(function: FuncGraph, given: Sequence[Output]) -> FunctionProgram:
 
 
 def _open(
-    lowering: Lowering,
+    outer_facts: Facts,
+    variable_shape: VariableShape,
     node: Node,
     program: FunctionProgram,
     given: Sequence[Output],
@@ -129,24 +140,22 @@ def _open(
     fixed: positions whose constant values hold inside; None for all.
     """
     facts = Facts()
-    facts.variables = dict(lowering.facts.variables)
+    facts.variables = dict(outer_facts.variables)
     for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
         if outer.dtype.name == "resource":
             facts.shapes[inner] = ()
             continue
-        facts.shapes[inner] = lowering.facts.shapes[outer]
-        known = lowering.facts.values.get(outer)
+        facts.shapes[inner] = outer_facts.shapes[outer]
+        known = outer_facts.values.get(outer)
         if known is not None and (fixed is None or i in fixed):
             facts.values[inner] = known
     _check_planned(node, program, facts)
     try:
-        infer([n for n in program.nodes if not n.feed], facts, lowering.variables.shape)
+        infer([n for n in program.nodes if not n.feed], facts, variable_shape)
     except NeedsDriverError as e:
         raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
-    except OpError as e:
-        if node.op.name in LOOPS:  # a turn that raises may never come, or come with other shapes
-            raise NeedsDriverError(node, str(e)) from None
-        raise
+    except OpError as e:  # a turn or branch that raises may never come, or come with other shapes
+        raise NeedsDriverError(node, str(e)) from None
     if any(n.host_driven or n.op.bound is not None for n in program.nodes):
         raise NeedsDriverError(node, "its body has a shape that only running tells")
     return _Body(program, facts)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
-from timberframe.compiler.ir import LOOPS, Node, Output
+from timberframe.compiler.ir import BRANCHES, LOOPS, Node, Output
 from timberframe.compiler.stages import planned_inputs
 from timberframe.compiler.state import uninitialized
 from timberframe.dtypes import DType, variant
@@ -34,7 +35,7 @@ class Facts:
     """What is known at one point of a run: static shapes, host values, and shapes of variables.
 
     bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
-    the dtype and shape of their elements.
+    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes.
     """
 
     def __init__(self, parent: Facts | None = None) -> None:
@@ -42,6 +43,7 @@ class Facts:
         self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
         self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)
         self.variables: dict[str, StaticShape] = {} if parent is None else dict(parent.variables)
+        self.branches: dict[Node, list[Any]] = {} if parent is None else dict(parent.branches)
         self.lists: dict[Output, tuple[DType | None, Shape]] = {} if parent is None else dict(parent.lists)
 
 
@@ -107,6 +109,10 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
         return
     if node.op.name in LOOPS:
         result = context.shapes  # lowering finds out whether the body keeps them
+    elif node.op.name in BRANCHES and not all(is_static(shape) for shape in result):
+        from timberframe.compiler.bodies import branch_shapes  # which infers what is inside
+
+        result = branch_shapes(node, facts, variable_shape)
     for x, shape in zip(node.outputs, result, strict=True):
         if shape is None or None in shape:
             if node.bodies:
