@@ -172,6 +172,18 @@ def test_rows_looked_up_in_one_branch(session: tf.Session) -> None:
     assert session.run(grad, {flag: False}).tolist() == [[0, 0], [0, 0]]
 
 
+def test_backward_pass_uses_the_random_numbers_of_the_forward_pass(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float64, [])
+
+    def body(i: Any, v: Any, drawn: Any) -> Any:
+        noise = tf.random_uniform([], dtype=tf.float64)
+        return i + 1, v * noise, drawn.write(i, noise)
+
+    _, y, drawn = tf.while_loop(turns(3), body, (0, x, tf.TensorArray(tf.float64, 3, element_shape=[])))
+    grad, numbers = session.run([tf.gradients(y, x)[0], drawn.stack()], {x: 2.0})
+    np.testing.assert_allclose(grad, numbers.prod(), rtol=1e-15)  # three roundings
+
+
 def test_outputs_keep_their_names_when_the_loop_grows(session: tf.Session) -> None:
     x = tf.placeholder(tf.float64, [3], name="x")
     y = power(x)

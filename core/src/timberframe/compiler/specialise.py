@@ -125,7 +125,8 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
 
 def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape], facts: Facts) -> None:
     """What is known of lists, and shapes of tensors taken out of them; where one is not known, the node is late."""
-    shapes = dict(zip(node.outputs, result, strict=True))
+    known = (s if is_static(s) else x.static_shape for x, s in zip(node.outputs, result, strict=True))
+    shapes = dict(zip(node.outputs, known, strict=True))
     if node.late:
         return
     if not all(is_static(shape) for shape in shapes.values()):

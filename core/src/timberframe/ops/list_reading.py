@@ -36,9 +36,9 @@ def _get_item_gradient(op: Any, grad: Any) -> list[Any]:
 
 define_op(
     "TensorListGetItem",
-    inputs=["input_handle: variant", "index: int32", "element_shape: int32"],
+    inputs=["input_handle: variant", "index: int32", "element_shape: Tshape"],
     outputs=["item: element_dtype"],
-    attrs=[ELEMENT],
+    attrs=[ELEMENT, "Tshape: {int32, int64} = DT_INT32"],
     doc="The element at `index`.",
     shape=lambda c: [taken(c, 2, 0)],
     launch_inputs=("element_shape",),

@@ -15,6 +15,7 @@ from timberframe.errors import FailedPreconditionError, InvalidArgumentError, Op
 from timberframe.plugin.contracts import Device
 from timberframe.runtime.arrays import ARRAYS
 from timberframe.runtime.lists import LISTS
+from timberframe.runtime.optional import OPTIONAL
 from timberframe.shapes import format_shape
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _destroy(node: Node, run: Run) -> list[Located]:
     return []
 
 
-_ON_LISTS = {**LISTS, **ARRAYS}
+_ON_LISTS = {**LISTS, **ARRAYS, **OPTIONAL}
 
 _STATE: dict[str, Callable[[Node, Run], list[Located]]] = {
     "VarIsInitializedOp": _is_initialized,
