@@ -51,7 +51,7 @@ class SessionConfig:
     log_device_placement: logs the device of every node, and why.
     memory_limit: by device type, bytes (int) or a fraction of the device's memory (float in (0, 1]).
     memory_growth: by device type, whether memory is taken as needed instead of all at once.
-    deterministic: equal inputs give equal bits in every run, at any number of threads.
+    deterministic: equal inputs give equal bits in every run, at any number of threads; random ops need a seed.
     optimizations: switches by name, see OPTIMIZATIONS; what is not named is on.
     device_options: by device type, options that its plugin defines, ``{"ACME": {"mode": "safe"}}``.
     plugins: names of the plugins to use; a leading ``-`` leaves one out. None takes all.

@@ -91,6 +91,14 @@ def test_each_branch_has_a_stream_of_its_own(graph: Any) -> None:
         np.testing.assert_array_equal(session.run(chosen, {which: False}), first)
 
 
+def test_a_deterministic_session_asks_for_seeds(graph: Any) -> None:
+    unseeded, seeded = tf.random_uniform([2]), tf.random_uniform([2], seed=1)
+    with tf.Session(config=tf.SessionConfig(deterministic=True)) as session:
+        session.run(seeded)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="has no seed"):
+            session.run(unseeded)
+
+
 def test_a_random_op_is_never_folded_or_merged(graph: Any) -> None:
     x = tf.random_uniform([4]) - tf.random_uniform([4])
     with tf.Session() as session:
@@ -118,6 +126,8 @@ def test_a_failed_run_leaves_the_stream_usable(graph: Any) -> None:
 
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "integers without maxval": (lambda: tf.random_uniform([2], dtype=tf.int32), "maxval is None"),
+    "unknown size": (lambda: tf.random_uniform([None, 3]), r"shape is \[None, 3\]; known integers"),
+    "fractional size": (lambda: tf.random_normal([2.5]), r"shape is \[2.5\]; known integers"),
     "float dtype": (lambda: tf.random_normal([2], dtype=tf.int32), "dtype is int32"),
     "seed": (lambda: tf.random_uniform([2], seed=1.5), "an integer is required"),  # type: ignore[arg-type]  # wrong on purpose
     "rate": (lambda: tf.nn.dropout([1.0], rate=1.0), "rate is 1.0"),

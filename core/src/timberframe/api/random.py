@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,10 @@ def shape_tensor(shape: Any) -> Tensor:
     if isinstance(shape, TensorShape):
         shape = shape.as_list()
     if isinstance(shape, list | tuple) and not any(hasattr(d, "dtype") or hasattr(d, "__tf_tensor__") for d in shape):
-        sizes = np.array(shape, np.int64).reshape(-1) if len(shape) else np.empty(0, np.int64)
+        try:
+            sizes = np.array([operator.index(d) for d in shape], np.int64)
+        except TypeError:
+            raise InvalidArgumentError(f"tf.random: shape is {list(shape)}; known integers are required") from None
         shape = sizes.astype(np.int32) if np.all(np.abs(sizes) < 2**31) else sizes
     result: Tensor = convert_to_tensor(shape, name="shape", preferred_dtype=int32)
     return result

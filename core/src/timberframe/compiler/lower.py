@@ -46,8 +46,8 @@ class Variables(Protocol):
     def destroy(self, name: str) -> bool:
         """Drops the variable's value; False if it had none."""
 
-    def stream(self, name: str) -> RandomStream:
-        """The random numbers of the node of this name."""
+    def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
+        """The random numbers of the node of this name; an error where a seed is missing that is needed."""
 
 
 class Lowering:
@@ -156,7 +156,8 @@ class Lowering:
             op or node.op.name, node.name, node.attrs, inputs, outputs, self.device, node.where, tuple(inner)
         )
         if node.op.stream is not None:
-            made.stream = self.variables.stream(self.scope + node.name)
+            seeded = any(node.attrs.get(name) for name in ("seed", "seed2"))
+            made.stream = self.variables.stream(made.op, self.scope + node.name, seeded)
         return made
 
     def _assign(self, node: Node, op: str) -> None:

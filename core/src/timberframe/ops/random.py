@@ -305,6 +305,17 @@ _define_parameterized(
     doc="Poisson numbers, `shape` for each of the rates; an impossible rate gives NaN (0 in integers).",
 )
 
+_define_parameterized(
+    "RandomPoisson",
+    _poisson,
+    0.0,
+    40.0,
+    attrs=["S: {int32, int64}", "dtype: {half, float, double}"],
+    inputs=["shape: S", "rate: dtype"],
+    outputs=["output: dtype"],
+    doc="RandomPoissonV2 in the dtype of the rates.",
+)
+
 PARAMETERS = ("means", "stdevs", "minvals", "maxvals")
 BATCH = 100
 """Numbers that share a batch where all batches have the same parameters."""

@@ -53,7 +53,7 @@ class Runtime:
                 "install a device plugin such as timberframe-cpu"
             )
         self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
-        self.variables = VariableStore()
+        self.variables = VariableStore(config.deterministic)
         self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
         on = config.optimizes
         self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))

@@ -24,9 +24,13 @@ class Version:
 
 
 class VariableStore:
-    """Variables by name. A variable is made, without a value, when a plan first writes or reads it."""
+    """Variables by name. A variable is made, without a value, when a plan first writes or reads it.
 
-    def __init__(self) -> None:
+    deterministic: random ops need a seed.
+    """
+
+    def __init__(self, deterministic: bool = False) -> None:
+        self.deterministic = deterministic
         self._variables: dict[str, Variable] = {}
         self._streams: dict[str, RandomStream] = {}
         self._lock = threading.Lock()
@@ -91,8 +95,10 @@ class VariableStore:
             found.array = found.shape = None
         return True
 
-    def stream(self, name: str) -> RandomStream:
+    def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
         """The random numbers of the node of this name, from their start when it is asked for first."""
+        if self.deterministic and not seeded:
+            raise InvalidArgumentError(f"{op} '{name}': has no seed; in a deterministic session it needs one", name)
         with self._lock:
             found = self._streams.get(name)
             if found is None:

@@ -131,6 +131,7 @@ KERNELS = [
     KernelDef("Multinomial", "CPU", _categories, _LOGITS),
     KernelDef("RandomGamma", "CPU", _of_parameter("random_gamma", "alpha"), {"T": _ROUNDED}),
     KernelDef("RandomPoissonV2", "CPU", _of_parameter("random_poisson", "rate"), {"R": _COUNTS, "dtype": _COUNTS}),
+    KernelDef("RandomPoisson", "CPU", _of_parameter("random_poisson", "rate"), {"dtype": _ROUNDED}),
     KernelDef("ParameterizedTruncatedNormal", "CPU", _bounded, {"dtype": _ROUNDED}),
     *_both("RandomUniform", _filled("random_uniform"), _DTYPE),
     *_both("RandomNormal", _filled("random_normal"), _DTYPE),
