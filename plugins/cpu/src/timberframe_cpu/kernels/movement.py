@@ -195,12 +195,21 @@ _SELECTION_ERRORS = (
 
 
 def mirror_pad_grad(node: KernelNode) -> Native:
-    """Parameters: see csrc/movement/mirror.c; a scalar is seen as a vector of one."""
+    """Parameters: see csrc/movement/mirror.c. Dimensions without paddings become one with the one before them."""
     dtype = str(node.inputs[0].dtype).removeprefix("u")  # wrapping sums are the same for unsigned integers
-    pairs = host_integers(node, 1) or [0, 0]
-    sizes = node.outputs[0].shape or (1,)
-    dimensions = [x for n, a, b in zip(sizes, pairs[::2], pairs[1::2], strict=True) for x in (n, a, b)]
-    return native(f"mirror_pad_grad_{dtype}", len(sizes), node.attrs["mode"] == "REFLECT", *dimensions)
+    pairs = host_integers(node, 1)
+    merged: list[tuple[int, int, int]] = []
+    unit = 1
+    for size, before, after in zip(node.outputs[0].shape[::-1], pairs[-2::-2], pairs[::-2], strict=True):
+        if not merged and not before and not after:
+            unit *= size
+        elif merged and not before and not after and merged[-1][1:] == (0, 0):
+            merged[-1] = (merged[-1][0] * size, 0, 0)
+        else:
+            merged.append((size, before, after))
+    dimensions = [x for dimension in (merged[::-1] or [(1, 0, 0)]) for x in dimension]
+    reflect = node.attrs["mode"] == "REFLECT"
+    return native(f"mirror_pad_grad_{dtype}", len(dimensions) // 3, reflect, unit, *dimensions)
 
 
 def _depth_blocks(axes: Callable[[tuple[int, ...], int, str], tuple[tuple[int, ...], tuple[int, ...]]]) -> Any:
