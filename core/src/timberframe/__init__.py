@@ -10,6 +10,7 @@ from timberframe import image as image
 from timberframe import initializers as initializers
 from timberframe import linalg as linalg
 from timberframe import logging as logging
+from timberframe import losses as losses
 from timberframe import math as math
 from timberframe import nest as nest
 from timberframe import nn as nn
