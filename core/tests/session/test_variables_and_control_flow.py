@@ -256,3 +256,26 @@ def test_accesses_keep_program_order_in_bodies(session: tf.Session) -> None:
     loop = tf.while_loop(lambda i, seen: i < 2, body, [0, 0.0])
     branch = tf.cond(tf.constant(True), lambda: v.assign_add(0.5) + 0.0, lambda: v.value())
     assert session.run([loop[1], branch, v.value()]) == [514, 10.5, 10.5]
+
+
+def partial_accesses(v: tf.Variable) -> tf.Tensor:
+    """Reads of a part between updates of parts, without control edges."""
+    seen = [tf.gather(v, [0]) * 1.0]
+    v.update("ResourceScatterAdd", [[0], [10.0]], None, read_value=False)
+    seen.append(tf.gather(v, [0]) * 1.0)
+    v.assign(v * 2.0, read_value=False)
+    seen.append(tf.gather_nd(v, [[0]]))
+    v.update("ResourceScatterNdAdd", [[[0]], [1.0]], None, read_value=False)
+    return tf.concat([*seen, v[:1]], 0)
+
+
+def test_partial_accesses_keep_program_order(session: tf.Session) -> None:
+    v = initialized(session, [1.0, 2.0])
+    flat = partial_accesses(v)
+    updates = [op for op in session.graph.get_operations() if op.type.startswith("ResourceScatter")]
+    assigns = [op for op in session.graph.get_operations() if op.type == "AssignVariableOp" and op is not v.initializer]
+    assert session.run([flat, *updates, *assigns])[0].tolist() == [1, 11, 22, 23]
+    branch = tf.cond(tf.constant(True), lambda: partial_accesses(v), lambda: tf.zeros([4]))
+    assert session.run(branch).tolist() == [23, 33, 66, 67]
+    loop = tf.while_loop(lambda i, _: i < 2, lambda i, _: (i + 1, partial_accesses(v)), [0, tf.zeros([4])])
+    assert session.run(loop[1]).tolist() == [155, 165, 330, 331]

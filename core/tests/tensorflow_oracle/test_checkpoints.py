@@ -166,3 +166,37 @@ def test_tensorflow_reads_our_graph_and_trains_it(tensorflow: Any, tmp_path: Pat
         tensorflow.train.import_meta_graph(str(tmp_path / "m.meta"))
         assert [v.name for v in tensorflow.trainable_variables()] == ["w:0"]
         np.testing.assert_allclose(train(tensorflow), found, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_to_keep": 1},
+        {"max_to_keep": 2, "save_relative_paths": True},
+        {"max_to_keep": None},
+        {"max_to_keep": 0, "pad_step_number": True},
+        {"max_to_keep": 1, "keep_checkpoint_every_n_hours": 0.0},
+    ],
+    ids=str,
+)
+def test_same_checkpoints_stay(tensorflow: Any, tmp_path: Path, settings: dict[str, Any]) -> None:
+    def outcome(tf: Any) -> Any:
+        folder = tmp_path / tf.__name__
+        folder.mkdir()
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.Variable(1.0, name="v")
+            session.run(tf.global_variables_initializer())
+            saver = tf.train.Saver(**settings)
+            paths = [saver.save(session, str(folder / "m"), global_step=i) for i in (3, 4, 5, 4)]
+            state = tf.train.get_checkpoint_state(str(folder))
+            latest = tf.train.latest_checkpoint(str(folder))
+        here = [state.model_checkpoint_path, latest, *paths]
+        kept = sorted(p for p in set(paths) if tf.train.checkpoint_exists(p))
+        names = [
+            [Path(p).name for p in group]
+            for group in (here, kept, saver.last_checkpoints, state.all_model_checkpoint_paths)
+        ]
+        raw = (folder / "checkpoint").read_text().splitlines()
+        return names, sorted(Path(p).name for p in folder.glob("*.meta")), raw[0].replace(str(folder), "")
+
+    assert outcome(timberframe) == outcome(tensorflow)

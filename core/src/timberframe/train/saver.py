@@ -141,8 +141,9 @@ class Saver:
         replace_file(Path(path), meta.SerializeToString(deterministic=True))
 
     def _record(self, path: str) -> None:
-        self._last_checkpoints = [c for c in self._last_checkpoints if c[0] != path]
-        self._last_checkpoints.append((path, time.time()))
+        if self.saver_def.max_to_keep:
+            self._last_checkpoints = [c for c in self._last_checkpoints if c[0] != path]
+            self._last_checkpoints.append((path, time.time()))
 
     def _write_state(self, folder: str, path: str, latest: str) -> None:
         kept = self._last_checkpoints[-self.saver_def.max_to_keep :] if self.saver_def.max_to_keep else [(path, 0.0)]
@@ -183,7 +184,7 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The paths of the checkpoints that are kept, the oldest first."""
+        """The paths of the checkpoints that max_to_keep counts, the oldest first; without a limit none."""
         return [path for path, _ in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
