@@ -12,6 +12,7 @@ from timberframe.ops.accuracy import Accumulation as Accumulation
 from timberframe.ops.accuracy import Bound as Bound
 from timberframe.ops.accuracy import Exact as Exact
 from timberframe.ops.accuracy import Pointwise as Pointwise
+from timberframe.ops.accuracy import Residual as Residual
 from timberframe.ops.gradients import broadcast_gradients as broadcast_gradients
 from timberframe.ops.gradients import conjugate as conjugate
 from timberframe.ops.gradients import indexed_slices as indexed_slices
