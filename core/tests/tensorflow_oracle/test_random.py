@@ -78,3 +78,38 @@ def test_the_gradient_of_gamma_numbers_is_tensorflows(tensorflow: Any) -> None:
 
     for ours, theirs in zip(_two_runs(timberframe, slope), _two_runs(tensorflow, slope), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def _loop_and_branch(tf: Any) -> None:
+    n = tf.placeholder(tf.int32, [], name="n")
+    _, total = tf.while_loop(
+        lambda i, a: i < n,
+        lambda i, a: (i + 1, a + tf.random_uniform([3]) * tf.cast(i + 1, tf.float32)),
+        [0, tf.zeros([3])],
+        parallel_iterations=1,  # else TensorFlow's turns draw in any order
+    )
+    chosen = tf.cond(n > 2, lambda: tf.random_uniform([3]), lambda: -tf.random_uniform([3]))
+    tf.identity(tf.stack([total, chosen]), name="result")
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_imported_loops_and_branches_draw_tensorflows_numbers(tensorflow: Any, functional: bool) -> None:
+    tf = tensorflow
+    kept = tf.control_flow_v2_enabled()
+    (tf.enable_control_flow_v2 if functional else tf.disable_control_flow_v2)()
+    try:
+        with tf.Graph().as_default() as graph:
+            tf.set_random_seed(9)
+            _loop_and_branch(tf)
+            text = graph.as_graph_def().SerializeToString()
+            with tf.Session() as session:
+                theirs = [session.run("result:0", {"n:0": n}) for n in (3, 1, 5)]
+    finally:
+        (tf.enable_control_flow_v2 if kept else tf.disable_control_flow_v2)()
+    with timberframe.Graph().as_default():
+        definition = timberframe.GraphDef()
+        definition.ParseFromString(text)
+        timberframe.import_graph_def(definition, name="")
+        with timberframe.Session() as session:
+            ours = [session.run("result:0", {"n:0": n}) for n in (3, 1, 5)]
+    np.testing.assert_array_equal(ours, theirs)
