@@ -7,8 +7,8 @@ from timberframe_cpu.reference import reference_launcher
 
 OPS = (
     "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DrawBoundingBoxes", "DrawBoundingBoxesV2", "EditDistance",
-    "ExtractGlimpse", "ExtractGlimpseV2", "HistogramFixedWidth", "HSVToRGB", "InplaceAdd", "InplaceSub",
-    "InplaceUpdate",
+    "ExtractGlimpse", "ExtractGlimpseV2", "FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool",
+    "FractionalMaxPoolGrad", "HistogramFixedWidth", "HSVToRGB", "InplaceAdd", "InplaceSub", "InplaceUpdate",
     "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "RGBToHSV",
 )  # fmt: skip
 
