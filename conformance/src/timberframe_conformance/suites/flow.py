@@ -38,7 +38,8 @@ def check(op: str, detail: str) -> Callable[[Check], Check]:
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """The checks of this module."""
     for op, detail, function in _CHECKS:
-        yield Case(SUITE, op, (), detail, functools.partial(_run, function), "inference")
+        level = "training" if detail.startswith("gradient") else "inference"
+        yield Case(SUITE, op, (), detail, functools.partial(_run, function), level)
 
 
 def _run(function: Check, target: Target) -> Measured | None:
@@ -117,6 +118,85 @@ def _if_in_while(target: Target, graph: Any) -> None:
     result = tf.while_loop(lambda x, s: x > 1, collatz, [n, tf.constant(0)])[1]
     with target.session(graph) as session:
         same([session.run(result, {n: k}) for k in (1, 6, 27)], [0, 8, 111])
+
+
+def _power(x: Any) -> Any:
+    return tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.sin(v) * x), [tf.constant(0), x])[1]
+
+
+def _states(x: Any) -> Any:
+    rows = tf.TensorArray(tf.float32, 3).unstack(x)
+    states = tf.TensorArray(tf.float32, 3)
+
+    def turn(i: Any, v: Any, out: Any) -> Any:
+        v = tf.tanh(v * rows.read(i) + 0.5)
+        return i + 1, v, out.write(i, v)
+
+    return tf.while_loop(lambda i, *_: i < 3, turn, [tf.constant(0), tf.constant(0.2), states])[2].stack()
+
+
+def _branches(x: Any) -> Any:
+    def turn(i: Any, v: Any) -> Any:
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(v) * x, lambda: v * v)
+
+    return tf.while_loop(lambda i, _: i < 4, turn, [tf.constant(0), x])[1]
+
+
+def _gradient(build: Callable[[Any], Any], target: Target, graph: Any) -> None:
+    """The gradient of the sum of what `build` makes, against central differences in float32: good to about 1e-3."""
+    x = tf.placeholder(tf.float32, (3,))
+    y = build(x)
+    total = tf.reduce_sum(y)
+    grad = tf.gradients(y, x)[0]
+    at, step = np.array([0.3, -0.5, 0.8], np.float32), np.float32(1e-2)
+    with target.session(graph) as session:
+        got = session.run(grad, {x: at})
+        for i in range(3):
+            change = np.zeros(3, np.float32)
+            change[i] = step
+            wanted = (session.run(total, {x: at + change}) - session.run(total, {x: at - change})) / (2 * step)
+            if not abs(got[i] - wanted) <= 2e-3:  # step^2 of the third derivative, which stays below 10 here
+                raise CaseFailedError(f"gradient {i} is {got[i]}; differences give {wanted}")
+
+
+for _name, _build in (("loop", _power), ("arrays", _states), ("branches-in-loop", _branches)):
+    check("While", f"gradient-{_name}")(functools.partial(_gradient, _build))
+
+
+@check("While", "gradient-of-variable")
+def _gradient_of_variable(target: Target, graph: Any) -> None:
+    v = tf.Variable(np.array([1, 2], np.float32), name="v")
+    count = tf.placeholder(tf.int32, ())
+    x = tf.constant(np.array([3, 1], np.float32))
+    y = tf.while_loop(lambda i, _: i < count, lambda i, a: (i + 1, a * v), [tf.constant(0), x])[1]
+    grad = tf.gradients(y, v)[0]
+    with target.session(graph) as session:
+        session.run(v.initializer)
+        for turns, wanted in ((0, [0, 0]), (1, [3, 1]), (3, [9, 12])):
+            same(session.run(grad, {count: turns}), np.array(wanted, np.float32), f"the gradient after {turns} turns")
+
+
+@check("TensorListStack", "accumulates")
+def _accumulates(target: Target, graph: Any) -> None:
+    x = tf.placeholder(tf.float32, (None, 2))
+    sums = tf.scan(lambda a, r: a + r, x)
+    with target.session(graph) as session:
+        for rows in (1, 4, 70):
+            a = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2)
+            same(session.run(sums, {x: a}), a.cumsum(0, dtype=np.float32))
+
+
+@check("TensorListSplit", "pieces")
+def _pieces(target: Target, graph: Any) -> None:
+    x = tf.placeholder(tf.float32, (None, 2))
+    lengths = tf.placeholder(tf.int64, (3,))
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False).split(x, lengths)
+    with target.session(graph) as session:
+        a = np.arange(12, dtype=np.float32).reshape(6, 2)
+        for sizes in ([1, 2, 3], [6, 0, 0]):
+            got = session.run([array.read(0), array.concat()], {x: a, lengths: sizes})
+            same(got[0], a[: sizes[0]])
+            same(got[1], a)
 
 
 @check("AssignVariableOp", "read-assign-read")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from timberframe.compiler.build import prune
-from timberframe.compiler.dense_lists import RULES, AgainError, Builder, Dense, ListVariable, NotDenseError
+from timberframe.compiler.dense_lists import RULES, Builder, Dense, ListVariable, NotDenseError
 from timberframe.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
 from timberframe.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS
 from timberframe.compiler.trips import Bounds
@@ -190,13 +190,10 @@ class GraphCopy:
         exact = True
         for _ in range(_COPIES):
             loop = LoopCopy(self, op, live, given, variables, exact)
-            try:
-                if loop.trace():
-                    return loop.add(control)
-                if loop.changes_shape:
-                    exact = False
-            except AgainError:
-                continue
+            if loop.trace():
+                return loop.add(control)
+            if loop.changes_shape:
+                exact = False
         raise NotDenseError(f"the lists of loop '{op.name}' do not settle")
 
 

@@ -23,17 +23,14 @@ class NotDenseError(Exception):
     """The lists of a graph cannot all be dense tensors."""
 
 
-class AgainError(Exception):
-    """Something about a list of a loop was found out, with which its body must be copied once more."""
-
-
 @dataclass(eq=False)
 class ListVariable:
     """What is known of a list that is a loop variable.
 
     element: shape of its elements. capacity: rows of its tensor. change: by how much each turn changes its length.
     constant: the value that all elements have, where that is known while the graph is copied (shapes, mostly); varies
-    says that it is not. inner: of a list of lists, what is equal for all of these.
+    says that it is not. inner: of a list of lists, what is equal for all of these. again: one of these was found out
+    while the body was copied, so it must be copied once more.
     """
 
     element: Shape
@@ -42,6 +39,7 @@ class ListVariable:
     constant: np.ndarray | None = None
     varies: bool = False
     inner: Dense | None = None
+    again: bool = False
 
     @classmethod
     def of(cls, x: Dense) -> ListVariable:
@@ -87,8 +85,7 @@ class Dense:
         if is_static(self.element):
             return self
         if self.variable is not None:
-            self.variable.element = shape
-            raise AgainError
+            self.variable.element, self.variable.again = shape, True
         return replace(self, element=shape)
 
 
@@ -154,8 +151,9 @@ def materialised(b: Builder, x: Dense) -> Tensor:
         return x.tensor
     if x.constant is not None:
         return b.constant(np.broadcast_to(x.constant, (x.capacity, *x.constant.shape)), x.storage)
-    if x.variable is not None:
-        raise NotDenseError("a loop variable of unknown element shape is read")
+    if x.variable is not None:  # its shape was found out just now
+        attrs = {"dtype": x.storage, "shape": (x.capacity, *static(x.element))}
+        return b.op("Placeholder", (), attrs)
     made = b.zeros((x.capacity, *static(x.element)), x.storage)
     return made if x.single is None else b.put_one(made, *x.single)
 
@@ -170,9 +168,8 @@ def _pack(b: Builder, x: Dense, item: Any) -> tuple[Dense, Tensor]:
     if x.inner is None:
         common = replace(item, tensor=None, single=None, constant=None, variable=None)
         if x.variable is not None:
-            x.variable.inner = common
-            raise AgainError
-        x = replace(x, inner=common)
+            x.variable.inner, x.variable.again = common, True
+        x = replace(x, inner=common, tensor=None)
     return x, tensor
 
 
@@ -264,8 +261,10 @@ def _end(b: Builder, x: Dense, offset: int) -> Tensor:
 def _push(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     x, item = _pack(b, *inputs)
     x = x.with_element(item.static_shape)
-    if x.variable is not None and _stays_constant(x, x.variable, item):
-        return [replace(x, offset=x.offset + 1)]
+    if x.variable is not None:
+        x = _as_constant(x, x.variable, item)
+        if x.constant is not None:
+            return [replace(x, offset=x.offset + 1)]
     if x.variable is None:
         if not x.full:
             raise NotDenseError("a push to a list of unknown length outside loops")
@@ -278,19 +277,19 @@ def _push(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
     return [replace(x, tensor=made, offset=x.offset + 1, single=None, constant=None)]
 
 
-def _stays_constant(x: Dense, variable: ListVariable, item: Tensor) -> bool:
-    """Whether all elements of a list that a loop makes have one known value, with this one too."""
+def _as_constant(x: Dense, variable: ListVariable, item: Tensor) -> Dense:
+    """The list that an element is pushed to; a constant one if, with this one too, all have one known value."""
     value = item.host_value
     known = value is not None and is_known(value)
     if variable.constant is not None:
         if known and np.array_equal(value, variable.constant):  # type: ignore[arg-type]  # known says it is there
-            return True
-        variable.constant, variable.varies = None, True
-        raise AgainError
-    if known and not variable.varies and x.length == 0 and isinstance(x.length, int):
-        variable.constant = value
-        raise AgainError
-    return False
+            return replace(x, constant=value)
+        variable.constant, variable.varies, variable.again = None, True, True
+        return replace(x, constant=None)
+    if known and not variable.varies and isinstance(x.length, int) and x.length == 0:
+        variable.constant, variable.again = value, True
+        return replace(x, constant=value)
+    return x
 
 
 def _pop(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:

@@ -81,7 +81,10 @@ class LoopCopy:
         self.following = [body.known[t] for t in self.old_outputs]
         self.body = body
         self.limit = turn_limit(self.functions[0], self.inputs, self._after, self.outer.bounds)
-        return self._lists_settle() and self._shapes_settle()
+        news = [v for v in self.variables if v is not None and v.again]
+        for variable in news:
+            variable.again = False
+        return not news and self._lists_settle() and self._shapes_settle()
 
     def _inputs(self, which: int) -> dict[Tensor, Any]:
         """The new inputs of condition (0) or body (1)."""

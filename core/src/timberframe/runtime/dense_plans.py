@@ -16,6 +16,7 @@ from timberframe.graph.operation import Operation, Tensor
 from timberframe.shapes import StaticShape
 
 _PLANS = 16  # shapes of one combination of fetches and feeds that plans are kept for
+_TRIES = 3  # after so many shapes without success no further one is tried
 
 
 def worth_trying(program: Program) -> bool:
@@ -34,6 +35,7 @@ class DensePlans:
         self._make = make
         self._plans: OrderedDict[tuple[StaticShape, ...], Plan | None] = OrderedDict()
         self._lock = threading.Lock()
+        self._failures = 0
 
     def find(self, inputs: Sequence[Located]) -> Plan | None:
         """The plan for these feeds; None where the executor must keep the lists, or drive a loop all the same."""
@@ -42,7 +44,10 @@ class DensePlans:
             if shapes in self._plans:
                 self._plans.move_to_end(shapes)
                 return self._plans[shapes]
+            if self._failures >= _TRIES:
+                return None
             plan = self._plans[shapes] = self._try(shapes, inputs)
+            self._failures = self._failures + 1 if plan is None else 0
             if len(self._plans) > _PLANS:
                 self._plans.popitem(last=False)
             return plan
