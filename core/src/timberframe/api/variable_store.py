@@ -63,43 +63,38 @@ class VariableStore:
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Variable:
         """The variable of this name: the one that exists when reuse is set, else a new one."""
-        if partitioner is not None:
-            raise UnimplementedError(
-                f"get_variable '{name}': a partitioner is given; variables are kept whole, partitioner must be None"
-            )
-        kind = as_dtype(dtype).base_dtype
-        wanted = TensorShape(shape)
         given = initializer is not None and not _is_function(initializer)
-        if given and shape is not None:
-            raise InvalidArgumentError(
-                f"get_variable '{name}': the initializer is a value and shape {wanted} is given; "
-                "a value has its own shape"
-            )
+        _check(name, partitioner, given, shape)
+        kind, wanted = as_dtype(dtype).base_dtype, TensorShape(shape)
         found = self._variables.get(name)
         if found is not None:
-            return _reused(found, name, reuse, wanted if not given else TensorShape(None), kind)
+            return _reused(found, name, reuse, wanted, kind)
         if reuse is True:
             raise InvalidArgumentError(
                 f"get_variable '{name}': does not exist, or was not made by get_variable; "
                 "reuse=True needs one that exists, reuse=tf.AUTO_REUSE makes it"
             )
         value = _first_value(name, initializer, wanted, kind)
-        made = Variable(
-            value,
-            trainable,
-            collections,
-            validate_shape,
-            caching_device,
-            name,
+        made = self._variables[name] = Variable(
+            value, trainable, collections, validate_shape, caching_device, name,
             dtype=None if given or not wanted.is_fully_defined() else kind,
-            constraint=constraint,
-            synchronization=synchronization,
-            aggregation=aggregation,
-        )
-        self._variables[name] = made
+            constraint=constraint, synchronization=synchronization, aggregation=aggregation,
+        )  # fmt: skip
         if regularizer is not None:
             _add_regularization(made, name, regularizer)
         return made
+
+
+def _check(name: str, partitioner: Any, given: bool, shape: Any) -> None:
+    if partitioner is not None:
+        raise UnimplementedError(
+            f"get_variable '{name}': a partitioner is given; variables are kept whole, partitioner must be None"
+        )
+    if given and shape is not None:
+        raise InvalidArgumentError(
+            f"get_variable '{name}': the initializer is a value and shape {TensorShape(shape)} is given; "
+            "a value has its own shape"
+        )
 
 
 def _is_function(initializer: Any) -> bool:
