@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.graph.apply import apply_op
+from timberframe.graph.function import FuncGraph
 
 Write = Any
 
@@ -48,6 +50,29 @@ def test_exits_are_fetchable_together_and_alone(write: Write) -> None:
     with tf.Session(graph=counting_loop(write).graph()) as session:
         assert session.run(["loop/i_out:0", "loop/total_out:0"]) == [5, 10]
         assert session.run("loop/i_out:0") == 5
+
+
+def test_value_inside_of_a_loop_cannot_be_fetched(write: Write) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'loop/i_new': is inside of loop 'loop'"):
+        counting_loop(write).run("loop/i_new:0")
+
+
+def test_loop_is_one_kernel_node_where_its_shapes_stay(write: Write) -> None:
+    with tf.Session(graph=counting_loop(write).graph()) as session:
+        assert "StatelessWhile" in str(session.explain("loop/total_out:0"))
+
+
+def test_branch_within_the_body_of_a_function(write: Write) -> None:
+    body = branch(write).graph()
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        function = FuncGraph("body", graph)
+        with function.as_default():
+            tf.import_graph_def(body.as_graph_def(), name="")
+        names = ("p:0", "x:0")
+        function.inputs = [function.get_tensor_by_name(name) for name in names]
+        function.finish([function.get_tensor_by_name("m:0")])
+        result = apply_op("PartitionedCall", [[True, 7]], {"f": function, "Tout": [tf.int32]})
+        assert session.run(result) == [8]
 
 
 def test_loop_without_a_turn_returns_what_enters(write: Write) -> None:

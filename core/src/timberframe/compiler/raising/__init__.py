@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from timberframe.compiler.raising.branches import guarded
-from timberframe.compiler.raising.frames import CONTROL_FLOW, find_frames
+from timberframe.compiler.raising.frames import CONTROL_FLOW, Frame, find_frames
 from timberframe.compiler.raising.references import REFERENCES
 from timberframe.compiler.raising.regions import ALWAYS, Region
 from timberframe.compiler.raising.schedule import Schedule
@@ -56,11 +56,25 @@ def raise_graph(
     raising = Raising(source, fed)
     root = Scope(raising, raising.graph)
     stand_ins = [_feed(root, tensor) for tensor in feeds]
-    region = Region(find_frames(order, fed), fed, wanted)
+    frame = find_frames(order, fed)
+    _check_outside(frame, wanted)
+    region = Region(frame, fed, wanted)
     region.wanted.update(pred for t in wanted for pred, _ in region.condition(t) or ())
     Schedule(root, region, region.units, ALWAYS).run()
     found = [_fetch(root, region, fetch) for fetch in fetches]
     return Raised(raising.graph, found, stand_ins)
+
+
+def _check_outside(frame: Frame, wanted: Iterable[Tensor]) -> None:
+    """Raises InvalidArgumentError for a fetch that has a value in each turn of a loop."""
+    for tensor in wanted:
+        for loop in frame.children.values():
+            if tensor.op in loop.everything() and tensor.op not in loop.exits:
+                raise InvalidArgumentError(
+                    f"{tensor.op.type} '{tensor.op.name}': is inside of loop '{loop.name}', where it has a value in "
+                    "each turn; what is fetched must come out through Exit",
+                    tensor.op.name,
+                )
 
 
 def _feed(root: Scope, tensor: Tensor) -> Tensor:
@@ -85,10 +99,10 @@ def _fetch(root: Scope, region: Region, fetch: Tensor | Operation) -> list[Tenso
     if isinstance(fetch, Operation):
         return list(root.ran.get(fetch, ()))
     condition = region.condition(fetch)
-    if condition is None or root.local(fetch) is None:
+    if condition is None:
         raise InvalidArgumentError(
-            f"{fetch.op.type} '{fetch.op.name}': output {fetch.value_index} is inside of a loop or on a branch that "
-            "never runs; what is fetched must be outside of loops",
+            f"{fetch.op.type} '{fetch.op.name}': output {fetch.value_index} is on a branch that never runs; what is "
+            "fetched must be computed",
             fetch.op.name,
         )
     return [guarded(root, fetch, region.literals(condition))]
