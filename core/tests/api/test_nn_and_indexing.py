@@ -111,3 +111,10 @@ def test_windows_of_volumes_take_one_value_for_all_directions() -> None:
 def test_erosion_is_the_dilation_of_the_negative() -> None:
     y = tf.nn.erosion2d(tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2]), [1, 1, 1, 1], [1, 1, 1, 1], "SAME")
     assert (y.op.type, y.op.inputs[0].op.type) == ("Neg", "Dilation2D")
+
+
+def test_conv3d_transpose_undoes_the_strides_of_conv3d() -> None:
+    x, w = tf.zeros([1, 4, 6, 8, 2]), tf.zeros([3, 3, 3, 2, 5])
+    y = tf.nn.conv3d(x, w, 2, "SAME")
+    assert y.static_shape == (1, 2, 3, 4, 5)
+    assert tf.nn.conv3d_transpose(y, w, [1, 4, 6, 8, 2], 2).static_shape == (1, 4, 6, 8, 2)

@@ -84,6 +84,35 @@ def test_gradients_of_pooling(compare: Compare, tensorflow: Any, attrs: dict[str
     compare("MaxPoolGradGrad", {"orig_input": x, "orig_output": y, "grad": numbers(x.shape)}, attrs)
 
 
+@pytest.mark.parametrize("op", ["Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"])
+def test_convolution_of_volumes(compare: Compare, op: str) -> None:
+    attrs = {"strides": [1, 1, 2, 1, 1], "padding": "SAME"}
+    x, w, dy = numbers((1, 4, 5, 3, 2)), numbers((2, 3, 2, 2, 3)), numbers((1, 4, 3, 3, 3))
+    inputs = {
+        "Conv3D": {"input": x, "filter": w},
+        "Conv3DBackpropInputV2": {"input_sizes": np.array(x.shape, np.int32), "filter": w, "out_backprop": dy},
+        "Conv3DBackpropFilterV2": {"input": x, "filter_sizes": np.array(w.shape, np.int32), "out_backprop": dy},
+    }
+    compare(op, inputs[op], attrs)
+
+
+@pytest.mark.parametrize("op", ["MaxPool3D", "AvgPool3D"])
+def test_pooling_of_volumes(compare: Compare, op: str) -> None:
+    attrs = {"ksize": [1, 2, 3, 2, 1], "strides": [1, 1, 2, 1, 1], "padding": "SAME"}
+    compare(op, {"input": numbers((1, 4, 5, 3, 2), "float32")}, attrs)
+
+
+def test_dilation(compare: Compare) -> None:
+    inputs = {"input": numbers((2, 5, 6, 3)), "filter": numbers((3, 2, 3), seed=1)}
+    compare("Dilation2D", inputs, {"strides": [1, 2, 1, 1], "rates": [1, 1, 2, 1], "padding": "SAME"})
+
+
+@pytest.mark.parametrize("op", ["ResizeBilinear", "ResizeNearestNeighbor"])
+@pytest.mark.parametrize("flag", ["align_corners", "half_pixel_centers"])
+def test_resizing(compare: Compare, op: str, flag: str) -> None:
+    compare(op, {"images": numbers((1, 3, 4, 2), "float32"), "size": np.array([7, 2], np.int32)}, {flag: True})
+
+
 def test_equal_maxima_give_the_gradient_to_the_first(compare: Compare) -> None:
     compare("MaxPool", {"input": np.array([1, 2, 2, 0, 0, 0, 2, 1.0]).reshape(1, 2, 4, 1)}, WINDOWS["apart"])
 

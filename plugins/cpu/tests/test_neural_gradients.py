@@ -91,6 +91,20 @@ def test_gradients_of_convolution_do_not_depend_on_the_number_of_threads(op: str
         np.testing.assert_array_equal(one, four)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("data_format", ["NDHWC", "NCDHW"])
+def test_convolution_of_volumes_and_its_gradients_are_right(isa: str, data_format: str) -> None:
+    strides, shape = (
+        ((1, 2, 1, 1, 1), (2, 5, 4, 6, 3)) if data_format == "NDHWC" else ((1, 1, 2, 1, 1), (2, 3, 5, 4, 6))
+    )
+    attrs = {"strides": strides, "padding": "SAME", "data_format": data_format}
+    x, w = _random(shape), _random((3, 2, 3, 3, 20))
+    _check("Conv3D", attrs, [x, w], isa)
+    dy = _random(run_op("Conv3D", attrs, [x, w])[0].shape)
+    _check("Conv3DBackpropInputV2", attrs, [np.array(x.shape, np.int32), w, dy], isa)
+    _check("Conv3DBackpropFilterV2", attrs, [x, np.array(w.shape, np.int32), dy], isa)
+
+
 def test_half_precision_sums_are_rounded_once() -> None:
     x = np.full((1, 64, 64, 1), 1 / 64, np.float16)  # a running float16 sum would stop growing at 32
     sizes, dy = np.array([1, 1, 1, 1], np.int32), np.ones((1, 64, 64, 1), np.float16)

@@ -10,7 +10,17 @@ from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op
 from timberframe.graph.operation import Tensor
 
-NAMESPACES = {"nn": ("avg_pool3d", "dilation2d", "erosion2d", "max_pool3d")}
+NAMESPACES = {
+    "nn": (
+        "avg_pool3d",
+        "conv3d",
+        "conv3d_backprop_filter_v2",
+        "conv3d_transpose",
+        "dilation2d",
+        "erosion2d",
+        "max_pool3d",
+    )
+}
 
 
 def _volume_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
@@ -22,6 +32,73 @@ def _volume_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
         raise InvalidArgumentError(f"tf.nn: {what} is {list(given)}; it must have 1, 3 or 5 values")
     spatial = given * 3 if len(given) == 1 else given
     return (1, 1, *spatial) if data_format == "NCDHW" else (1, *spatial, 1)
+
+
+def _convolution_attrs(strides: Any, padding: str, data_format: str | None, dilations: Any) -> dict[str, Any]:
+    layout = data_format or "NDHWC"
+    return {
+        "strides": _volume_values(strides, layout, "strides"),
+        "dilations": _volume_values(1 if dilations is None else dilations, layout, "dilations"),
+        "padding": padding,
+        "data_format": layout,
+    }
+
+
+def conv3d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str | None = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """Slides a filter [depth, height, width, input channels, output channels] over volumes."""
+    weights = either("conv3d", "filter", filter, "filters", filters)
+    attrs = _convolution_attrs(strides, padding, data_format, dilations)
+    result: Tensor = apply_op("Conv3D", [input, weights], attrs, name)
+    return result
+
+
+def conv3d_transpose(
+    value: Any,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: str = "SAME",
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The transpose of `conv3d`, its gradient by the input; the filter is [depth, height, width, output, input channels].
+
+    output_shape: the five sizes of the result.
+    """
+    volume = either("conv3d_transpose", "value", value, "input", input)
+    weights = either("conv3d_transpose", "filter", filter, "filters", filters)
+    attrs = _convolution_attrs(strides, padding, data_format, dilations)
+    inputs = [output_shape, weights, volume]
+    result: Tensor = apply_op("Conv3DBackpropInputV2", inputs, attrs, name or "conv3d_transpose")
+    return result
+
+
+def conv3d_backprop_filter_v2(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv3d` by its filter, whose shape is filter_sizes."""
+    attrs = _convolution_attrs(strides, padding, data_format, dilations)
+    result: Tensor = apply_op("Conv3DBackpropFilterV2", [input, filter_sizes, out_backprop], attrs, name)
+    return result
 
 
 def _pool3d(op: str, input: Any, ksize: Any, strides: Any, padding: str, data_format: str, name: str | None) -> Tensor:

@@ -180,8 +180,9 @@ def _bilinear_cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], dict[s
     where all parts are halves and products exact.
     """
     yield from ((image, size, {}, {}) for image, size in _HALVES)
-    narrow = ("float32", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "int64")
-    yield from ((image, size, attrs, {"T": narrow}) for image, size, attrs in _cases())
+    names = ("float32", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "int64")
+    narrow: dict[str, tuple[str, ...]] = {"T": names}
+    yield from ((image, size, attrs, narrow) for image, size, attrs in _cases())
 
 
 def _bilinear_samples() -> Iterator[Sample]:

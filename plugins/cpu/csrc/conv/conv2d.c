@@ -10,6 +10,7 @@
 #include "conv/phases.h"
 #include "conv/shape.h"
 #include "conv/vector.h"
+#include "conv/volume_entry.h"
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
 #if TF_VECTOR_BYTES == 64
@@ -57,9 +58,20 @@ BACKWARD(conv2d_input, run_input, double, double, double)
 BACKWARD(conv2d_input, run_input, int32, uint32_t, int32)
 BACKWARD(conv2d_input, run_input, float16, float, float)
 BACKWARD(conv2d_input, run_input, bfloat16, float, float)
+VOLUME_FORWARD(float, float, float)
+VOLUME_FORWARD(double, double, double)
+VOLUME_FORWARD(float16, float, float)
+VOLUME_FORWARD(bfloat16, float, float)
+VOLUME_INPUT(float, float, float)
+VOLUME_INPUT(double, double, double)
+VOLUME_INPUT(float16, float, float)
+VOLUME_INPUT(bfloat16, float, float)
 
 TF_TABLE(conv_conv2d) = {
   TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
   TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_input_float), TF_ENTRY(conv2d_input_double), TF_ENTRY(conv2d_input_int32),
-  TF_ENTRY(conv2d_input_float16), TF_ENTRY(conv2d_input_bfloat16), TF_END,
+  TF_ENTRY(conv2d_input_float16), TF_ENTRY(conv2d_input_bfloat16),
+  TF_ENTRY(conv3d_float), TF_ENTRY(conv3d_double), TF_ENTRY(conv3d_float16), TF_ENTRY(conv3d_bfloat16),
+  TF_ENTRY(conv3d_input_float), TF_ENTRY(conv3d_input_double), TF_ENTRY(conv3d_input_float16),
+  TF_ENTRY(conv3d_input_bfloat16), TF_END,
 };

@@ -5,6 +5,7 @@
 #include "common/table.h"
 #include "conv/padded.h"
 #include "conv/vector.h"
+#include "conv/volume_entry.h"
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
 #define BLOCK_PIXELS 96    /* pixels at a time: their part of a panel stays in the first-level cache */
@@ -22,6 +23,13 @@ FILTER_KERNEL(conv2d_filter, run_filter, float, float, float)
 FILTER_KERNEL(conv2d_filter, run_filter, double, double, double)
 FILTER_KERNEL(conv2d_filter, run_filter, float16, float, float)
 FILTER_KERNEL(conv2d_filter, run_filter, bfloat16, float, float)
+VOLUME_FILTER(float, float, float)
+VOLUME_FILTER(double, double, double)
+VOLUME_FILTER(float16, float, float)
+VOLUME_FILTER(bfloat16, float, float)
 
-TF_TABLE(conv_filter) = {TF_ENTRY(conv2d_filter_float), TF_ENTRY(conv2d_filter_double),
-                         TF_ENTRY(conv2d_filter_float16), TF_ENTRY(conv2d_filter_bfloat16), TF_END};
+TF_TABLE(conv_filter) = {
+  TF_ENTRY(conv2d_filter_float), TF_ENTRY(conv2d_filter_double), TF_ENTRY(conv2d_filter_float16),
+  TF_ENTRY(conv2d_filter_bfloat16), TF_ENTRY(conv3d_filter_float), TF_ENTRY(conv3d_filter_double),
+  TF_ENTRY(conv3d_filter_float16), TF_ENTRY(conv3d_filter_bfloat16), TF_END,
+};

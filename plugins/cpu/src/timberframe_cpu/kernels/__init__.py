@@ -12,6 +12,7 @@ FAMILIES = (
     "compare",
     "constants",
     "convolution",
+    "convolution3d",
     "decompositions",
     "diagonal",
     "einsum",

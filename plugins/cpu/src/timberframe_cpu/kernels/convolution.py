@@ -11,12 +11,12 @@ from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 
-_ALIGNMENT = 64
+ALIGNMENT = 64
 _PARTS = 16  # that the pixels are cut into for a filter too small to be shared by threads
 _PIECE = 3072  # elements of a filter that are work for a thread
 _PART_PIXELS = 2048  # pixels worth a part
 _PART_TERMS = 65536  # products worth a part
-_WIDEST_LANES = 16  # of a vector register: a panel of output channels is padded to whole registers
+WIDEST_LANES = 16  # of a vector register: a panel of output channels is padded to whole registers
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Window:
 
 def window(node: KernelNode, axis: int, size: int, out_size: int, kernel: int) -> Window:
     """The window of a node's dimension `axis`; strides, dilations and padding are the node's attrs."""
-    stride, dilation = node.attrs["strides"][axis], node.attrs.get("dilations", (1,) * 4)[axis]
+    stride, dilation = node.attrs["strides"][axis], node.attrs.get("dilations", (1,) * 5)[axis]
     before = 0
     if node.attrs["padding"] == "SAME":
         before = max((out_size - 1) * stride + (kernel - 1) * dilation + 1 - size, 0) // 2
@@ -52,12 +52,12 @@ def spatial_axes(node: KernelNode) -> tuple[int, int]:
     return (2, 3) if node.attrs.get("data_format") == "NCHW" else (1, 2)
 
 
-def _offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
+def region_offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
     """Byte offsets of aligned regions that follow each other, and their total size."""
     offsets, at = [], 0
     for size in sizes:
         offsets.append(at)
-        at += -(-size // _ALIGNMENT) * _ALIGNMENT
+        at += -(-size // ALIGNMENT) * ALIGNMENT
     return offsets, at
 
 
@@ -108,18 +108,18 @@ class Convolution:
         sizes: elements of the regions of the workspace that conv_shape names: input, filter, output, packed, zeros.
         """
         y, x = self.windows
-        offsets, total = _offsets([n * (4 if self.narrow else self.x.dtype.itemsize) for n in sizes])
+        offsets, total = region_offsets([n * (4 if self.narrow else self.x.dtype.itemsize) for n in sizes])
         self.node.workspace(total)
         dtype = self.x.dtype.name
         return native(
-            f"{kernel}_{_C_NAMES.get(dtype, dtype)}",
+            f"{kernel}_{C_NAMES.get(dtype, dtype)}",
             self.x.shape[0], y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
             y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
             *self.groups, self.channels_first, *offsets, *more,
         )  # fmt: skip
 
 
-_C_NAMES = {"float32": "float", "float64": "double"}
+C_NAMES = {"float32": "float", "float64": "double"}
 
 
 def _forward(node: KernelNode, depthwise: bool) -> Convolution:
@@ -137,7 +137,7 @@ def _by_filter(node: KernelNode, depthwise: bool) -> Convolution:
 def _conv2d(node: KernelNode) -> Native:
     conv = _forward(node, depthwise=False)
     groups, depth, outside = conv.groups
-    packed = conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + _WIDEST_LANES)
+    packed = conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + WIDEST_LANES)
     zeros = conv.filter.shape[1] * depth
     filter = conv.narrow * conv.filter.size
     return conv.native("conv2d", (conv.copied * conv.x.size, filter, conv.copied * conv.y.size, packed, zeros))
@@ -146,7 +146,7 @@ def _conv2d(node: KernelNode) -> Native:
 def _conv2d_input(node: KernelNode) -> Native:
     conv = _by_input(node, depthwise=False)
     groups, depth, outside = conv.groups
-    packed = conv.filter.shape[0] * conv.filter.shape[1] * outside * groups * (depth + _WIDEST_LANES)
+    packed = conv.filter.shape[0] * conv.filter.shape[1] * outside * groups * (depth + WIDEST_LANES)
     zeros = conv.filter.shape[1] * outside
     filter = conv.narrow * conv.filter.size
     return conv.native("conv2d_input", (conv.copied * conv.x.size, filter, conv.copied * conv.y.size, packed, zeros))
@@ -160,14 +160,18 @@ def _padded(conv: Convolution) -> tuple[int, int, bool]:
     return y.span, x.span, True
 
 
+def filter_parts(size: int, pixels: int) -> int:
+    """Parts in which a filter gradient of this size adds up its pixels."""
+    return max(1, min(_PARTS // max(-(-size // _PIECE), 1), pixels // _PART_PIXELS))
+
+
 def _conv2d_filter(node: KernelNode) -> Native:
     conv = _by_filter(node, depthwise=False)
     (groups, depth, outside), (height, width, copied) = conv.groups, _padded(conv)
     y, x = conv.windows
-    pixels, pieces = conv.x.shape[0] * y.out_size * x.out_size, -(-conv.filter.size // _PIECE)
-    parts = max(1, min(_PARTS // max(pieces, 1), pixels // _PART_PIXELS))
+    parts = filter_parts(conv.filter.size, conv.x.shape[0] * y.out_size * x.out_size)
     image = copied * conv.x.shape[0] * height * width * groups * depth
-    sums = parts * conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + _WIDEST_LANES)
+    sums = parts * conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + WIDEST_LANES)
     sizes = (image, conv.narrow * conv.filter.size, conv.copied * conv.y.size, sums, 0)
     return conv.native("conv2d_filter", sizes, height, width, copied, parts)
 

@@ -1,0 +1,91 @@
+"""Convolutions of volumes, which csrc/conv/volumes.h makes convolutions of images."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from timberframe.plugin.contracts import KernelDef, KernelNode, Value
+from timberframe_cpu.kernels.convolution import C_NAMES, WIDEST_LANES, Window, filter_parts, region_offsets, window
+from timberframe_cpu.native import native
+from timberframe_sdk.native import Native
+
+
+@dataclass(frozen=True)
+class VolumeConvolution:
+    """A convolution of the volumes x by filter into y, whichever of them the node computes."""
+
+    node: KernelNode
+    x: Value
+    filter: Value
+    y: Value
+
+    @property
+    def windows(self) -> tuple[Window, Window, Window]:
+        axes = (2, 3, 4) if self.node.attrs["data_format"] == "NCDHW" else (1, 2, 3)
+        z, y, x = (
+            window(self.node, axis, self.x.shape[axis], self.y.shape[axis], self.filter.shape[i])
+            for i, axis in enumerate(axes)
+        )
+        return z, y, x
+
+    def native(
+        self, kernel: str, packed: int, zeros: int, image: tuple[int, int] | None = None, parts: int = 1
+    ) -> Native:
+        """A kernel; its parameters are struct volume_conv.
+
+        packed, zeros: elements that the convolution of images asks for. image: height and width of padded images.
+        """
+        z, y, x = self.windows
+        first, narrow = self.node.attrs["data_format"] == "NCDHW", self.x.dtype.itemsize == 2
+        channels, outside = self.filter.shape[3:]
+        batch, wide, copied = self.x.shape[0], z.kernel * channels, first or narrow
+        planes = batch * z.out_size
+        height, width = image or (y.size, x.size)
+        regions = (
+            narrow * self.filter.size, packed, zeros, copied * self.x.size, copied * self.y.size, self.filter.size,
+            planes * height * width * wide,
+        )  # fmt: skip
+        offsets, total = region_offsets([n * (4 if narrow else self.x.dtype.itemsize) for n in regions])
+        self.node.workspace(total)
+        dtype = self.x.dtype.name
+        return native(
+            f"{kernel}_{C_NAMES.get(dtype, dtype)}",
+            planes, y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
+            y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
+            1, wide, outside, False, 0, offsets[0], 0, offsets[1], offsets[2],
+            height, width, image is not None, parts,
+            batch, z.size, z.out_size, z.kernel, z.stride, z.dilation, z.before, channels, y.size, x.size, first,
+            *offsets[3:],
+        )  # fmt: skip
+
+
+def _conv3d(node: KernelNode) -> Native:
+    conv = VolumeConvolution(node, node.inputs[0], node.inputs[1], node.outputs[0])
+    depth, height, width, channels, outside = conv.filter.shape
+    packed = depth * height * width * channels * (outside + WIDEST_LANES)
+    return conv.native("conv3d", packed, width * depth * channels)
+
+
+def _conv3d_input(node: KernelNode) -> Native:
+    conv = VolumeConvolution(node, node.outputs[0], node.inputs[1], node.inputs[2])
+    depth, height, width, channels, outside = conv.filter.shape
+    packed = height * width * outside * (depth * channels + WIDEST_LANES)
+    return conv.native("conv3d_input", packed, width * outside)
+
+
+def _conv3d_filter(node: KernelNode) -> Native:
+    conv = VolumeConvolution(node, node.inputs[0], node.outputs[0], node.inputs[2])
+    z, y, x = conv.windows
+    parts = filter_parts(conv.filter.size, conv.x.shape[0] * z.out_size * y.out_size * x.out_size)
+    sums = parts * math.prod(conv.filter.shape[:4]) * (conv.filter.shape[4] + WIDEST_LANES)
+    return conv.native("conv3d_filter", sums, 0, (y.span, x.span), parts)
+
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+KERNELS = [
+    KernelDef("Conv3D", "CPU", _conv3d, {"T": _FLOATS}),
+    KernelDef("Conv3DBackpropInputV2", "CPU", _conv3d_input, {"T": _FLOATS}),
+    KernelDef("Conv3DBackpropFilterV2", "CPU", _conv3d_filter, {"T": _FLOATS}),
+]
