@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-
 typedef void strsm(int, int, int, int, int, int32_t, int32_t, float, const float *, int32_t, float *, int32_t);
 typedef void dtrsm(int, int, int, int, int, int32_t, int32_t, double, const double *, int32_t, double *, int32_t);
 typedef void xtrsm(int, int, int, int, int, int32_t, int32_t, const void *, const void *, int32_t, void *, int32_t);
@@ -31,19 +30,22 @@ static struct {
 } gelsy;
 
 lapack_routines tf_lapack[LAPACK_TYPES] = {
-  {.element = 4, .real = 4}, {.element = 8, .real = 8}, {.element = 8, .real = 4}, {.element = 16, .real = 8},
+    {.element = 4, .real = 4},
+    {.element = 8, .real = 8},
+    {.element = 8, .real = 4},
+    {.element = 16, .real = 8},
 };
 
-#define ROUTINE(type, letter, member, name) {"scipy_LAPACKE_" #letter #name "_work", &tf_lapack[type].member}
-#define COMMON(type, letter)                                                           \
+#define ROUTINE(type, letter, member, name) \
+  { "scipy_LAPACKE_" #letter #name "_work", &tf_lapack[type].member }
+#define COMMON(type, letter) \
   ROUTINE(type, letter, gelqf, gelqf), ROUTINE(type, letter, potrf, potrf), ROUTINE(type, letter, getrf, getrf)
-#define REAL(type, letter)                                                              \
+#define REAL(type, letter)                                                                        \
   COMMON(type, letter), ROUTINE(type, letter, orglq, orglq), ROUTINE(type, letter, syevd, syevd), \
-      ROUTINE(type, letter, sytrd, sytrd), ROUTINE(type, letter, orgtr, orgtr), \
-      ROUTINE(type, letter, gesdd, gesdd)
-#define COMPLEX(type, letter)                                                           \
+      ROUTINE(type, letter, sytrd, sytrd), ROUTINE(type, letter, orgtr, orgtr), ROUTINE(type, letter, gesdd, gesdd)
+#define COMPLEX(type, letter)                                                                     \
   COMMON(type, letter), ROUTINE(type, letter, orglq, unglq), ROUTINE(type, letter, heevd, heevd), \
-      ROUTINE(type, letter, sytrd, hetrd), ROUTINE(type, letter, orgtr, ungtr), \
+      ROUTINE(type, letter, sytrd, hetrd), ROUTINE(type, letter, orgtr, ungtr),                   \
       ROUTINE(type, letter, complex_gesdd, gesdd)
 
 const char *tf_lapack_load(void *library) {
@@ -51,11 +53,18 @@ const char *tf_lapack_load(void *library) {
     const char *name;
     void *target;
   } symbols[] = {
-      REAL(LAPACK_FLOAT32, s), REAL(LAPACK_FLOAT64, d), COMPLEX(LAPACK_COMPLEX64, c), COMPLEX(LAPACK_COMPLEX128, z),
-      {"scipy_cblas_strsm", &trsm.float32}, {"scipy_cblas_dtrsm", &trsm.float64},
-      {"scipy_cblas_ctrsm", &trsm.complex64}, {"scipy_cblas_ztrsm", &trsm.complex128},
-      {"scipy_LAPACKE_sgelsy_work", &gelsy.float32}, {"scipy_LAPACKE_dgelsy_work", &gelsy.float64},
-      {"scipy_LAPACKE_cgelsy_work", &gelsy.complex64}, {"scipy_LAPACKE_zgelsy_work", &gelsy.complex128},
+      REAL(LAPACK_FLOAT32, s),
+      REAL(LAPACK_FLOAT64, d),
+      COMPLEX(LAPACK_COMPLEX64, c),
+      COMPLEX(LAPACK_COMPLEX128, z),
+      {"scipy_cblas_strsm", &trsm.float32},
+      {"scipy_cblas_dtrsm", &trsm.float64},
+      {"scipy_cblas_ctrsm", &trsm.complex64},
+      {"scipy_cblas_ztrsm", &trsm.complex128},
+      {"scipy_LAPACKE_sgelsy_work", &gelsy.float32},
+      {"scipy_LAPACKE_dgelsy_work", &gelsy.float64},
+      {"scipy_LAPACKE_cgelsy_work", &gelsy.complex64},
+      {"scipy_LAPACKE_zgelsy_work", &gelsy.complex128},
   };
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
     /* POSIX says that a function's address fits in the object pointer which dlsym returns. */
@@ -80,8 +89,7 @@ void tf_trsm(int type, int uplo, int transpose, int diagonal, int32_t m, int32_t
     case LAPACK_COMPLEX64:
       trsm.complex64(BLAS_ROW_MAJOR, BLAS_LEFT, uplo, transpose, diagonal, m, n, one_single, a, lda, b, ldb);
       break;
-    default:
-      trsm.complex128(BLAS_ROW_MAJOR, BLAS_LEFT, uplo, transpose, diagonal, m, n, one, a, lda, b, ldb);
+    default: trsm.complex128(BLAS_ROW_MAJOR, BLAS_LEFT, uplo, transpose, diagonal, m, n, one, a, lda, b, ldb);
   }
 }
 
@@ -91,8 +99,7 @@ int32_t tf_gelsy(int type, int32_t m, int32_t n, int32_t columns, void *a, void 
   const float single = (float)tolerance;
   int32_t rank;
   switch (type) {
-    case LAPACK_FLOAT32:
-      return gelsy.float32(LAYOUT, m, n, columns, a, m, b, ldb, pivots, single, &rank, work, lwork);
+    case LAPACK_FLOAT32: return gelsy.float32(LAYOUT, m, n, columns, a, m, b, ldb, pivots, single, &rank, work, lwork);
     case LAPACK_FLOAT64:
       return gelsy.float64(LAYOUT, m, n, columns, a, m, b, ldb, pivots, tolerance, &rank, work, lwork);
     case LAPACK_COMPLEX64:

@@ -38,7 +38,7 @@ typedef struct lapack_routines {
 
 enum { LAPACK_FLOAT32, LAPACK_FLOAT64, LAPACK_COMPLEX64, LAPACK_COMPLEX128, LAPACK_TYPES };
 
-/* Filled by tf_lapack_load, which takes what dlopen gave and returns NULL, or what went wrong; tf_blas_load calls it. */
+/* Filled by tf_lapack_load, which tf_blas_load calls with what dlopen gave; it returns NULL, or what went wrong. */
 extern lapack_routines tf_lapack[LAPACK_TYPES];
 const char *tf_lapack_load(void *library);
 

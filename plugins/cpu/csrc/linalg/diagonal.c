@@ -157,5 +157,5 @@ DIAGONALS(16, element16)
 
 #define ENTRIES(bytes)                                               \
   TF_ENTRY(matrix_diag_part_##bytes), TF_ENTRY(matrix_diag_##bytes), \
-    TF_ENTRY(matrix_set_diag_##bytes), TF_ENTRY(matrix_band_part_##bytes)
+  TF_ENTRY(matrix_set_diag_##bytes), TF_ENTRY(matrix_band_part_##bytes)
 TF_TABLE(linalg_diagonal) = {ENTRIES(1), ENTRIES(2), ENTRIES(4), ENTRIES(8), ENTRIES(16), TF_END};

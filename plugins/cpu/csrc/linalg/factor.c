@@ -1,7 +1,7 @@
 /* Qr and Cholesky.
  *
- * LAPACK sees row-major matrices transposed. So A = Q R is had as the transposed A's factors L Q', and the lower factor of
- * Cholesky as the upper one, both without moving anything. */
+ * LAPACK sees row-major matrices transposed. So A = Q R is had as the transposed A's factors L Q', and the lower factor
+ * of Cholesky as the upper one, both without moving anything. */
 #include "common/half.h"
 #include "linalg/matrices.h"
 #include "linalg/triangular.h"
@@ -62,16 +62,16 @@ static int32_t qr_matrix(const matrix_job *job, int64_t matrix, char *workspace)
 }
 
 /* lower_half: the upper triangle becomes zero and the diagonal half; symmetric: the mean of x and its transpose. */
-#define TRIANGLES(name, real)                                                                            \
-  static void lower_half_##name(int64_t n, real *x) {                                                    \
-    for (int64_t i = 0; i < n; i++) {                                                                    \
-      x[i * n + i] *= (real)0.5;                                                                         \
-      for (int64_t j = i + 1; j < n; j++) x[i * n + j] = 0;                                              \
-    }                                                                                                    \
-  }                                                                                                      \
-  static void symmetric_##name(int64_t n, const real *x, real *out) {                                    \
-    for (int64_t i = 0; i < n; i++)                                                                      \
-      for (int64_t j = 0; j < n; j++) out[i * n + j] = (x[i * n + j] + x[j * n + i]) * (real)0.5;        \
+#define TRIANGLES(name, real)                                                                     \
+  static void lower_half_##name(int64_t n, real *x) {                                             \
+    for (int64_t i = 0; i < n; i++) {                                                             \
+      x[i * n + i] *= (real)0.5;                                                                  \
+      for (int64_t j = i + 1; j < n; j++) x[i * n + j] = 0;                                       \
+    }                                                                                             \
+  }                                                                                               \
+  static void symmetric_##name(int64_t n, const real *x, real *out) {                             \
+    for (int64_t i = 0; i < n; i++)                                                               \
+      for (int64_t j = 0; j < n; j++) out[i * n + j] = (x[i * n + j] + x[j * n + i]) * (real)0.5; \
   }
 TRIANGLES(float32, float)
 TRIANGLES(float64, double)

@@ -19,7 +19,8 @@ static void add_to_diagonal(const matrix_job *job, int64_t n, double value, char
 static int32_t normal_matrix(const matrix_job *job, int64_t matrix, char *gram) {
   const int64_t m = job->words[0], n = job->words[1], k = job->words[2], least = m < n ? m : n;
   const size_t size = job->routines->element;
-  char *const a = matrix_at(job, job->inputs[0], matrix, m * n), *const b = matrix_at(job, job->inputs[1], matrix, m * k);
+  char *const a = matrix_at(job, job->inputs[0], matrix, m * n), *const b =
+                                                                     matrix_at(job, job->inputs[1], matrix, m * k);
   char *const x = matrix_at(job, job->outputs[0], matrix, n * k);
   const int type = job->type, wide = m < n;
   memset(x, 0, (size_t)(n * k) * size);
@@ -68,7 +69,8 @@ static int32_t orthogonal_matrix(const matrix_job *job, int64_t matrix, char *a)
 
 static int32_t matrix_solve_ls(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                const int64_t *parameters) {
-  if (*(const double *)inputs[2]->data < 0) return tf_fail(context, TF_INVALID_ARGUMENT, NEGATIVE_REGULARIZER, 0, 0, 0, 0);
+  if (*(const double *)inputs[2]->data < 0)
+    return tf_fail(context, TF_INVALID_ARGUMENT, NEGATIVE_REGULARIZER, 0, 0, 0, 0);
   const int fast = parameters[MATRIX_WORDS + 3] == 0;
   return matrices_run(context, inputs, outputs, 1, parameters, fast ? normal_matrix : orthogonal_matrix);
 }

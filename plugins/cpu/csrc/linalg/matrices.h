@@ -1,4 +1,4 @@
-/* What the kernels of matrix decompositions share: they treat the matrices of a batch one by one, on several threads. */
+/* What the kernels of matrix decompositions share: they treat the matrices of a batch one by one, on threads. */
 #ifndef TIMBERFRAME_CPU_MATRICES_H
 #define TIMBERFRAME_CPU_MATRICES_H
 
@@ -10,7 +10,8 @@
 enum { MATRIX_SLOTS = 32, MATRIX_WORDS = 4, MATRIX_FAULT = 1, MATRIX_INTERNAL = 2 };
 
 /* A batch under work. Its parameters begin with the number of the type in tf_lapack, of matrices, of slots (each with a
- * workspace of its own; slot s treats matrices s, s + slots, ...) and of the workspace's bytes; `words` are those behind. */
+ * workspace of its own; slot s treats matrices s, s + slots, ...) and of the workspace's bytes; `words` are those
+ * behind. */
 typedef struct matrix_job {
   const tf_tensor *const *inputs;
   tf_tensor *const *outputs;
@@ -36,14 +37,24 @@ static void matrix_range(void *argument, int64_t begin, int64_t end) {
   }
 }
 
-/* Treats all matrices with `body`, which returns what LAPACK returned. Reasons: MATRIX_FAULT with the number of the first
- * matrix that is at fault and of the row or column where it is; MATRIX_INTERNAL with the argument that LAPACK refused. */
+/* Treats all matrices with `body`, which returns what LAPACK returned. Reasons: MATRIX_FAULT with the number of the
+ * first matrix that is at fault and of the row or column where it is; MATRIX_INTERNAL with the argument that LAPACK
+ * refused. */
 static int32_t matrices_run(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                             int64_t output_count, const int64_t *parameters,
                             int32_t (*body)(const matrix_job *, int64_t, char *)) {
   const int type = (int)parameters[0];
-  matrix_job job = {inputs, outputs, parameters + MATRIX_WORDS, &tf_lapack[type], type, parameters[1], parameters[2],
-                    parameters[3], outputs[output_count]->data, body, {{0, 0}}};
+  matrix_job job = {inputs,
+                    outputs,
+                    parameters + MATRIX_WORDS,
+                    &tf_lapack[type],
+                    type,
+                    parameters[1],
+                    parameters[2],
+                    parameters[3],
+                    outputs[output_count]->data,
+                    body,
+                    {{0, 0}}};
   context->parallel_for(context, job.slots, 1, matrix_range, &job);
   int64_t first = -1;
   for (int64_t slot = 0; slot < job.slots; slot++)
@@ -55,13 +66,13 @@ static int32_t matrices_run(tf_context *context, const tf_tensor *const *inputs,
 }
 
 /* Copies a rows x columns matrix in transposed order; elements have 4, 8 or 16 bytes. */
-#define TRANSPOSED(bytes, type)                                                                                     \
-  static inline void transposed_##bytes(int64_t rows, int64_t columns, const type *from, type *to) {                        \
-    enum { TILE = 16 };                                                                                              \
-    for (int64_t i = 0; i < rows; i += TILE)                                                                         \
-      for (int64_t j = 0; j < columns; j += TILE)                                                                    \
-        for (int64_t k = i; k < rows && k < i + TILE; k++)                                                           \
-          for (int64_t l = j; l < columns && l < j + TILE; l++) to[l * rows + k] = from[k * columns + l];            \
+#define TRANSPOSED(bytes, type)                                                                           \
+  static inline void transposed_##bytes(int64_t rows, int64_t columns, const type *from, type *to) {      \
+    enum { TILE = 16 };                                                                                   \
+    for (int64_t i = 0; i < rows; i += TILE)                                                              \
+      for (int64_t j = 0; j < columns; j += TILE)                                                         \
+        for (int64_t k = i; k < rows && k < i + TILE; k++)                                                \
+          for (int64_t l = j; l < columns && l < j + TILE; l++) to[l * rows + k] = from[k * columns + l]; \
   }
 typedef struct matrix_pair {
   double re, im;
@@ -100,9 +111,9 @@ static inline void matrix_from_real(const matrix_job *job, int64_t count, const 
   if (job->type == LAPACK_COMPLEX64)
     for (int64_t i = 0; i < count; i++) ((float *)to)[2 * i] = ((const float *)real)[i], ((float *)to)[2 * i + 1] = 0;
   else if (job->type == LAPACK_COMPLEX128)
-    for (int64_t i = 0; i < count; i++) ((double *)to)[2 * i] = ((const double *)real)[i], ((double *)to)[2 * i + 1] = 0;
-  else
-    memcpy(to, real, (size_t)count * job->routines->real);
+    for (int64_t i = 0; i < count; i++)
+      ((double *)to)[2 * i] = ((const double *)real)[i], ((double *)to)[2 * i + 1] = 0;
+  else memcpy(to, real, (size_t)count * job->routines->real);
 }
 
 static inline void matrix_identity(const matrix_job *job, int64_t rows, void *x) {

@@ -16,8 +16,8 @@ static void swap_rows(char *a, char *b, size_t bytes) {
   }
 }
 
-/* Factors the matrix (its adjoint, if asked for) into column-major L and U with the rows that were exchanged; the pivots
- * lie behind. Returns the number of the first pivot that is zero, from one on. */
+/* Factors the matrix (its adjoint, if asked for) into column-major L and U with the rows that were exchanged; the
+ * pivots lie behind. Returns the number of the first pivot that is zero, from one on. */
 static int32_t factor(const matrix_job *job, const void *matrix, int64_t rows, int64_t adjoint, char *lu,
                       int32_t *pivots) {
   if (rows == 0) return 0;
@@ -34,7 +34,7 @@ static int32_t *pivots_behind(const matrix_job *job, int64_t rows, char *lu) {
   return (int32_t *)(lu + (size_t)(rows * rows) * job->routines->element);
 }
 
-/* Solves for the row-major right-hand side `x` in place. Column-major factors are read as their row-major transposes. */
+/* Solves for the row-major right-hand side `x` in place; column-major factors are read as their transposes. */
 static void substitute(const matrix_job *job, int64_t rows, int64_t columns, const char *lu, const int32_t *pivots,
                        char *x) {
   const size_t bytes = (size_t)columns * job->routines->element;
@@ -60,8 +60,8 @@ static int32_t solve_matrix(const matrix_job *job, int64_t matrix, char *lu) {
   return 0;
 }
 
-/* words: rows, whether the adjoint is meant, whether the tensors are float16, which is computed in float32. Workspace: the
- * matrix, rows pivots; for float16 then input and output in float32. */
+/* words: rows, whether the adjoint is meant, whether the tensors are float16, which is computed in float32. Workspace:
+ * the matrix, rows pivots; for float16 then input and output in float32. */
 static int32_t invert_matrix(const matrix_job *job, int64_t matrix, char *lu) {
   const int64_t rows = job->words[0], elements = rows * rows;
   int32_t *const pivots = pivots_behind(job, rows, lu);
@@ -173,10 +173,10 @@ static int32_t triangular_matrix(const matrix_job *job, int64_t matrix, char *wo
   return 0;
 }
 
-#define KERNEL(name, count, body)                                                                          \
+#define KERNEL(name, count, body)                                                                     \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
-                      const int64_t *parameters) {                                                     \
-    return matrices_run(context, inputs, outputs, count, parameters, body);                            \
+                      const int64_t *parameters) {                                                    \
+    return matrices_run(context, inputs, outputs, count, parameters, body);                           \
   }
 KERNEL(matrix_solve, 1, solve_matrix)
 KERNEL(matrix_inverse, 1, invert_matrix)

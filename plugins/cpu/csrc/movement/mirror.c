@@ -46,58 +46,58 @@ static int64_t find_rows(const mirror_job *job, int64_t row, int64_t *begins) {
   return count;
 }
 
-#define MIRROR(name, ELEMENT, ACCUMULATOR, load, add, store)                                                         \
-  /* Elements of a row of the output that belong to index i of the last dimension. */                                \
-  static void mirror_border_##name(const mirror_job *job, const int64_t *rows, int64_t count, int64_t i,             \
-                                   ELEMENT *out) {                                                                   \
-    int64_t place[3];                                                                                                \
-    const int64_t found = places(job->dimensions + job->rank - 1, job->edge, i, place);                              \
-    for (int64_t u = 0; u < job->unit; u++) {                                                                        \
-      ACCUMULATOR sum;                                                                                               \
-      memset(&sum, 0, sizeof sum);                                                                                   \
-      for (int64_t r = 0; r < count; r++)                                                                            \
-        for (int64_t p = 0; p < found; p++)                                                                          \
-          sum = add(sum, load(((const ELEMENT *)job->input)[rows[r] + place[p] * job->unit + u]));                   \
-      out[i * job->unit + u] = store(sum);                                                                           \
-    }                                                                                                                \
-  }                                                                                                                  \
-  static void mirror_rows_##name(void *argument, int64_t begin, int64_t end) {                                       \
-    const mirror_job *job = argument;                                                                                \
-    const dimension *last = job->dimensions + job->rank - 1;                                                         \
-    const int64_t low = last->before ? last->before + job->edge : 0;                                                 \
-    const int64_t high = last->after ? last->size - job->edge - last->after : last->size;                            \
-    const int64_t inside = low < high ? (high - low) * job->unit : 0;                                                \
-    int64_t rows[MOST_ROWS];                                                                                         \
-    for (int64_t row = begin; row < end; row++) {                                                                    \
-      const int64_t count = find_rows(job, row, rows);                                                               \
-      ELEMENT *out = (ELEMENT *)job->output + row * last->size * job->unit, *to = out + low * job->unit;             \
-      const ELEMENT *from = (const ELEMENT *)job->input + (last->before + low) * job->unit;                          \
-      if (count == 1) {                                                                                              \
-        memcpy(to, from + rows[0], (size_t)inside * sizeof(ELEMENT));                                                \
-      } else if (count == 2) {                                                                                       \
-        const ELEMENT *const a = from + rows[0], *const b = from + rows[1];                                          \
-        for (int64_t i = 0; i < inside; i++) to[i] = store(add(load(a[i]), load(b[i])));                             \
-      } else {                                                                                                       \
-        for (int64_t i = 0; i < inside; i++) {                                                                       \
-          ACCUMULATOR sum = load(from[rows[0] + i]);                                                                 \
-          for (int64_t r = 1; r < count; r++) sum = add(sum, load(from[rows[r] + i]));                               \
-          to[i] = store(sum);                                                                                        \
-        }                                                                                                            \
-      }                                                                                                              \
-      for (int64_t i = 0; i < (inside ? low : last->size); i++) mirror_border_##name(job, rows, count, i, out);      \
-      for (int64_t i = inside ? high : last->size; i < last->size; i++)                                              \
-        mirror_border_##name(job, rows, count, i, out);                                                              \
-    }                                                                                                                \
-  }                                                                                                                  \
-  /* parameters: rank, edge, unit, then a `dimension` for each. */                                                   \
-  static int32_t mirror_pad_grad_##name(tf_context *context, const tf_tensor *const *inputs,                         \
-                                        tf_tensor *const *outputs, const int64_t *parameters) {                      \
-    mirror_job job = {inputs[0]->data, outputs[0]->data, parameters[0], parameters[1], parameters[2],                \
-                      (const dimension *)(parameters + 3)};                                                          \
-    const int64_t size = job.dimensions[job.rank - 1].size * job.unit;                                               \
-    if (outputs[0]->size == 0) return TF_OK;                                                                         \
-    context->parallel_for(context, outputs[0]->size / size, GRAIN / size + 1, mirror_rows_##name, &job);             \
-    return TF_OK;                                                                                                    \
+#define MIRROR(name, ELEMENT, ACCUMULATOR, load, add, store)                                                    \
+  /* Elements of a row of the output that belong to index i of the last dimension. */                           \
+  static void mirror_border_##name(const mirror_job *job, const int64_t *rows, int64_t count, int64_t i,        \
+                                   ELEMENT *out) {                                                              \
+    int64_t place[3];                                                                                           \
+    const int64_t found = places(job->dimensions + job->rank - 1, job->edge, i, place);                         \
+    for (int64_t u = 0; u < job->unit; u++) {                                                                   \
+      ACCUMULATOR sum;                                                                                          \
+      memset(&sum, 0, sizeof sum);                                                                              \
+      for (int64_t r = 0; r < count; r++)                                                                       \
+        for (int64_t p = 0; p < found; p++)                                                                     \
+          sum = add(sum, load(((const ELEMENT *)job->input)[rows[r] + place[p] * job->unit + u]));              \
+      out[i * job->unit + u] = store(sum);                                                                      \
+    }                                                                                                           \
+  }                                                                                                             \
+  static void mirror_rows_##name(void *argument, int64_t begin, int64_t end) {                                  \
+    const mirror_job *job = argument;                                                                           \
+    const dimension *last = job->dimensions + job->rank - 1;                                                    \
+    const int64_t low = last->before ? last->before + job->edge : 0;                                            \
+    const int64_t high = last->after ? last->size - job->edge - last->after : last->size;                       \
+    const int64_t inside = low < high ? (high - low) * job->unit : 0;                                           \
+    int64_t rows[MOST_ROWS];                                                                                    \
+    for (int64_t row = begin; row < end; row++) {                                                               \
+      const int64_t count = find_rows(job, row, rows);                                                          \
+      ELEMENT *out = (ELEMENT *)job->output + row * last->size * job->unit, *to = out + low * job->unit;        \
+      const ELEMENT *from = (const ELEMENT *)job->input + (last->before + low) * job->unit;                     \
+      if (count == 1) {                                                                                         \
+        memcpy(to, from + rows[0], (size_t)inside * sizeof(ELEMENT));                                           \
+      } else if (count == 2) {                                                                                  \
+        const ELEMENT *const a = from + rows[0], *const b = from + rows[1];                                     \
+        for (int64_t i = 0; i < inside; i++) to[i] = store(add(load(a[i]), load(b[i])));                        \
+      } else {                                                                                                  \
+        for (int64_t i = 0; i < inside; i++) {                                                                  \
+          ACCUMULATOR sum = load(from[rows[0] + i]);                                                            \
+          for (int64_t r = 1; r < count; r++) sum = add(sum, load(from[rows[r] + i]));                          \
+          to[i] = store(sum);                                                                                   \
+        }                                                                                                       \
+      }                                                                                                         \
+      for (int64_t i = 0; i < (inside ? low : last->size); i++) mirror_border_##name(job, rows, count, i, out); \
+      for (int64_t i = inside ? high : last->size; i < last->size; i++)                                         \
+        mirror_border_##name(job, rows, count, i, out);                                                         \
+    }                                                                                                           \
+  }                                                                                                             \
+  /* parameters: rank, edge, unit, then a `dimension` for each. */                                              \
+  static int32_t mirror_pad_grad_##name(tf_context *context, const tf_tensor *const *inputs,                    \
+                                        tf_tensor *const *outputs, const int64_t *parameters) {                 \
+    mirror_job job = {inputs[0]->data, outputs[0]->data, parameters[0],                                         \
+                      parameters[1],   parameters[2],    (const dimension *)(parameters + 3)};                  \
+    const int64_t size = job.dimensions[job.rank - 1].size * job.unit;                                          \
+    if (outputs[0]->size == 0) return TF_OK;                                                                    \
+    context->parallel_for(context, outputs[0]->size / size, GRAIN / size + 1, mirror_rows_##name, &job);        \
+    return TF_OK;                                                                                               \
   }
 
 MIRROR(float32, float, float, AS_IT_IS, ADD, AS_IT_IS)
@@ -112,8 +112,15 @@ MIRROR(int32, uint32_t, uint32_t, AS_IT_IS, ADD, AS_IT_IS)
 MIRROR(int64, uint64_t, uint64_t, AS_IT_IS, ADD, AS_IT_IS)
 
 TF_TABLE(movement_mirror) = {
-  TF_ENTRY(mirror_pad_grad_float32), TF_ENTRY(mirror_pad_grad_float64), TF_ENTRY(mirror_pad_grad_float16),
-  TF_ENTRY(mirror_pad_grad_bfloat16), TF_ENTRY(mirror_pad_grad_complex64), TF_ENTRY(mirror_pad_grad_complex128),
-  TF_ENTRY(mirror_pad_grad_int8), TF_ENTRY(mirror_pad_grad_int16), TF_ENTRY(mirror_pad_grad_int32),
-  TF_ENTRY(mirror_pad_grad_int64), TF_END,
+  TF_ENTRY(mirror_pad_grad_float32),
+  TF_ENTRY(mirror_pad_grad_float64),
+  TF_ENTRY(mirror_pad_grad_float16),
+  TF_ENTRY(mirror_pad_grad_bfloat16),
+  TF_ENTRY(mirror_pad_grad_complex64),
+  TF_ENTRY(mirror_pad_grad_complex128),
+  TF_ENTRY(mirror_pad_grad_int8),
+  TF_ENTRY(mirror_pad_grad_int16),
+  TF_ENTRY(mirror_pad_grad_int32),
+  TF_ENTRY(mirror_pad_grad_int64),
+    TF_END,
 };

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from timberframe.errors import UnimplementedError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
@@ -30,6 +31,9 @@ def matrix_kernel(
     words for reasons of the kernel's own.
     """
     count = math.prod(node.outputs[0].shape[:-2] if node.op == "MatrixTriangularSolve" else node.inputs[0].shape[:-2])
+    largest = max(d for v in node.inputs for d in (0, *v.shape[-2:]))
+    if largest >= 2**31:
+        raise UnimplementedError(f"matrices of {largest} rows or columns; LAPACK takes less than 2^31")
     slots = 1
     if count * work >= _SLOT_WORK:
         slots = max(1, min(count, _SLOTS, _SLOT_MEMORY // max(workspace, 1)))
