@@ -81,7 +81,8 @@ class GraphCopy:
         self.known: dict[Tensor, Any] = dict(known)
         self.ran: dict[Operation, list[Operation]] = {}
         self.bounds: Bounds = {} if bounds is None else bounds
-        self.needed: set[Tensor] = set()
+        self._live: dict[Operation, list[int]] = {}
+        """Of each loop, the loop variables that matter."""
 
     def tensor(self, x: Tensor) -> Tensor:
         found = self.known[x]
@@ -95,7 +96,7 @@ class GraphCopy:
 
     def operations(self, order: Sequence[Operation], results: Iterable[Tensor | Operation]) -> None:
         """Copies operations, which come after their inputs; results: what the caller wants of them."""
-        self.needed = {t for t in results if isinstance(t, Tensor)}.union(*(op.inputs for op in order))
+        self._find_live(order, {t for t in results if isinstance(t, Tensor)})
         for op in order:
             if op.outputs and all(t in self.known for t in op.outputs):
                 continue  # fed
@@ -112,6 +113,14 @@ class GraphCopy:
             for old, new in zip(op.outputs, made, strict=True):
                 self.known.setdefault(old, new)
             self.ran[op] = self.graph.get_operations()[first:] or control
+
+    def _find_live(self, order: Sequence[Operation], needed: set[Tensor]) -> None:
+        for op in reversed(order):
+            if op.type in LOOPS:
+                live = self._live[op] = live_variables(op, {i for i, t in enumerate(op.outputs) if t in needed})
+                needed.update(op.inputs[i] for i in live)
+            else:
+                needed.update(op.inputs)
 
     def _plain(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
         inputs = [self.known[t] for t in op.inputs]
@@ -184,7 +193,7 @@ class GraphCopy:
     # Loops
 
     def _loop(self, op: Operation, inputs: list[Any], control: Sequence[Operation]) -> list[Any]:
-        live = live_variables(op, {i for i, t in enumerate(op.outputs) if t in self.needed})
+        live = self._live[op]
         given = [inputs[i] for i in live]
         variables = [ListVariable.of(x) if isinstance(x, Dense) else None for x in given]
         exact = True
