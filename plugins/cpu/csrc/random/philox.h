@@ -80,17 +80,17 @@ static inline philox_lanes philox_pair(philox_lanes low, philox_lanes high) {
 #define PHILOX_VECTORS
 #endif
 
-/* `count` blocks, from `first` on and `stride` apart, one after the other. */
+/* The blocks at PHILOX_LANES offsets. */
 #ifdef PHILOX_VECTORS
 
 typedef struct philox_state {
   philox_lanes a, b, c, d;
 } philox_state;
 
-static inline philox_state philox_start(const philox *g, uint64_t first, uint64_t stride) {
+static inline philox_state philox_start(const philox *g, const uint64_t *offsets) {
   uint64_t a[PHILOX_WIDTH], b[PHILOX_WIDTH], c[PHILOX_WIDTH], d[PHILOX_WIDTH];
-  for (uint64_t i = 0; i < PHILOX_WIDTH; i++) {
-    const uint64_t offset = first + i * stride, low = g->low + offset, high = g->high + (low < offset);
+  for (int i = 0; i < PHILOX_WIDTH; i++) {
+    const uint64_t low = g->low + offsets[i], high = g->high + (low < offsets[i]);
     a[i] = low, b[i] = low >> 32, c[i] = high, d[i] = high >> 32;
   }
   philox_state s;
@@ -109,32 +109,46 @@ static inline void philox_round(philox_state *s, philox_lanes k0, philox_lanes k
   s->d = p;
 }
 
-static inline void philox_blocks(const philox *g, uint64_t first, uint64_t stride, int64_t count, uint32_t *out) {
-  int64_t i = 0;
-  for (; i + PHILOX_LANES <= count; i += PHILOX_LANES) {
-    /* Two states at a time hide the latency of the multiplications. */
-    philox_state s = philox_start(g, first + (uint64_t)i * stride, stride);
-    philox_state t = philox_start(g, first + ((uint64_t)i + PHILOX_WIDTH) * stride, stride);
-    uint32_t k0 = (uint32_t)g->key, k1 = (uint32_t)(g->key >> 32);
-    for (int round = 0; round < PHILOX_ROUNDS; round++) {
-      philox_round(&s, PHILOX_ALL(k0), PHILOX_ALL(k1));
-      philox_round(&t, PHILOX_ALL(k0), PHILOX_ALL(k1));
-      k0 += PHILOX_W0;
-      k1 += PHILOX_W1;
-    }
-    philox_store(out + 4 * i, philox_pair(s.a, s.b), philox_pair(s.c, s.d));
-    philox_store(out + 4 * (i + PHILOX_WIDTH), philox_pair(t.a, t.b), philox_pair(t.c, t.d));
+static inline void philox_lane_blocks(const philox *g, const uint64_t *offsets, uint32_t *out) {
+  /* Two states at a time hide the latency of the multiplications. */
+  philox_state s = philox_start(g, offsets), t = philox_start(g, offsets + PHILOX_WIDTH);
+  uint32_t k0 = (uint32_t)g->key, k1 = (uint32_t)(g->key >> 32);
+  for (int round = 0; round < PHILOX_ROUNDS; round++) {
+    philox_round(&s, PHILOX_ALL(k0), PHILOX_ALL(k1));
+    philox_round(&t, PHILOX_ALL(k0), PHILOX_ALL(k1));
+    k0 += PHILOX_W0;
+    k1 += PHILOX_W1;
   }
-  for (; i < count; i++) philox_block(g, first + (uint64_t)i * stride, out + 4 * i);
+  philox_store(out, philox_pair(s.a, s.b), philox_pair(s.c, s.d));
+  philox_store(out + 4 * PHILOX_WIDTH, philox_pair(t.a, t.b), philox_pair(t.c, t.d));
 }
 
 #else
 
-static inline void philox_blocks(const philox *g, uint64_t first, uint64_t stride, int64_t count, uint32_t *out) {
-  for (int64_t i = 0; i < count; i++) philox_block(g, first + (uint64_t)i * stride, out + 4 * i);
+enum { PHILOX_LANES = 1 };
+
+static inline void philox_lane_blocks(const philox *g, const uint64_t *offsets, uint32_t *out) {
+  philox_block(g, *offsets, out);
 }
 
 #endif
+
+/* `count` blocks, from `first` on and `stride` apart, one after the other. */
+static inline void philox_blocks(const philox *g, uint64_t first, uint64_t stride, int64_t count, uint32_t *out) {
+  int64_t i = 0;
+  for (; i + PHILOX_LANES <= count; i += PHILOX_LANES) {
+    uint64_t offsets[PHILOX_LANES];
+    for (uint64_t j = 0; j < PHILOX_LANES; j++) offsets[j] = first + ((uint64_t)i + j) * stride;
+    philox_lane_blocks(g, offsets, out + 4 * i);
+  }
+  for (; i < count; i++) philox_block(g, first + (uint64_t)i * stride, out + 4 * i);
+}
+
+/* The blocks at `count` offsets; there is room for a multiple of PHILOX_LANES of offsets and of blocks. */
+static inline void philox_scattered(const philox *g, uint64_t *offsets, int64_t count, uint32_t *out) {
+  for (int64_t i = count; i % PHILOX_LANES; i++) offsets[i] = offsets[count - 1];
+  for (int64_t i = 0; i < count; i += PHILOX_LANES) philox_lane_blocks(g, offsets + i, out + 4 * i);
+}
 
 /* The first five parameters of each kernel say where its stream starts. */
 enum philox_origin {
