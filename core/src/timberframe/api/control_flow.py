@@ -292,7 +292,10 @@ def _add_while(
         for tensor, shape in zip(start, invariants, strict=True):
             function.add_input(tensor.dtype, shape, "loop_var").handle = tensor.handle
     with condition.as_default():
-        more = convert_to_tensor(loop.cond(list(condition.inputs)), bool_)
+        try:
+            more = convert_to_tensor(loop.cond(list(condition.inputs)), bool_)
+        except InvalidArgumentError as e:
+            raise InvalidArgumentError(f"tf.while_loop: cond must return a bool: {e}") from None
         if more.static_shape not in ((), None):
             raise InvalidArgumentError(
                 f"tf.while_loop: cond returns shape {format_shape(more.static_shape)}; it must return a scalar"
@@ -355,7 +358,10 @@ def _trace(body: FuncGraph, function: Callable[..., Any], arguments: Sequence[An
 
 def _check_branches(bodies: Sequence[FuncGraph], structures: Sequence[Any]) -> None:
     first, second = bodies
-    nest.assert_same_structure(*structures)
+    try:
+        nest.assert_same_structure(*structures)
+    except InvalidArgumentError as e:
+        raise InvalidArgumentError(f"tf.cond: true_fn and false_fn return different structures: {e}") from None
     for i, (a, b) in enumerate(zip(first.outputs, second.outputs, strict=True)):
         if a.dtype is not b.dtype:
             raise InvalidArgumentError(
