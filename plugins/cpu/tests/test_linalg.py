@@ -119,3 +119,17 @@ def test_diagonals_are_aligned(align, shorter):
 def test_band_checks_its_width_at_run_time():
     with pytest.raises(InvalidArgumentError, match=r"num_lower is 4 for 3 rows"):
         run_op("MatrixBandPart", {}, [np.zeros((3, 3), F), np.int64(4), np.int64(0)])
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("swaps", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("sizes", [(6, 5, 64), (7, 801, 64), (13, 1700, 128), (101, 17, 300), (128, 128, 320)])
+def test_products_of_register_tiles(sizes: tuple[int, int, int], swaps: tuple[bool, bool], isa: str) -> None:
+    rows, depth, columns = sizes
+    rng = np.random.default_rng(depth)
+    a, b = rng.normal(size=(rows, depth)).astype(np.float32), rng.normal(size=(depth, columns)).astype(np.float32)
+    given = [np.ascontiguousarray(x.T) if swap else x for x, swap in zip((a, b), swaps, strict=True)]
+    (found,) = run_op("MatMul", {"transpose_a": swaps[0], "transpose_b": swaps[1]}, given, isa)
+    wide = a.astype(np.float64) @ b.astype(np.float64)
+    bound = depth * 2.0**-24 * (abs(a).astype(np.float64) @ abs(b))  # Higham, 2nd ed., section 3.5
+    assert (abs(found - wide) <= bound).all()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, as_dtype
+from timberframe.dtypes import DType, as_dtype, resource
 from timberframe.errors import InternalError, InvalidArgumentError, OpError, UnknownError
 from timberframe.graph.inference import arg_ranges
 from timberframe.ops import registry
@@ -42,7 +42,8 @@ def run_op(
 ) -> list[np.ndarray]:
     """The outputs of one op on these inputs (arrays; lists of arrays for list inputs), by the CPU's kernel.
 
-    Type and number attrs are taken from the inputs where `attrs` lacks them. isa: kernel variant, None for the best.
+    A variable's value is given in the place of its handle; new values of variables come before the other outputs. Type
+    and number attrs are taken from the inputs where `attrs` lacks them. isa: kernel variant, None for the best.
     constants: flat indices of inputs that the builder sees as constants, besides the op's `shape`
     inputs. Raises what the shape function or the kernel reports, and InternalError when the kernel wrote outside its
     outputs or into an input.
@@ -102,8 +103,12 @@ def _true_part(a: np.ndarray, shape: StaticShape) -> np.ndarray:
 
 def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray], constants: set[int]) -> KernelNode:
     values = [x if i in constants else None for i, x in enumerate(flat)]
-    dtypes = [as_dtype(x.dtype) for x in flat]
-    context = InferenceContext(op, name, attrs, [x.shape for x in flat], values, dtypes)
+    ranges = arg_ranges(op.inputs, attrs)
+    held = {i: flat[i] for n in (*op.reads, *op.updates) for i in ranges[n]}
+    handles = [(as_dtype(x.dtype), x.shape) if i in held else None for i, x in enumerate(flat)]
+    dtypes = [resource if i in held else as_dtype(x.dtype) for i, x in enumerate(flat)]
+    known = [() if i in held else x.shape for i, x in enumerate(flat)]
+    context = InferenceContext(op, name, attrs, known, values, dtypes, handles)
     shapes = list(op.shape(context))
     dynamic = [not is_static(s) for s in shapes]
     if any(dynamic):
@@ -116,7 +121,9 @@ def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray]
         Value(i, x.dtype, x.shape, "const" if i in constants else "input", x if i in constants else None)
         for i, x in enumerate(flat)
     ]
-    outs = [
+    new = [flat[i] for n in op.updates for i in ranges[n]]
+    outs = [Value(-1 - i, x.dtype, x.shape) for i, x in enumerate(new)]
+    outs += [
         Value(len(flat) + i, t.numpy, check_size([d or 0 for d in s or ()]), dynamic=is_dynamic)
         for i, (t, s, is_dynamic) in enumerate(zip(output_dtypes(op, attrs), shapes, dynamic, strict=True))
     ]
@@ -169,5 +176,6 @@ def _flatten(op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tupl
         for x, dtype in zip(given if arg.is_list else [given], dtypes, strict=True):
             if op.role(arg) == "shape":
                 shape_only.add(len(flat))
-            flat.append(np.array(x, dtype.numpy, order="C", copy=None))
+            held = dtype is resource  # in its place the variable's value, of any dtype
+            flat.append(np.array(x, None if held else dtype.numpy, order="C", copy=None))
     return flat, shape_only
