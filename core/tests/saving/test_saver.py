@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,28 @@ def test_values_that_were_taken_stay_while_training_goes_on(session: tf.Session)
     session.run(grow)
     np.testing.assert_array_equal(taken["v"].array(), 2 * X)
     np.testing.assert_array_equal(session.run(v), 3 * X)
+
+
+def test_checkpoints_of_running_training_are_of_one_moment(session: tf.Session, tmp_path: Path) -> None:
+    variables = [initialized(session, np.zeros(1000, np.float32), name) for name in "ab"]
+    step = tf.group(*(v.assign_add(tf.ones([1000]), read_value=False) for v in variables))
+    saver, stop = tf.train.Saver(), threading.Event()
+
+    def train() -> None:
+        while not stop.is_set():
+            session.run(step)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    try:
+        for _ in range(10):
+            path = saver.save(session, str(tmp_path / "m"), write_meta_graph=False)
+            a, b = (tf.train.load_variable(path, name) for name in "ab")
+            np.testing.assert_array_equal(a, a[0])
+            np.testing.assert_array_equal(a, b)
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_reshape_takes_as_many_elements(session: tf.Session, tmp_path: Path) -> None:

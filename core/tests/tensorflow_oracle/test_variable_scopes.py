@@ -262,3 +262,9 @@ def outcome(tf: Any, function: Program) -> Any:
 def test_names_are_tensorflows(tensorflow: Any, function: Program) -> None:
     tensorflow.enable_resource_variables()
     assert outcome(timberframe, function) == outcome(tensorflow, function)
+
+
+def test_collections_have_tensorflows_names(tensorflow: Any) -> None:
+    keys = [k for k in dir(tensorflow.GraphKeys) if k.isupper() and not k.startswith("_")]
+    wanted = {k: getattr(tensorflow.GraphKeys, k) for k in keys}
+    assert {k: getattr(timberframe.GraphKeys, k, None) for k in wanted} == wanted

@@ -32,7 +32,7 @@ __all__ = [
 
 
 class GraphKeys:
-    """Names of the collections that the library itself uses."""
+    """Names of the collections that the library itself uses, and of others that programs for TensorFlow mention."""
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
@@ -55,6 +55,18 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+    VARIABLES = "variables"
+    METRIC_VARIABLES = "metric_variables"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    SAVERS = "savers"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    SUMMARY_OP = "summary_op"
+    EVAL_STEP = "eval_step"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    QUEUE_RUNNERS = "queue_runners"
 
 
 # Scopes

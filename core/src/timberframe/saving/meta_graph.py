@@ -19,12 +19,12 @@ from timberframe.graphdef.messages import GraphDef, MetaGraphDef, SaverDef, Vari
 
 _VARIABLES = frozenset({
     GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES,
-    GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.GLOBAL_STEP, "metric_variables",
+    GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.GLOBAL_STEP, GraphKeys.METRIC_VARIABLES,
 })  # fmt: skip
 _SAVER = "timberframe_saver"
 """Where the settings of a Saver go: TensorFlow takes a saver_def only with nodes that save and restore."""
 
-_LEFT_OUT = frozenset({GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT, "savers", _SAVER})
+_LEFT_OUT = frozenset({GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT, GraphKeys.SAVERS, _SAVER})
 """Collections of bookkeeping, which are no part of the graph."""
 
 
