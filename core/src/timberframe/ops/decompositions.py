@@ -75,7 +75,7 @@ def _qr_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
     )
 
 
-_RECTANGLES = ((1, 1), (5, 3), (3, 5), (2, 4, 4), (2, 3, 7, 2), (0, 3), (3, 0), (0, 2, 2), (131, 67), (67, 131), (1, 5))
+_RECTANGLES = ((1, 1), (5, 3), (3, 5), (2, 4, 4), (2, 3, 7, 2), (0, 3), (3, 0), (0, 2, 2), (67, 35), (35, 67), (1, 5))
 
 
 def _qr_samples() -> Iterator[Sample]:

@@ -76,7 +76,7 @@ def _error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
     return np.broadcast_to(error[..., None, None], expected.shape)
 
 
-_CASES: tuple[StaticShape, ...] = ((3, 3), (5, 2), (2, 5), (2, 4, 3), (2, 2, 3), (1, 1), (40, 18), (18, 40))
+_CASES: tuple[StaticShape, ...] = ((3, 3), (5, 2), (2, 5), (2, 4, 3), (2, 2, 3), (1, 1), (21, 18), (18, 21))
 
 
 def _samples() -> Iterator[Sample]:

@@ -94,6 +94,7 @@ def _spread(shape: StaticShape, complex_: bool) -> np.ndarray:
 def _eig_samples() -> Iterator[Sample]:
     for vectors in (True, False):
         yield from by_type(_spread, SQUARES, compute_v=vectors)
+    yield Sample([Arg(values=_spread((67, 67), complex_=False))], types={"T": (*REALS, *COMPLEXES)})
     yield Sample([Arg(values=np.diag([3.0, 1.0, 1.0, 2.0]))], types={"T": REALS})  # equal eigenvalues
     above = _spread((3, 3), False) + np.triu(np.full((3, 3), 1e3), 1)  # which is not read
     yield Sample([Arg(values=above)], types={"T": (*REALS, *COMPLEXES)})
@@ -185,7 +186,7 @@ def _svd_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
     return laws
 
 
-_RECTANGLES = ((1, 1), (5, 3), (3, 5), (2, 4, 4), (2, 3, 5, 2), (0, 3), (3, 0), (0, 2, 2), (67, 31), (31, 67))
+_RECTANGLES = ((1, 1), (5, 3), (3, 5), (2, 4, 4), (2, 3, 5, 2), (0, 3), (3, 0), (0, 2, 2), (37, 20), (20, 37))
 
 
 def _svd_samples() -> Iterator[Sample]:
