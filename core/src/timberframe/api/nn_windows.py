@@ -73,7 +73,7 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of `conv3d`, its gradient by the input; the filter is [depth, height, width, output, input channels].
+    """The transpose of `conv3d`, its gradient by the input; filter: [depth, height, width, output, input channels].
 
     output_shape: the five sizes of the result.
     """
