@@ -14,15 +14,11 @@
 #include <timberframe/math/fma.h>
 
 static inline uint64_t power_bits(double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
+  return (uint64_t)tf_bits_of_f64(x);
 }
 
 static inline double power_double(uint64_t bits) {
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+  return tf_f64_of_bits((int64_t)bits);
 }
 
 static const uint64_t POWER_SQRT_HALF = 0x3fe6a09e667f3bcdu; /* the bits of sqrt(1/2) */

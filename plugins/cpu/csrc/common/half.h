@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 #include <string.h>
+
+#include <timberframe/math/language.h>
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
@@ -16,15 +18,11 @@ typedef uint16_t tf_float16;
 typedef uint16_t tf_bfloat16;
 
 static inline uint32_t tf_bits_float32(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
+  return (uint32_t)tf_bits_of_f32(x);
 }
 
 static inline float tf_float32_from_bits(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+  return tf_f32_of_bits((int32_t)bits);
 }
 
 static inline float tf_float32_from_bfloat16(tf_bfloat16 h) {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from timberframe.errors import UnimplementedError
 from timberframe.shapes import MAX_RANK, StaticShape
+from timberframe_sdk.fusion import merged_dims
 
 OPERANDS = 3
 SHORT_RUN = 64
@@ -15,8 +16,6 @@ DENSE, SCALAR, ROW, OTHER = range(4)
 
 CHEAP, COSTLY = 32_768, 4_096
 """Elements that one thread takes at a time: of an addition, of a power."""
-
-Dim = tuple[int, tuple[int, ...]]  # size, and each operand's stride in elements
 
 
 def broadcast_walk(
@@ -27,7 +26,7 @@ def broadcast_walk(
     grain: int = CHEAP,
 ) -> tuple[int, ...]:
     """The parameter words for operands of these shapes and element sizes in bytes; see the header for their order."""
-    dims = _merged(shapes, out_shape)
+    dims = merged_dims(shapes, out_shape)
     inner, inner_strides = dims[0] if dims else (max(1, math.prod(out_shape)), (1,) * len(shapes))
     outer = dims[1:]
     check_rank(len(dims))
@@ -47,25 +46,6 @@ def check_rank(merged: int) -> None:
     """Raises UnimplementedError where more dimensions are left after merging than kernels have loop counters for."""
     if merged > MAX_RANK:
         raise UnimplementedError(f"{merged} dimensions of different strides; the CPU's kernels walk up to {MAX_RANK}")
-
-
-def _merged(shapes: Sequence[StaticShape], out_shape: StaticShape) -> list[Dim]:
-    """The output's dimensions, innermost first, without those of size 1; neighbours that all walk alike are one."""
-    rank = len(out_shape)
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    steps = [1] * len(shapes)
-    dims: list[Dim] = []
-    for axis in reversed(range(rank)):
-        size = out_shape[axis]
-        if size == 1:
-            continue
-        strides = tuple(0 if s[axis] == 1 else step for s, step in zip(padded, steps, strict=True))
-        steps = [step * s[axis] for s, step in zip(padded, steps, strict=True)]
-        if dims and all(s == t * dims[-1][0] for s, t in zip(strides, dims[-1][1], strict=True)):
-            dims[-1] = dims[-1][0] * size, dims[-1][1]
-        else:
-            dims.append((size, strides))
-    return dims
 
 
 def _repeat(strides: Sequence[int]) -> int:
