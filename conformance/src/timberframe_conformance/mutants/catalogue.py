@@ -1,5 +1,6 @@
 """All mutants."""
 
+from timberframe_conformance.mutants import decompositions as decompositions
 from timberframe_conformance.mutants import gradients as gradients
 from timberframe_conformance.mutants import memory as memory
 from timberframe_conformance.mutants import movement as movement
