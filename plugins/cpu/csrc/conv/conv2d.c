@@ -1,8 +1,9 @@
-/* Conv2D and its gradient by the input: an implicit matrix product of pixels [batch * height * width, taps * channels] and the filter.
+/* Conv2D and its gradient by the input: an implicit matrix product of pixels [batch * height * width, taps *
+ * channels] and the filter.
  *
- * No matrix of patches is built: a register tile of pixels by output channels reads the image through pointers, one for
- * each pixel and tap, that lead to a row of zeros where the window hangs over the edge. Each output element adds up its
- * terms in the filter's order, so results depend neither on the tiling nor on the number of threads. */
+ * No matrix of patches is built: a register tile of pixels by output channels reads the image through pointers, one
+ * for each pixel and tap, that lead to a row of zeros where the window hangs over the edge. Each output element adds
+ * up its terms in the filter's order, so results depend neither on the tiling nor on the number of threads. */
 #include <string.h>
 
 #include "common/table.h"

@@ -1,5 +1,5 @@
-/* Conv2DBackpropFilter. Each element of the gradient adds up its pixels in the same order whatever the number of threads:
- * of fixed parts of the batch, then of the parts. */
+/* Conv2DBackpropFilter. Each element of the gradient adds up its pixels in the same order whatever the number of
+ * threads: of fixed parts of the batch, then of the parts. */
 #include <string.h>
 
 #include "common/table.h"

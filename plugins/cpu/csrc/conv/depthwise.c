@@ -1,4 +1,5 @@
-/* DepthwiseConv2dNative and its gradient by the input: each channel with filters of its own, vectorised across channels.
+/* DepthwiseConv2dNative and its gradient by the input: each channel with filters of its own, vectorised across
+ * channels.
  *
  * Several neighbouring pixels are computed together, so that they share what is read of the filter. Pointers lead to
  * each pixel's channels under each tap, or to zeros outside the image. */

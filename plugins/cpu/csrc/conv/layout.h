@@ -55,20 +55,20 @@ static inline layout_job layout_of(const void *from, void *to, const image_shape
       }                                                                                       \
     }                                                                                         \
   }
-#define LAYOUTS(NAME, T, NARROW)                                                                               \
-  static inline const T *bring_##NAME(tf_context *context, const void *from, void *room, const image_shape *i) {  \
-    if (!i->channels_first && !NARROW) return from;                                                               \
+#define LAYOUTS(NAME, T, NARROW)                                                                                 \
+  static inline const T *bring_##NAME(tf_context *context, const void *from, void *room, const image_shape *i) { \
+    if (!i->channels_first && !NARROW) return from;                                                              \
     layout_job job = layout_of(from, room, i);                                                                   \
-    context->parallel_for(context, i->batch * i->height, 16, load_##NAME, &job);                                  \
-    return room;                                                                                                  \
-  }                                                                                                               \
-  static inline T *place_##NAME(void *to, void *room, const image_shape *i) {                                     \
-    return i->channels_first || NARROW ? room : to;                                                               \
-  }                                                                                                               \
-  static inline void give_##NAME(tf_context *context, const void *room, void *to, const image_shape *i) {         \
-    if (room == to) return;                                                                                       \
-    layout_job job = layout_of(room, to, i);                                                                    \
-    context->parallel_for(context, i->batch * i->height, 16, store_##NAME, &job);                                 \
+    context->parallel_for(context, i->batch * i->height, 16, load_##NAME, &job);                                 \
+    return room;                                                                                                 \
+  }                                                                                                              \
+  static inline T *place_##NAME(void *to, void *room, const image_shape *i) {                                    \
+    return i->channels_first || NARROW ? room : to;                                                              \
+  }                                                                                                              \
+  static inline void give_##NAME(tf_context *context, const void *room, void *to, const image_shape *i) {        \
+    if (room == to) return;                                                                                      \
+    layout_job job = layout_of(room, to, i);                                                                     \
+    context->parallel_for(context, i->batch * i->height, 16, store_##NAME, &job);                                \
   }
 #define SAME(x) (x)
 

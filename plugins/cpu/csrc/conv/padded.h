@@ -7,9 +7,9 @@
 #include "conv/layout.h"
 #include "conv/shape.h"
 
-/* The parameters, in this order. height and width are those of the padded image, which holds every window; `copied` says
- * whether it must be made (at conv.input_at), else the input is one as it is. The pixels are added up in `parts`, whose
- * sums are at conv.packed_at; conv.filter_at has room for the gradient in the computing type. */
+/* The parameters, in this order. height and width are those of the padded image, which holds every window; `copied`
+ * says whether it must be made (at conv.input_at), else the input is one as it is. The pixels are added up in
+ * `parts`, whose sums are at conv.packed_at; conv.filter_at has room for the gradient in the computing type. */
 typedef struct correlation {
   conv_shape conv;
   int64_t height, width, copied, parts;
@@ -22,32 +22,33 @@ typedef struct padding_job {
 } padding_job;
 
 /* pad_<type> makes rows of the padded image. */
-#define PADDING(NAME, S, T, LOAD)                                                                                     \
-  static inline void pad_##NAME(void *argument, int64_t begin, int64_t end) {                                         \
-    const padding_job *job = argument;                                                                                \
-    const conv_shape *s = &job->shape->conv;                                                                          \
-    int64_t channels = s->groups * s->in_channels, width = job->shape->width, height = job->shape->height;            \
-    int64_t left = s->pad_left < width ? s->pad_left : width, inside = s->width < width - left ? s->width : width - left; \
-    for (int64_t row = begin; row < end; row++) {                                                                     \
-      int64_t image = row / height, y = row % height - s->pad_top;                                                    \
-      T *to = (T *)job->to + row * width * channels;                                                                  \
-      if (y < 0 || y >= s->height) {                                                                                  \
-        memset(to, 0, (size_t)(width * channels) * sizeof(T));                                                        \
-        continue;                                                                                                     \
-      }                                                                                                               \
-      memset(to, 0, (size_t)(left * channels) * sizeof(T));                                                           \
-      memset(to + (left + inside) * channels, 0, (size_t)((width - left - inside) * channels) * sizeof(T));           \
-      to += left * channels;                                                                                          \
-      if (!s->channels_first) {                                                                                       \
-        const S *from = (const S *)job->from + (image * s->height + y) * s->width * channels;                         \
-        for (int64_t i = 0; i < inside * channels; i++) to[i] = LOAD(from[i]);                                        \
-        continue;                                                                                                     \
-      }                                                                                                               \
-      for (int64_t c = 0; c < channels; c++) {                                                                        \
-        const S *from = (const S *)job->from + ((image * channels + c) * s->height + y) * s->width;                   \
-        for (int64_t x = 0; x < inside; x++) to[x * channels + c] = LOAD(from[x]);                                    \
-      }                                                                                                               \
-    }                                                                                                                 \
+#define PADDING(NAME, S, T, LOAD)                                                                           \
+  static inline void pad_##NAME(void *argument, int64_t begin, int64_t end) {                               \
+    const padding_job *job = argument;                                                                      \
+    const conv_shape *s = &job->shape->conv;                                                                \
+    int64_t channels = s->groups * s->in_channels, width = job->shape->width, height = job->shape->height;  \
+    int64_t left = s->pad_left < width ? s->pad_left : width, room = width - left;                          \
+    int64_t inside = s->width < room ? s->width : room;                                                     \
+    for (int64_t row = begin; row < end; row++) {                                                           \
+      int64_t image = row / height, y = row % height - s->pad_top;                                          \
+      T *to = (T *)job->to + row * width * channels;                                                        \
+      if (y < 0 || y >= s->height) {                                                                        \
+        memset(to, 0, (size_t)(width * channels) * sizeof(T));                                              \
+        continue;                                                                                           \
+      }                                                                                                     \
+      memset(to, 0, (size_t)(left * channels) * sizeof(T));                                                 \
+      memset(to + (left + inside) * channels, 0, (size_t)((width - left - inside) * channels) * sizeof(T)); \
+      to += left * channels;                                                                                \
+      if (!s->channels_first) {                                                                             \
+        const S *from = (const S *)job->from + (image * s->height + y) * s->width * channels;               \
+        for (int64_t i = 0; i < inside * channels; i++) to[i] = LOAD(from[i]);                              \
+        continue;                                                                                           \
+      }                                                                                                     \
+      for (int64_t c = 0; c < channels; c++) {                                                              \
+        const S *from = (const S *)job->from + ((image * channels + c) * s->height + y) * s->width;         \
+        for (int64_t x = 0; x < inside; x++) to[x * channels + c] = LOAD(from[x]);                          \
+      }                                                                                                     \
+    }                                                                                                       \
   }
 #define SAME(x) (x)
 

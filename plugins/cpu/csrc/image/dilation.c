@@ -21,103 +21,103 @@ typedef struct dilation_job {
   void *result, *sums; /* sums are apart for 16-bit floats */
 } dilation_job;
 
-/* The sums at one output are taken over the taps inside the image, in their order; a comparison with NaN is false. The
- * first sum counts only if it is above LOWEST, as the result's start; `place` and `tap` are those of the largest, and at
- * the start those of the first tap inside. */
-#define DILATION(NAME, S, T, A, LOAD, STORE, LOWEST)                                                                  \
-  static void find_##NAME(const dilation_job *job, int64_t image, int64_t y, int64_t x, int64_t channel,              \
-                          int64_t count, T *best, int64_t *place, int64_t *tap) {                                     \
-    const dilation_shape *s = job->shape;                                                                             \
-    int64_t top = y * s->stride_y - s->pad_top, left = x * s->stride_x - s->pad_left, first = 1;                      \
-    for (int64_t c = 0; c < count; c++) best[c] = LOWEST, place[c] = tap[c] = 0;                                      \
-    for (int64_t i = 0; i < s->kernel_height; i++) {                                                                  \
-      int64_t in_y = top + i * s->rate_y;                                                                             \
-      if (in_y < 0 || in_y >= s->height) continue;                                                                    \
-      for (int64_t j = 0; j < s->kernel_width; j++) {                                                                 \
-        int64_t in_x = left + j * s->rate_x;                                                                          \
-        if (in_x < 0 || in_x >= s->width) continue;                                                                   \
-        int64_t pixel = (image * s->height + in_y) * s->width + in_x, number = i * s->kernel_width + j;               \
-        const S *from = (const S *)job->input + pixel * s->channels + channel;                                        \
-        const S *filter = (const S *)job->filter + number * s->channels + channel;                                    \
-        for (int64_t c = 0; c < count; c++) {                                                                         \
-          S rounded = (S)STORE(LOAD(from[c]) + LOAD(filter[c]));                                                      \
-          T sum = (T)LOAD(rounded);                                                                                   \
-          if (first) place[c] = pixel, tap[c] = number;                                                               \
-          if (sum > best[c]) best[c] = sum, place[c] = pixel, tap[c] = number;                                        \
-        }                                                                                                             \
-        first = 0;                                                                                                    \
-      }                                                                                                               \
-    }                                                                                                                 \
-  }                                                                                                                   \
-  static void dilation_rows_##NAME(void *argument, int64_t begin, int64_t end) {                                      \
-    const dilation_job *job = argument;                                                                               \
-    const dilation_shape *s = job->shape;                                                                             \
-    T best[CHUNK];                                                                                                    \
-    int64_t place[CHUNK], tap[CHUNK];                                                                                 \
-    for (int64_t row = begin; row < end; row++) {                                                                     \
-      for (int64_t x = 0; x < s->out_width; x++) {                                                                    \
-        S *out = (S *)job->result + (row * s->out_width + x) * s->channels;                                           \
-        for (int64_t c = 0; c < s->channels; c += CHUNK) {                                                            \
-          int64_t count = MINIMUM(s->channels - c, CHUNK);                                                            \
-          find_##NAME(job, row / s->out_height, row % s->out_height, x, c, count, best, place, tap);                  \
-          for (int64_t k = 0; k < count; k++) out[c + k] = (S)STORE(best[k]);                                         \
-        }                                                                                                             \
-      }                                                                                                               \
-    }                                                                                                                 \
-  }                                                                                                                   \
-  /* Units are chunks of channels, so that neighbouring outputs, which add to the same sums, stay on one thread. */   \
-  static void add_##NAME(const dilation_job *job, int64_t unit, int by_filter) {                                      \
-    const dilation_shape *s = job->shape;                                                                             \
-    T best[CHUNK];                                                                                                    \
-    int64_t place[CHUNK], tap[CHUNK], channel = unit * CHUNK, count = MINIMUM(s->channels - channel, CHUNK);          \
-    int64_t rows = by_filter ? s->kernel_height * s->kernel_width : s->batch * s->height * s->width;                  \
-    A *sums = (A *)job->sums;                                                                                         \
-    for (int64_t r = 0; r < rows; r++) memset(sums + r * s->channels + channel, 0, (size_t)count * sizeof *sums);     \
-    for (int64_t row = 0; row < s->batch * s->out_height; row++) {                                                    \
-      for (int64_t x = 0; x < s->out_width; x++) {                                                                    \
-        const S *gradient = (const S *)job->gradient + (row * s->out_width + x) * s->channels + channel;              \
-        find_##NAME(job, row / s->out_height, row % s->out_height, x, channel, count, best, place, tap);              \
-        for (int64_t k = 0; k < count; k++) {                                                                         \
-          A *sum = sums + (by_filter ? tap[k] : place[k]) * s->channels + channel + k;                                \
-          *sum = (A)(*sum + (A)LOAD(gradient[k]));                                                                    \
-        }                                                                                                             \
-      }                                                                                                               \
-    }                                                                                                                 \
-    for (int64_t r = 0; job->sums != job->result && r < rows; r++) {                                                  \
-      S *to = (S *)job->result + r * s->channels + channel;                                                           \
-      for (int64_t k = 0; k < count; k++) to[k] = (S)STORE(sums[r * s->channels + channel + k]);                      \
-    }                                                                                                                 \
-  }                                                                                                                   \
-  static void add_to_input_##NAME(void *argument, int64_t begin, int64_t end) {                                       \
-    for (int64_t unit = begin; unit < end; unit++) add_##NAME(argument, unit, 0);                                     \
-  }                                                                                                                   \
-  static void add_to_filter_##NAME(void *argument, int64_t begin, int64_t end) {                                      \
-    for (int64_t unit = begin; unit < end; unit++) add_##NAME(argument, unit, 1);                                     \
-  }                                                                                                                   \
-  static int32_t dilation_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,      \
-                                 const int64_t *parameters) {                                                         \
-    const dilation_shape *s = (const dilation_shape *)parameters;                                                     \
-    dilation_job job = {s, inputs[0]->data, inputs[1]->data, NULL, outputs[0]->data, NULL};                           \
-    if (!outputs[0]->size) return TF_OK;                                                                              \
-    int64_t cost = s->out_width * s->channels * s->kernel_height * s->kernel_width;                                   \
-    context->parallel_for(context, s->batch * s->out_height, 1 + SERIAL_VALUES / cost, dilation_rows_##NAME, &job);   \
-    return TF_OK;                                                                                                     \
-  }                                                                                                                   \
-  static int32_t dilation_gradient_##NAME(tf_context *context, const tf_tensor *const *inputs,                        \
-                                          tf_tensor *const *outputs, const int64_t *parameters, tf_range *body) {     \
-    dilation_job job = {(const dilation_shape *)parameters, inputs[0]->data, inputs[1]->data, inputs[2]->data,        \
-                        outputs[0]->data, outputs[sizeof(S) == sizeof(A) ? 0 : 1]->data};                             \
-    if (!outputs[0]->size) return TF_OK;                                                                              \
-    context->parallel_for(context, (job.shape->channels + CHUNK - 1) / CHUNK, 1, body, &job);                         \
-    return TF_OK;                                                                                                     \
-  }                                                                                                                   \
-  static int32_t dilation_input_##NAME(tf_context *context, const tf_tensor *const *inputs,                           \
-                                       tf_tensor *const *outputs, const int64_t *parameters) {                        \
-    return dilation_gradient_##NAME(context, inputs, outputs, parameters, add_to_input_##NAME);                       \
-  }                                                                                                                   \
-  static int32_t dilation_filter_##NAME(tf_context *context, const tf_tensor *const *inputs,                          \
-                                        tf_tensor *const *outputs, const int64_t *parameters) {                       \
-    return dilation_gradient_##NAME(context, inputs, outputs, parameters, add_to_filter_##NAME);                      \
+/* The sums at one output are taken over the taps inside the image, in their order; a comparison with NaN is false.
+ * The first sum counts only if it is above LOWEST, as the result's start; `place` and `tap` are those of the
+ * largest, and at the start those of the first tap inside. */
+#define DILATION(NAME, S, T, A, LOAD, STORE, LOWEST)                                                                \
+  static void find_##NAME(const dilation_job *job, int64_t image, int64_t y, int64_t x, int64_t channel,            \
+                          int64_t count, T *best, int64_t *place, int64_t *tap) {                                   \
+    const dilation_shape *s = job->shape;                                                                           \
+    int64_t top = y * s->stride_y - s->pad_top, left = x * s->stride_x - s->pad_left, first = 1;                    \
+    for (int64_t c = 0; c < count; c++) best[c] = LOWEST, place[c] = tap[c] = 0;                                    \
+    for (int64_t i = 0; i < s->kernel_height; i++) {                                                                \
+      int64_t in_y = top + i * s->rate_y;                                                                           \
+      if (in_y < 0 || in_y >= s->height) continue;                                                                  \
+      for (int64_t j = 0; j < s->kernel_width; j++) {                                                               \
+        int64_t in_x = left + j * s->rate_x;                                                                        \
+        if (in_x < 0 || in_x >= s->width) continue;                                                                 \
+        int64_t pixel = (image * s->height + in_y) * s->width + in_x, number = i * s->kernel_width + j;             \
+        const S *from = (const S *)job->input + pixel * s->channels + channel;                                      \
+        const S *filter = (const S *)job->filter + number * s->channels + channel;                                  \
+        for (int64_t c = 0; c < count; c++) {                                                                       \
+          S rounded = (S)STORE(LOAD(from[c]) + LOAD(filter[c]));                                                    \
+          T sum = (T)LOAD(rounded);                                                                                 \
+          if (first) place[c] = pixel, tap[c] = number;                                                             \
+          if (sum > best[c]) best[c] = sum, place[c] = pixel, tap[c] = number;                                      \
+        }                                                                                                           \
+        first = 0;                                                                                                  \
+      }                                                                                                             \
+    }                                                                                                               \
+  }                                                                                                                 \
+  static void dilation_rows_##NAME(void *argument, int64_t begin, int64_t end) {                                    \
+    const dilation_job *job = argument;                                                                             \
+    const dilation_shape *s = job->shape;                                                                           \
+    T best[CHUNK];                                                                                                  \
+    int64_t place[CHUNK], tap[CHUNK];                                                                               \
+    for (int64_t row = begin; row < end; row++) {                                                                   \
+      for (int64_t x = 0; x < s->out_width; x++) {                                                                  \
+        S *out = (S *)job->result + (row * s->out_width + x) * s->channels;                                         \
+        for (int64_t c = 0; c < s->channels; c += CHUNK) {                                                          \
+          int64_t count = MINIMUM(s->channels - c, CHUNK);                                                          \
+          find_##NAME(job, row / s->out_height, row % s->out_height, x, c, count, best, place, tap);                \
+          for (int64_t k = 0; k < count; k++) out[c + k] = (S)STORE(best[k]);                                       \
+        }                                                                                                           \
+      }                                                                                                             \
+    }                                                                                                               \
+  }                                                                                                                 \
+  /* Units are chunks of channels, so that neighbouring outputs, which add to the same sums, stay on one thread. */ \
+  static void add_##NAME(const dilation_job *job, int64_t unit, int by_filter) {                                    \
+    const dilation_shape *s = job->shape;                                                                           \
+    T best[CHUNK];                                                                                                  \
+    int64_t place[CHUNK], tap[CHUNK], channel = unit * CHUNK, count = MINIMUM(s->channels - channel, CHUNK);        \
+    int64_t rows = by_filter ? s->kernel_height * s->kernel_width : s->batch * s->height * s->width;                \
+    A *sums = (A *)job->sums;                                                                                       \
+    for (int64_t r = 0; r < rows; r++) memset(sums + r * s->channels + channel, 0, (size_t)count * sizeof *sums);   \
+    for (int64_t row = 0; row < s->batch * s->out_height; row++) {                                                  \
+      for (int64_t x = 0; x < s->out_width; x++) {                                                                  \
+        const S *gradient = (const S *)job->gradient + (row * s->out_width + x) * s->channels + channel;            \
+        find_##NAME(job, row / s->out_height, row % s->out_height, x, channel, count, best, place, tap);            \
+        for (int64_t k = 0; k < count; k++) {                                                                       \
+          A *sum = sums + (by_filter ? tap[k] : place[k]) * s->channels + channel + k;                              \
+          *sum = (A)(*sum + (A)LOAD(gradient[k]));                                                                  \
+        }                                                                                                           \
+      }                                                                                                             \
+    }                                                                                                               \
+    for (int64_t r = 0; job->sums != job->result && r < rows; r++) {                                                \
+      S *to = (S *)job->result + r * s->channels + channel;                                                         \
+      for (int64_t k = 0; k < count; k++) to[k] = (S)STORE(sums[r * s->channels + channel + k]);                    \
+    }                                                                                                               \
+  }                                                                                                                 \
+  static void add_to_input_##NAME(void *argument, int64_t begin, int64_t end) {                                     \
+    for (int64_t unit = begin; unit < end; unit++) add_##NAME(argument, unit, 0);                                   \
+  }                                                                                                                 \
+  static void add_to_filter_##NAME(void *argument, int64_t begin, int64_t end) {                                    \
+    for (int64_t unit = begin; unit < end; unit++) add_##NAME(argument, unit, 1);                                   \
+  }                                                                                                                 \
+  static int32_t dilation_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,    \
+                                 const int64_t *parameters) {                                                       \
+    const dilation_shape *s = (const dilation_shape *)parameters;                                                   \
+    dilation_job job = {s, inputs[0]->data, inputs[1]->data, NULL, outputs[0]->data, NULL};                         \
+    if (!outputs[0]->size) return TF_OK;                                                                            \
+    int64_t cost = s->out_width * s->channels * s->kernel_height * s->kernel_width;                                 \
+    context->parallel_for(context, s->batch * s->out_height, 1 + SERIAL_VALUES / cost, dilation_rows_##NAME, &job); \
+    return TF_OK;                                                                                                   \
+  }                                                                                                                 \
+  static int32_t dilation_gradient_##NAME(tf_context *context, const tf_tensor *const *inputs,                      \
+                                          tf_tensor *const *outputs, const int64_t *parameters, tf_range *body) {   \
+    dilation_job job = {(const dilation_shape *)parameters, inputs[0]->data, inputs[1]->data, inputs[2]->data,      \
+                        outputs[0]->data, outputs[sizeof(S) == sizeof(A) ? 0 : 1]->data};                           \
+    if (!outputs[0]->size) return TF_OK;                                                                            \
+    context->parallel_for(context, (job.shape->channels + CHUNK - 1) / CHUNK, 1, body, &job);                       \
+    return TF_OK;                                                                                                   \
+  }                                                                                                                 \
+  static int32_t dilation_input_##NAME(tf_context *context, const tf_tensor *const *inputs,                         \
+                                       tf_tensor *const *outputs, const int64_t *parameters) {                      \
+    return dilation_gradient_##NAME(context, inputs, outputs, parameters, add_to_input_##NAME);                     \
+  }                                                                                                                 \
+  static int32_t dilation_filter_##NAME(tf_context *context, const tf_tensor *const *inputs,                        \
+                                        tf_tensor *const *outputs, const int64_t *parameters) {                     \
+    return dilation_gradient_##NAME(context, inputs, outputs, parameters, add_to_filter_##NAME);                    \
   }
 #define SAME(x) (x)
 /* Elements are read as unsigned, so that sums wrap, and compared as what they are. */

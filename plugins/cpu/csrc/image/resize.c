@@ -78,78 +78,78 @@ typedef struct resize_job {
   }
 
 /* Units are images: neighbouring positions add to the same pixels. */
-#define SCATTER(NAME, S, T, STORE)                                                                               \
-  static void finish_##NAME(const resize_job *job, int64_t image) {                                              \
-    int64_t size = job->shape->height * job->shape->width * job->shape->channels;                                \
-    const T *sums = (const T *)job->sums + image * size;                                                         \
-    S *to = (S *)job->to + image * size;                                                                         \
-    for (int64_t k = 0; job->sums != job->to && k < size; k++) to[k] = (S)STORE(sums[k]);                        \
-  }                                                                                                              \
-  static int32_t scatter_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,  \
-                                const int64_t *parameters, tf_range *body) {                                     \
-    resize_job job = {(const resize_shape *)parameters, inputs[0]->data, outputs[0]->data,                       \
-                      outputs[sizeof(S) == sizeof(T) ? 0 : 1]->data, sizeof(S)};                                 \
-    if (!outputs[0]->size) return TF_OK;                                                                         \
+#define SCATTER(NAME, S, T, STORE)                                                                                 \
+  static void finish_##NAME(const resize_job *job, int64_t image) {                                                \
+    int64_t size = job->shape->height * job->shape->width * job->shape->channels;                                  \
+    const T *sums = (const T *)job->sums + image * size;                                                           \
+    S *to = (S *)job->to + image * size;                                                                           \
+    for (int64_t k = 0; job->sums != job->to && k < size; k++) to[k] = (S)STORE(sums[k]);                          \
+  }                                                                                                                \
+  static int32_t scatter_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,    \
+                                const int64_t *parameters, tf_range *body) {                                       \
+    resize_job job = {(const resize_shape *)parameters, inputs[0]->data, outputs[0]->data,                         \
+                      outputs[sizeof(S) == sizeof(T) ? 0 : 1]->data, sizeof(S)};                                   \
+    if (!outputs[0]->size) return TF_OK;                                                                           \
     context->parallel_for(context, job.shape->batch, 1 + SERIAL_VALUES / (inputs[0]->size / job.shape->batch + 1), \
-                          body, &job);                                                                           \
-    return TF_OK;                                                                                                \
+                          body, &job);                                                                             \
+    return TF_OK;                                                                                                  \
   }
 
-#define BILINEAR_GRAD(NAME, S, T)                                                                            \
-  static void bilinear_grad_images_##NAME(void *argument, int64_t begin, int64_t end) {                      \
-    const resize_job *job = argument;                                                                        \
-    const resize_shape *s = job->shape;                                                                      \
-    int64_t channels = s->channels, line = s->width * channels;                                              \
-    float down = scale_of(s, s->height, s->out_height), across = scale_of(s, s->width, s->out_width);        \
-    for (int64_t image = begin; image < end; image++) {                                                      \
-      T *sums = (T *)job->sums + image * s->height * line;                                                   \
-      const float *g = (const float *)job->from + image * s->out_height * s->out_width * channels;           \
-      memset(sums, 0, (size_t)(s->height * line) * sizeof *sums);                                            \
-      for (int64_t j = 0; j < s->out_height; j++) {                                                          \
-        place y = find_place(s, j, s->height, down);                                                         \
-        T *upper = sums + y.before * line, *lower = sums + y.behind * line;                                  \
-        for (int64_t i = 0; i < s->out_width; i++, g += channels) {                                          \
-          place x = find_place(s, i, s->width, across);                                                      \
-          int64_t left = x.before * channels, right = x.behind * channels;                                   \
-          for (int64_t c = 0; c < channels; c++) {                                                           \
-            upper[left + c] += (T)(g[c] * (1 - y.part) * (1 - x.part));                                      \
-            upper[right + c] += (T)(g[c] * (1 - y.part) * x.part);                                           \
-            lower[left + c] += (T)(g[c] * y.part * (1 - x.part));                                            \
-            lower[right + c] += (T)(g[c] * y.part * x.part);                                                 \
-          }                                                                                                  \
-        }                                                                                                    \
-      }                                                                                                      \
-      finish_##NAME(job, image);                                                                             \
-    }                                                                                                        \
-  }                                                                                                          \
-  static int32_t resize_bilinear_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,            \
-                                             tf_tensor *const *outputs, const int64_t *parameters) {         \
-    return scatter_##NAME(context, inputs, outputs, parameters, bilinear_grad_images_##NAME);                \
+#define BILINEAR_GRAD(NAME, S, T)                                                                     \
+  static void bilinear_grad_images_##NAME(void *argument, int64_t begin, int64_t end) {               \
+    const resize_job *job = argument;                                                                 \
+    const resize_shape *s = job->shape;                                                               \
+    int64_t channels = s->channels, line = s->width * channels;                                       \
+    float down = scale_of(s, s->height, s->out_height), across = scale_of(s, s->width, s->out_width); \
+    for (int64_t image = begin; image < end; image++) {                                               \
+      T *sums = (T *)job->sums + image * s->height * line;                                            \
+      const float *g = (const float *)job->from + image * s->out_height * s->out_width * channels;    \
+      memset(sums, 0, (size_t)(s->height * line) * sizeof *sums);                                     \
+      for (int64_t j = 0; j < s->out_height; j++) {                                                   \
+        place y = find_place(s, j, s->height, down);                                                  \
+        T *upper = sums + y.before * line, *lower = sums + y.behind * line;                           \
+        for (int64_t i = 0; i < s->out_width; i++, g += channels) {                                   \
+          place x = find_place(s, i, s->width, across);                                               \
+          int64_t left = x.before * channels, right = x.behind * channels;                            \
+          for (int64_t c = 0; c < channels; c++) {                                                    \
+            upper[left + c] += (T)(g[c] * (1 - y.part) * (1 - x.part));                               \
+            upper[right + c] += (T)(g[c] * (1 - y.part) * x.part);                                    \
+            lower[left + c] += (T)(g[c] * y.part * (1 - x.part));                                     \
+            lower[right + c] += (T)(g[c] * y.part * x.part);                                          \
+          }                                                                                           \
+        }                                                                                             \
+      }                                                                                               \
+      finish_##NAME(job, image);                                                                      \
+    }                                                                                                 \
+  }                                                                                                   \
+  static int32_t resize_bilinear_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,     \
+                                             tf_tensor *const *outputs, const int64_t *parameters) {  \
+    return scatter_##NAME(context, inputs, outputs, parameters, bilinear_grad_images_##NAME);         \
   }
 
-#define NEAREST_GRAD(NAME, S, T, LOAD)                                                                       \
-  static void nearest_grad_images_##NAME(void *argument, int64_t begin, int64_t end) {                       \
-    const resize_job *job = argument;                                                                        \
-    const resize_shape *s = job->shape;                                                                      \
-    int64_t channels = s->channels, line = s->width * channels;                                              \
-    float down = scale_of(s, s->height, s->out_height), across = scale_of(s, s->width, s->out_width);        \
-    for (int64_t image = begin; image < end; image++) {                                                      \
-      T *sums = (T *)job->sums + image * s->height * line;                                                   \
-      const S *g = (const S *)job->from + image * s->out_height * s->out_width * channels;                   \
-      memset(sums, 0, (size_t)(s->height * line) * sizeof *sums);                                            \
-      for (int64_t j = 0; j < s->out_height; j++) {                                                          \
-        T *row = sums + find_nearest(s, j, s->height, down) * line;                                          \
-        for (int64_t i = 0; i < s->out_width; i++, g += channels) {                                          \
-          T *restrict pixel = row + find_nearest(s, i, s->width, across) * channels;                         \
-          for (int64_t c = 0; c < channels; c++) pixel[c] = (T)(pixel[c] + LOAD(g[c]));                      \
-        }                                                                                                    \
-      }                                                                                                      \
-      finish_##NAME(job, image);                                                                             \
-    }                                                                                                        \
-  }                                                                                                          \
-  static int32_t resize_nearest_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,             \
-                                            tf_tensor *const *outputs, const int64_t *parameters) {          \
-    return scatter_##NAME(context, inputs, outputs, parameters, nearest_grad_images_##NAME);                 \
+#define NEAREST_GRAD(NAME, S, T, LOAD)                                                                \
+  static void nearest_grad_images_##NAME(void *argument, int64_t begin, int64_t end) {                \
+    const resize_job *job = argument;                                                                 \
+    const resize_shape *s = job->shape;                                                               \
+    int64_t channels = s->channels, line = s->width * channels;                                       \
+    float down = scale_of(s, s->height, s->out_height), across = scale_of(s, s->width, s->out_width); \
+    for (int64_t image = begin; image < end; image++) {                                               \
+      T *sums = (T *)job->sums + image * s->height * line;                                            \
+      const S *g = (const S *)job->from + image * s->out_height * s->out_width * channels;            \
+      memset(sums, 0, (size_t)(s->height * line) * sizeof *sums);                                     \
+      for (int64_t j = 0; j < s->out_height; j++) {                                                   \
+        T *row = sums + find_nearest(s, j, s->height, down) * line;                                   \
+        for (int64_t i = 0; i < s->out_width; i++, g += channels) {                                   \
+          T *restrict pixel = row + find_nearest(s, i, s->width, across) * channels;                  \
+          for (int64_t c = 0; c < channels; c++) pixel[c] = (T)(pixel[c] + LOAD(g[c]));               \
+        }                                                                                             \
+      }                                                                                               \
+      finish_##NAME(job, image);                                                                      \
+    }                                                                                                 \
+  }                                                                                                   \
+  static int32_t resize_nearest_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,      \
+                                            tf_tensor *const *outputs, const int64_t *parameters) {   \
+    return scatter_##NAME(context, inputs, outputs, parameters, nearest_grad_images_##NAME);          \
   }
 
 static void nearest_rows(void *argument, int64_t begin, int64_t end) {

@@ -1,9 +1,9 @@
 /* FusedBatchNormGrad: tensors seen as [outer, channels, inner], inner being 1 where channels come last.
  *
- * With the deviations d = x - mean and the factor f = 1 / sqrt(variance + epsilon), the gradients by offset and scale are
- * the sums of dy and of f d dy; that by x is scale f dy, less in training its means over the batch: the gradient by the
- * batch's own mean and variance. Sums are in float64, of blocks of rows whose number does not depend on the threads, then
- * of the blocks. */
+ * With the deviations d = x - mean and the factor f = 1 / sqrt(variance + epsilon), the gradients by offset and
+ * scale are the sums of dy and of f d dy; that by x is scale f dy, less in training its means over the batch: the
+ * gradient by the batch's own mean and variance. Sums are in float64, of blocks of rows whose number does not depend
+ * on the threads, then of the blocks. */
 #include <math.h>
 #include <string.h>
 
@@ -37,79 +37,79 @@ typedef struct grad_passes {
   tf_range *sum_blocks, *sum_channels, *combine;
 } grad_passes;
 
-#define GRAD(NAME, S, LOAD, STORE)                                                                                 \
-  /* Channels last: blocks of rows. */                                                                             \
-  static void sum_blocks_##NAME(void *argument, int64_t begin, int64_t end) {                                      \
-    const grad_job *job = argument;                                                                                \
-    int64_t channels = job->shape->channels;                                                                       \
-    const float *restrict centers = job->centers;                                                                  \
-    for (int64_t block = begin; block < end; block++) {                                                            \
-      double *restrict plain = job->sums + block * 2 * channels, *restrict weighted = plain + channels;            \
-      memset(plain, 0, (size_t)(2 * channels) * sizeof *plain);                                                    \
-      int64_t last = MINIMUM((block + 1) * job->rows, job->shape->outer);                                          \
-      for (int64_t row = block * job->rows; row < last; row++) {                                                   \
+#define GRAD(NAME, S, LOAD, STORE)                                                                                    \
+  /* Channels last: blocks of rows. */                                                                                \
+  static void sum_blocks_##NAME(void *argument, int64_t begin, int64_t end) {                                         \
+    const grad_job *job = argument;                                                                                   \
+    int64_t channels = job->shape->channels;                                                                          \
+    const float *restrict centers = job->centers;                                                                     \
+    for (int64_t block = begin; block < end; block++) {                                                               \
+      double *restrict plain = job->sums + block * 2 * channels, *restrict weighted = plain + channels;               \
+      memset(plain, 0, (size_t)(2 * channels) * sizeof *plain);                                                       \
+      int64_t last = MINIMUM((block + 1) * job->rows, job->shape->outer);                                             \
+      for (int64_t row = block * job->rows; row < last; row++) {                                                      \
         const S *restrict dy = (const S *)job->dy + row * channels, *restrict x = (const S *)job->x + row * channels; \
-        for (int64_t c = 0; c < channels; c++) {                                                                   \
-          double g = LOAD(dy[c]), d = (double)LOAD(x[c]) - centers[c];                                             \
-          plain[c] += g;                                                                                           \
-          weighted[c] += g * d;                                                                                    \
-        }                                                                                                          \
-      }                                                                                                            \
-    }                                                                                                              \
-  }                                                                                                                \
-  /* Channels first: whole channels. */                                                                            \
-  static void sum_channels_##NAME(void *argument, int64_t begin, int64_t end) {                                    \
-    const grad_job *job = argument;                                                                                \
-    int64_t channels = job->shape->channels, inner = job->shape->inner;                                            \
-    for (int64_t c = begin; c < end; c++) {                                                                        \
-      double plain[SUMS] = {0}, weighted[SUMS] = {0}, center = job->centers[c];                                    \
-      for (int64_t n = 0; n < job->shape->outer; n++) {                                                            \
-        const S *dy = (const S *)job->dy + (n * channels + c) * inner;                                             \
-        const S *x = (const S *)job->x + (n * channels + c) * inner;                                               \
-        int64_t i = 0;                                                                                             \
-        for (; i + SUMS <= inner; i += SUMS) {                                                                     \
-          for (int k = 0; k < SUMS; k++) {                                                                         \
-            double g = LOAD(dy[i + k]);                                                                            \
-            plain[k] += g;                                                                                         \
-            weighted[k] += g * (LOAD(x[i + k]) - center);                                                          \
-          }                                                                                                        \
-        }                                                                                                          \
-        for (; i < inner; i++) {                                                                                   \
-          double g = LOAD(dy[i]);                                                                                  \
-          plain[0] += g;                                                                                           \
-          weighted[0] += g * (LOAD(x[i]) - center);                                                                \
-        }                                                                                                          \
-      }                                                                                                            \
-      for (int k = 1; k < SUMS; k++) plain[0] += plain[k], weighted[0] += weighted[k];                             \
-      job->sums[c] = plain[0];                                                                                     \
-      job->sums[channels + c] = weighted[0];                                                                       \
-    }                                                                                                              \
-  }                                                                                                                \
-  static void combine_##NAME(void *argument, int64_t begin, int64_t end) {                                         \
-    const grad_job *job = argument;                                                                                \
-    int64_t channels = job->shape->channels, inner = job->shape->inner, width = inner == 1 ? channels : inner;     \
-    const float *restrict centers = job->centers, *restrict factors = job->factors;                                \
-    const float *restrict shifts = job->shifts, *restrict slopes = job->slopes;                                    \
-    for (int64_t row = begin; row < end; row++) {                                                                  \
-      const S *restrict dy = (const S *)job->dy + row * width, *restrict x = (const S *)job->x + row * width;      \
-      S *restrict dx = (S *)job->dx + row * width;                                                                 \
-      if (inner == 1) {                                                                                            \
-        for (int64_t c = 0; c < width; c++) {                                                                      \
-          dx[c] = STORE((LOAD(dy[c]) - shifts[c] - slopes[c] * (LOAD(x[c]) - centers[c])) * factors[c]);           \
-        }                                                                                                          \
-      } else {                                                                                                     \
-        int64_t c = row % channels;                                                                                \
-        float center = centers[c], factor = factors[c], shift = shifts[c], slope = slopes[c];                      \
-        for (int64_t i = 0; i < width; i++) {                                                                      \
-          dx[i] = STORE((LOAD(dy[i]) - shift - slope * (LOAD(x[i]) - center)) * factor);                           \
-        }                                                                                                          \
-      }                                                                                                            \
-    }                                                                                                              \
-  }                                                                                                                \
-  static int32_t batch_norm_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                       \
-                                        tf_tensor *const *outputs, const int64_t *parameters) {                    \
-    static const grad_passes passes = {sum_blocks_##NAME, sum_channels_##NAME, combine_##NAME};                    \
-    return batch_norm_grad(context, inputs, outputs, (const grad_shape *)parameters, &passes);                     \
+        for (int64_t c = 0; c < channels; c++) {                                                                      \
+          double g = LOAD(dy[c]), d = (double)LOAD(x[c]) - centers[c];                                                \
+          plain[c] += g;                                                                                              \
+          weighted[c] += g * d;                                                                                       \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  /* Channels first: whole channels. */                                                                               \
+  static void sum_channels_##NAME(void *argument, int64_t begin, int64_t end) {                                       \
+    const grad_job *job = argument;                                                                                   \
+    int64_t channels = job->shape->channels, inner = job->shape->inner;                                               \
+    for (int64_t c = begin; c < end; c++) {                                                                           \
+      double plain[SUMS] = {0}, weighted[SUMS] = {0}, center = job->centers[c];                                       \
+      for (int64_t n = 0; n < job->shape->outer; n++) {                                                               \
+        const S *dy = (const S *)job->dy + (n * channels + c) * inner;                                                \
+        const S *x = (const S *)job->x + (n * channels + c) * inner;                                                  \
+        int64_t i = 0;                                                                                                \
+        for (; i + SUMS <= inner; i += SUMS) {                                                                        \
+          for (int k = 0; k < SUMS; k++) {                                                                            \
+            double g = LOAD(dy[i + k]);                                                                               \
+            plain[k] += g;                                                                                            \
+            weighted[k] += g * (LOAD(x[i + k]) - center);                                                             \
+          }                                                                                                           \
+        }                                                                                                             \
+        for (; i < inner; i++) {                                                                                      \
+          double g = LOAD(dy[i]);                                                                                     \
+          plain[0] += g;                                                                                              \
+          weighted[0] += g * (LOAD(x[i]) - center);                                                                   \
+        }                                                                                                             \
+      }                                                                                                               \
+      for (int k = 1; k < SUMS; k++) plain[0] += plain[k], weighted[0] += weighted[k];                                \
+      job->sums[c] = plain[0];                                                                                        \
+      job->sums[channels + c] = weighted[0];                                                                          \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  static void combine_##NAME(void *argument, int64_t begin, int64_t end) {                                            \
+    const grad_job *job = argument;                                                                                   \
+    int64_t channels = job->shape->channels, inner = job->shape->inner, width = inner == 1 ? channels : inner;        \
+    const float *restrict centers = job->centers, *restrict factors = job->factors;                                   \
+    const float *restrict shifts = job->shifts, *restrict slopes = job->slopes;                                       \
+    for (int64_t row = begin; row < end; row++) {                                                                     \
+      const S *restrict dy = (const S *)job->dy + row * width, *restrict x = (const S *)job->x + row * width;         \
+      S *restrict dx = (S *)job->dx + row * width;                                                                    \
+      if (inner == 1) {                                                                                               \
+        for (int64_t c = 0; c < width; c++) {                                                                         \
+          dx[c] = STORE((LOAD(dy[c]) - shifts[c] - slopes[c] * (LOAD(x[c]) - centers[c])) * factors[c]);              \
+        }                                                                                                             \
+      } else {                                                                                                        \
+        int64_t c = row % channels;                                                                                   \
+        float center = centers[c], factor = factors[c], shift = shifts[c], slope = slopes[c];                         \
+        for (int64_t i = 0; i < width; i++) {                                                                         \
+          dx[i] = STORE((LOAD(dy[i]) - shift - slope * (LOAD(x[i]) - center)) * factor);                              \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  static int32_t batch_norm_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                          \
+                                        tf_tensor *const *outputs, const int64_t *parameters) {                       \
+    static const grad_passes passes = {sum_blocks_##NAME, sum_channels_##NAME, combine_##NAME};                       \
+    return batch_norm_grad(context, inputs, outputs, (const grad_shape *)parameters, &passes);                        \
   }
 
 static int32_t batch_norm_grad(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,

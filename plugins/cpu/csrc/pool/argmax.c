@@ -21,37 +21,37 @@ typedef struct scatter_job {
 #define BATCH_PARAMETER (sizeof(pool_shape) / sizeof(int64_t))
 
 /* Values and places of the maxima, whose taps are known. */
-#define TAKE(NAME, S)                                                                                              \
-  static void take_##NAME(void *argument, int64_t begin, int64_t end) {                                            \
-    const argmax_job *job = argument;                                                                              \
-    const pool_shape *s = job->shape;                                                                              \
-    int64_t channels = s->channels, size = s->height * s->width * channels;                                        \
-    for (int64_t row = begin; row < end; row++) {                                                                  \
-      int64_t image = row / s->out_height, top = row % s->out_height * s->stride_y - s->pad_top;                   \
-      for (int64_t x = 0; x < s->out_width; x++) {                                                                 \
-        int64_t left = x * s->stride_x - s->pad_left, at = (row * s->out_width + x) * channels;                    \
-        for (int64_t c = 0; c < channels; c++) {                                                                   \
-          int64_t tap = job->taps[at + c], i = top + tap / s->kernel_width, j = left + tap % s->kernel_width;      \
-          int64_t place = (i * s->width + j) * channels + c;                                                       \
-          ((S *)job->values)[at + c] = ((const S *)job->input)[image * size + place];                              \
-          place += job->whole_batch * image * size;                                                                \
-          if (job->wide) ((int64_t *)job->arguments)[at + c] = place;                                              \
-          else ((int32_t *)job->arguments)[at + c] = (int32_t)place;                                               \
-        }                                                                                                          \
-      }                                                                                                            \
-    }                                                                                                              \
-  }                                                                                                                \
-  static int32_t max_pool_argmax_##NAME(tf_context *context, const tf_tensor *const *inputs,                       \
-                                        tf_tensor *const *outputs, const int64_t *parameters) {                    \
-    const pool_shape *s = (const pool_shape *)parameters;                                                          \
-    places_job places = {s, inputs[0]->data, outputs[2]->data};                                                    \
-    argmax_job job = {.shape = s, .input = inputs[0]->data, .taps = places.taps, .values = outputs[0]->data,       \
-                      .arguments = outputs[1]->data, .wide = outputs[1]->dtype == TF_INT64,                        \
-                      .whole_batch = parameters[BATCH_PARAMETER]};                                                 \
-    if (!outputs[0]->size) return TF_OK;                                                                           \
-    run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                            \
-    run_rows(context, s->batch * s->out_height, s->out_width * s->channels, take_##NAME, &job);                    \
-    return TF_OK;                                                                                                  \
+#define TAKE(NAME, S)                                                                                         \
+  static void take_##NAME(void *argument, int64_t begin, int64_t end) {                                       \
+    const argmax_job *job = argument;                                                                         \
+    const pool_shape *s = job->shape;                                                                         \
+    int64_t channels = s->channels, size = s->height * s->width * channels;                                   \
+    for (int64_t row = begin; row < end; row++) {                                                             \
+      int64_t image = row / s->out_height, top = row % s->out_height * s->stride_y - s->pad_top;              \
+      for (int64_t x = 0; x < s->out_width; x++) {                                                            \
+        int64_t left = x * s->stride_x - s->pad_left, at = (row * s->out_width + x) * channels;               \
+        for (int64_t c = 0; c < channels; c++) {                                                              \
+          int64_t tap = job->taps[at + c], i = top + tap / s->kernel_width, j = left + tap % s->kernel_width; \
+          int64_t place = (i * s->width + j) * channels + c;                                                  \
+          ((S *)job->values)[at + c] = ((const S *)job->input)[image * size + place];                         \
+          place += job->whole_batch * image * size;                                                           \
+          if (job->wide) ((int64_t *)job->arguments)[at + c] = place;                                         \
+          else ((int32_t *)job->arguments)[at + c] = (int32_t)place;                                          \
+        }                                                                                                     \
+      }                                                                                                       \
+    }                                                                                                         \
+  }                                                                                                           \
+  static int32_t max_pool_argmax_##NAME(tf_context *context, const tf_tensor *const *inputs,                  \
+                                        tf_tensor *const *outputs, const int64_t *parameters) {               \
+    const pool_shape *s = (const pool_shape *)parameters;                                                     \
+    places_job places = {s, inputs[0]->data, outputs[2]->data};                                               \
+    argmax_job job = {.shape = s, .input = inputs[0]->data, .taps = places.taps, .values = outputs[0]->data,  \
+                      .arguments = outputs[1]->data, .wide = outputs[1]->dtype == TF_INT64,                   \
+                      .whole_batch = parameters[BATCH_PARAMETER]};                                            \
+    if (!outputs[0]->size) return TF_OK;                                                                      \
+    run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                       \
+    run_rows(context, s->batch * s->out_height, s->out_width * s->channels, take_##NAME, &job);               \
+    return TF_OK;                                                                                             \
   }
 
 /* Adds the gradients of images to the places; units are images, or the one batch. T is the type of the sums, which are

@@ -28,89 +28,90 @@ static inline covering cover(covering old, int64_t at, int64_t stride, int64_t p
   return old;
 }
 
-/* SETUP is done for each window (i, j) over a pixel, whose outputs begin at `start`; VALUE is what it has for channel c,
- * g being its gradient. */
-#define GATHER(NAME, S, T, LOAD, STORE, SETUP, VALUE)                                                           \
-  INLINE void NAME##_block(const gradient_job *job, const covering *down, const covering *across,               \
-                           int64_t first, int64_t count, S *restrict out) {                                     \
-    const pool_shape *s = job->shape;                                                                           \
-    T sums[BLOCK];                                                                                              \
-    for (int64_t c = 0; c < count; c++) sums[c] = 0;                                                            \
-    for (int64_t i = down->first; i < down->end; i++) {                                                         \
-      for (int64_t j = across->first; j < across->end; j++) {                                                   \
-        int64_t start = first + (i * s->out_width + j) * s->channels;                                           \
-        const S *restrict gradient = (const S *)job->gradient + start;                                          \
-        SETUP;                                                                                                  \
-        for (int64_t c = 0; c < count; c++) {                                                                   \
-          T g = (T)LOAD(gradient[c]);                                                                           \
-          sums[c] = (T)(sums[c] + (VALUE));                                                                     \
-        }                                                                                                       \
-      }                                                                                                         \
-    }                                                                                                           \
-    for (int64_t c = 0; c < count; c++) out[c] = (S)STORE(sums[c]);                                             \
-  }                                                                                                             \
-  static void NAME##_rows(void *argument, int64_t begin, int64_t end) {                                         \
-    const gradient_job *job = argument;                                                                         \
-    const pool_shape *s = job->shape;                                                                           \
-    for (int64_t row = begin; row < end; row++) {                                                               \
-      covering across = {0, 0, 0};                                                                              \
-      covering down = cover(across, row % s->height, s->stride_y, s->pad_top, s->kernel_height, s->out_height); \
-      int64_t image = row / s->height * s->out_height * s->out_width * s->channels;                             \
-      S *out = (S *)job->result + row * s->width * s->channels;                                                 \
-      for (int64_t x = 0; x < s->width; x++, out += s->channels) {                                              \
-        int64_t c = 0;                                                                                          \
-        across = cover(across, x, s->stride_x, s->pad_left, s->kernel_width, s->out_width);                     \
+/* SETUP is done for each window (i, j) over a pixel, whose outputs begin at `start`; VALUE is what it has for
+ * channel c, g being its gradient. */
+#define GATHER(NAME, S, T, LOAD, STORE, SETUP, VALUE)                                                              \
+  INLINE void NAME##_block(const gradient_job *job, const covering *down, const covering *across,                  \
+                           int64_t first, int64_t count, S *restrict out) {                                        \
+    const pool_shape *s = job->shape;                                                                              \
+    T sums[BLOCK];                                                                                                 \
+    for (int64_t c = 0; c < count; c++) sums[c] = 0;                                                               \
+    for (int64_t i = down->first; i < down->end; i++) {                                                            \
+      for (int64_t j = across->first; j < across->end; j++) {                                                      \
+        int64_t start = first + (i * s->out_width + j) * s->channels;                                              \
+        const S *restrict gradient = (const S *)job->gradient + start;                                             \
+        SETUP;                                                                                                     \
+        for (int64_t c = 0; c < count; c++) {                                                                      \
+          T g = (T)LOAD(gradient[c]);                                                                              \
+          sums[c] = (T)(sums[c] + (VALUE));                                                                        \
+        }                                                                                                          \
+      }                                                                                                            \
+    }                                                                                                              \
+    for (int64_t c = 0; c < count; c++) out[c] = (S)STORE(sums[c]);                                                \
+  }                                                                                                                \
+  static void NAME##_rows(void *argument, int64_t begin, int64_t end) {                                            \
+    const gradient_job *job = argument;                                                                            \
+    const pool_shape *s = job->shape;                                                                              \
+    for (int64_t row = begin; row < end; row++) {                                                                  \
+      covering across = {0, 0, 0};                                                                                 \
+      covering down = cover(across, row % s->height, s->stride_y, s->pad_top, s->kernel_height, s->out_height);    \
+      int64_t image = row / s->height * s->out_height * s->out_width * s->channels;                                \
+      S *out = (S *)job->result + row * s->width * s->channels;                                                    \
+      for (int64_t x = 0; x < s->width; x++, out += s->channels) {                                                 \
+        int64_t c = 0;                                                                                             \
+        across = cover(across, x, s->stride_x, s->pad_left, s->kernel_width, s->out_width);                        \
         for (; c + BLOCK <= s->channels; c += BLOCK) NAME##_block(job, &down, &across, image + c, BLOCK, out + c); \
-        if (c < s->channels) NAME##_block(job, &down, &across, image + c, s->channels - c, out + c);            \
-      }                                                                                                         \
-    }                                                                                                           \
+        if (s->channels == 1) NAME##_block(job, &down, &across, image, 1, out);                                    \
+        else if (c < s->channels) NAME##_block(job, &down, &across, image + c, s->channels - c, out + c);          \
+      }                                                                                                            \
+    }                                                                                                              \
   }
 
-#define FIND_TAP                                                                                            \
-  const int32_t *restrict taps = job->taps + start;                                                                  \
-  int32_t tap = (int32_t)((down->tap - (i - down->first) * s->stride_y) * s->kernel_width + across->tap -      \
+#define FIND_TAP                                                                                          \
+  const int32_t *restrict taps = job->taps + start;                                                       \
+  int32_t tap = (int32_t)((down->tap - (i - down->first) * s->stride_y) * s->kernel_width + across->tap - \
                           (j - across->first) * s->stride_x)
-#define MAX_GRADIENT(NAME, S, T, LOAD, STORE)                                                                     \
-  GATHER(max_pool_grad_##NAME, S, T, LOAD, STORE, FIND_TAP, taps[c] == tap ? g : 0)                               \
-  static int32_t max_pool_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                        \
-                                      tf_tensor *const *outputs, const int64_t *parameters) {                     \
-    const pool_shape *s = (const pool_shape *)parameters;                                                         \
-    places_job places = {s, inputs[0]->data, outputs[1]->data};                                                   \
-    gradient_job job = {s, NULL, NULL, inputs[2]->data, outputs[0]->data, places.taps};                           \
-    if (!outputs[0]->size) return TF_OK;                                                                          \
-    run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                           \
-    run_rows(context, s->batch * s->height, s->width * s->channels, max_pool_grad_##NAME##_rows, &job);           \
-    return TF_OK;                                                                                                 \
-  }                                                                                                               \
-  static void max_pool_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                      \
-    const gradient_job *job = argument;                                                                           \
-    const pool_shape *s = job->shape;                                                                             \
-    int64_t channels = s->channels;                                                                               \
-    for (int64_t row = begin; row < end; row++) {                                                                 \
-      int64_t image = row / s->out_height * s->height;                                                            \
-      for (int64_t x = 0; x < s->out_width; x++) {                                                                \
-        window w = clip(s, row % s->out_height, x);                                                               \
-        int64_t at = (row * s->out_width + x) * channels;                                                         \
-        const S *y = (const S *)job->output + at;                                                                 \
-        S *out = (S *)job->result + at;                                                                           \
-        memset(out, 0, (size_t)channels * sizeof *out);                                                           \
-        for (int64_t i = w.bottom - 1; i >= w.top; i--) { /* backwards, so that the first equal one stays */      \
-          for (int64_t j = w.right - 1; j >= w.left; j--) {                                                       \
-            int64_t pixel = ((image + i) * s->width + j) * channels;                                              \
-            const S *in = (const S *)job->input + pixel, *gradient = (const S *)job->gradient + pixel;            \
-            for (int64_t c = 0; c < channels; c++) out[c] = LOAD(in[c]) == LOAD(y[c]) ? gradient[c] : out[c];     \
-          }                                                                                                       \
-        }                                                                                                         \
-      }                                                                                                           \
-    }                                                                                                             \
-  }                                                                                                               \
-  static int32_t max_pool_grad_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                   \
-                                           tf_tensor *const *outputs, const int64_t *parameters) {                \
-    const pool_shape *s = (const pool_shape *)parameters;                                                         \
-    gradient_job job = {s, inputs[0]->data, inputs[1]->data, inputs[2]->data, outputs[0]->data, NULL};            \
-    if (!outputs[0]->size) return TF_OK;                                                                          \
-    run_rows(context, s->batch * s->out_height, row_values(s), max_pool_grad_grad_##NAME##_rows, &job);           \
-    return TF_OK;                                                                                                 \
+#define MAX_GRADIENT(NAME, S, T, LOAD, STORE)                                                                 \
+  GATHER(max_pool_grad_##NAME, S, T, LOAD, STORE, FIND_TAP, taps[c] == tap ? g : 0)                           \
+  static int32_t max_pool_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                    \
+                                      tf_tensor *const *outputs, const int64_t *parameters) {                 \
+    const pool_shape *s = (const pool_shape *)parameters;                                                     \
+    places_job places = {s, inputs[0]->data, outputs[1]->data};                                               \
+    gradient_job job = {s, NULL, NULL, inputs[2]->data, outputs[0]->data, places.taps};                       \
+    if (!outputs[0]->size) return TF_OK;                                                                      \
+    run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                       \
+    run_rows(context, s->batch * s->height, s->width * s->channels, max_pool_grad_##NAME##_rows, &job);       \
+    return TF_OK;                                                                                             \
+  }                                                                                                           \
+  static void max_pool_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                  \
+    const gradient_job *job = argument;                                                                       \
+    const pool_shape *s = job->shape;                                                                         \
+    int64_t channels = s->channels;                                                                           \
+    for (int64_t row = begin; row < end; row++) {                                                             \
+      int64_t image = row / s->out_height * s->height;                                                        \
+      for (int64_t x = 0; x < s->out_width; x++) {                                                            \
+        window w = clip(s, row % s->out_height, x);                                                           \
+        int64_t at = (row * s->out_width + x) * channels;                                                     \
+        const S *y = (const S *)job->output + at;                                                             \
+        S *out = (S *)job->result + at;                                                                       \
+        memset(out, 0, (size_t)channels * sizeof *out);                                                       \
+        for (int64_t i = w.bottom - 1; i >= w.top; i--) { /* backwards, so that the first equal one stays */  \
+          for (int64_t j = w.right - 1; j >= w.left; j--) {                                                   \
+            int64_t pixel = ((image + i) * s->width + j) * channels;                                          \
+            const S *in = (const S *)job->input + pixel, *gradient = (const S *)job->gradient + pixel;        \
+            for (int64_t c = 0; c < channels; c++) out[c] = LOAD(in[c]) == LOAD(y[c]) ? gradient[c] : out[c]; \
+          }                                                                                                   \
+        }                                                                                                     \
+      }                                                                                                       \
+    }                                                                                                         \
+  }                                                                                                           \
+  static int32_t max_pool_grad_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,               \
+                                           tf_tensor *const *outputs, const int64_t *parameters) {            \
+    const pool_shape *s = (const pool_shape *)parameters;                                                     \
+    gradient_job job = {s, inputs[0]->data, inputs[1]->data, inputs[2]->data, outputs[0]->data, NULL};        \
+    if (!outputs[0]->size) return TF_OK;                                                                      \
+    run_rows(context, s->batch * s->out_height, row_values(s), max_pool_grad_grad_##NAME##_rows, &job);       \
+    return TF_OK;                                                                                             \
   }
 
 /* Sums of integers wrap, which unsigned arithmetic does. */
@@ -127,18 +128,18 @@ MAX_GRADIENT(float64, double, double, SAME, SAME)
 MAX_GRADIENT(float16, tf_float16, float, tf_float32_from_float16, tf_float16_from_float32)
 MAX_GRADIENT(bfloat16, tf_bfloat16, float, tf_float32_from_bfloat16, tf_bfloat16_from_float32)
 
-#define FIND_SHARE(T)        \
+#define FIND_SHARE(T)       \
   window w = clip(s, i, j); \
   T share = 1 / (T)((w.bottom - w.top) * (w.right - w.left))
-#define MEAN_GRADIENT(NAME, S, T, LOAD, STORE)                                                               \
-  GATHER(avg_pool_grad_##NAME, S, T, LOAD, STORE, FIND_SHARE(T), g * share)                                  \
-  static int32_t avg_pool_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                   \
-                                      tf_tensor *const *outputs, const int64_t *parameters) {                \
-    const pool_shape *s = (const pool_shape *)parameters;                                                    \
-    gradient_job job = {s, NULL, NULL, inputs[0]->data, outputs[0]->data, NULL};                             \
-    if (!outputs[0]->size) return TF_OK;                                                                     \
-    run_rows(context, s->batch * s->height, s->width * s->channels, avg_pool_grad_##NAME##_rows, &job);      \
-    return TF_OK;                                                                                            \
+#define MEAN_GRADIENT(NAME, S, T, LOAD, STORE)                                                          \
+  GATHER(avg_pool_grad_##NAME, S, T, LOAD, STORE, FIND_SHARE(T), g * share)                             \
+  static int32_t avg_pool_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,              \
+                                      tf_tensor *const *outputs, const int64_t *parameters) {           \
+    const pool_shape *s = (const pool_shape *)parameters;                                               \
+    gradient_job job = {s, NULL, NULL, inputs[0]->data, outputs[0]->data, NULL};                        \
+    if (!outputs[0]->size) return TF_OK;                                                                \
+    run_rows(context, s->batch * s->height, s->width * s->channels, avg_pool_grad_##NAME##_rows, &job); \
+    return TF_OK;                                                                                       \
   }
 
 MEAN_GRADIENT(float32, float, float, SAME, SAME)

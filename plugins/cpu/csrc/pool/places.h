@@ -20,44 +20,44 @@ typedef struct places_job {
 #define INLINE static inline __attribute__((always_inline))
 
 /* places_<type> finds the taps of the maxima in rows of outputs of NHWC images. The first element of a window counts as
- * larger than nothing even where it is NaN. A block of channels is a constant number where it can be, so that all of it
- * stays in registers. */
-#define PLACES(NAME, S, T, LOAD)                                                                              \
-  INLINE void place_##NAME(const pool_shape *s, const window *w, const S *in, int64_t start, int32_t *taps,   \
-                           int64_t count) {                                                                   \
-    T best[BLOCK];                                                                                            \
-    int32_t place[BLOCK];                                                                                     \
-    for (int64_t c = 0; c < count; c++) best[c] = (T)LOAD(in[c]), place[c] = (int32_t)start;                  \
-    for (int64_t i = 0; i < w->bottom - w->top; i++) {                                                        \
-      for (int64_t j = 0; j < w->right - w->left; j++) {                                                      \
-        const S *from = in + (i * s->width + j) * s->channels;                                                \
-        int32_t tap = (int32_t)(start + i * s->kernel_width + j);                                             \
-        for (int64_t c = 0; c < count; c++) {                                                                 \
-          T v = (T)LOAD(from[c]), old = best[c];                                                              \
-          int32_t larger = -(int32_t)(v > old); /* a mask: a choice would become a branch */                  \
-          best[c] = v > old ? v : old;                                                                        \
-          place[c] ^= (place[c] ^ tap) & larger;                                                              \
-        }                                                                                                     \
-      }                                                                                                       \
-    }                                                                                                         \
-    memcpy(taps, place, (size_t)count * sizeof *place);                                                       \
-  }                                                                                                           \
-  static void places_##NAME(void *argument, int64_t begin, int64_t end) {                                     \
-    const places_job *job = argument;                                                                         \
-    const pool_shape *s = job->shape;                                                                         \
-    for (int64_t row = begin; row < end; row++) {                                                             \
-      int64_t image = row / s->out_height * s->height, y = row % s->out_height;                               \
-      int32_t *taps = job->taps + row * s->out_width * s->channels;                                           \
-      for (int64_t x = 0; x < s->out_width; x++) {                                                            \
-        window w = clip(s, y, x);                                                                             \
-        int64_t i = w.top - (y * s->stride_y - s->pad_top), j = w.left - (x * s->stride_x - s->pad_left);     \
-        const S *in = (const S *)job->input + ((image + w.top) * s->width + w.left) * s->channels;            \
-        int64_t c = 0, start = i * s->kernel_width + j;                                                       \
-        for (; c + BLOCK <= s->channels; c += BLOCK) place_##NAME(s, &w, in + c, start, taps + c, BLOCK);     \
-        if (c < s->channels) place_##NAME(s, &w, in + c, start, taps + c, s->channels - c);                   \
-        taps += s->channels;                                                                                  \
-      }                                                                                                       \
-    }                                                                                                         \
+ * larger than nothing even where it is NaN. The channels of a block are a constant number where they can be. */
+#define PLACES(NAME, S, T, LOAD)                                                                            \
+  INLINE void place_##NAME(const pool_shape *s, const window *w, const S *in, int64_t start, int32_t *taps, \
+                           int64_t count) {                                                                 \
+    T best[BLOCK];                                                                                          \
+    int32_t place[BLOCK];                                                                                   \
+    for (int64_t c = 0; c < count; c++) best[c] = (T)LOAD(in[c]), place[c] = (int32_t)start;                \
+    for (int64_t i = 0; i < w->bottom - w->top; i++) {                                                      \
+      for (int64_t j = 0; j < w->right - w->left; j++) {                                                    \
+        const S *from = in + (i * s->width + j) * s->channels;                                              \
+        int32_t tap = (int32_t)(start + i * s->kernel_width + j);                                           \
+        for (int64_t c = 0; c < count; c++) {                                                               \
+          T v = (T)LOAD(from[c]), old = best[c];                                                            \
+          int32_t larger = -(int32_t)(v > old); /* a mask: a choice would become a branch */                \
+          best[c] = v > old ? v : old;                                                                      \
+          place[c] ^= (place[c] ^ tap) & larger;                                                            \
+        }                                                                                                   \
+      }                                                                                                     \
+    }                                                                                                       \
+    memcpy(taps, place, (size_t)count * sizeof *place);                                                     \
+  }                                                                                                         \
+  static void places_##NAME(void *argument, int64_t begin, int64_t end) {                                   \
+    const places_job *job = argument;                                                                       \
+    const pool_shape *s = job->shape;                                                                       \
+    for (int64_t row = begin; row < end; row++) {                                                           \
+      int64_t image = row / s->out_height * s->height, y = row % s->out_height;                             \
+      int32_t *taps = job->taps + row * s->out_width * s->channels;                                         \
+      for (int64_t x = 0; x < s->out_width; x++) {                                                          \
+        window w = clip(s, y, x);                                                                           \
+        int64_t i = w.top - (y * s->stride_y - s->pad_top), j = w.left - (x * s->stride_x - s->pad_left);   \
+        const S *in = (const S *)job->input + ((image + w.top) * s->width + w.left) * s->channels;          \
+        int64_t c = 0, start = i * s->kernel_width + j;                                                     \
+        for (; c + BLOCK <= s->channels; c += BLOCK) place_##NAME(s, &w, in + c, start, taps + c, BLOCK);   \
+        if (s->channels == 1) place_##NAME(s, &w, in, start, taps, 1);                                      \
+        else if (c < s->channels) place_##NAME(s, &w, in + c, start, taps + c, s->channels - c);            \
+        taps += s->channels;                                                                                \
+      }                                                                                                     \
+    }                                                                                                       \
   }
 #define SAME(x) (x)
 
@@ -74,7 +74,7 @@ PLACES(float64, double, double, SAME)
 PLACES(float16, tf_float16, float, tf_float32_from_float16)
 PLACES(bfloat16, tf_bfloat16, float, tf_float32_from_bfloat16)
 
-/* Runs `body` on rows of `width` values of the image, or of outputs whose windows hold `values`. */
+/* Runs `body` on rows, each of which reads this many values. */
 static inline void run_rows(tf_context *context, int64_t rows, int64_t values, tf_range *body, void *job) {
   context->parallel_for(context, rows, 1 + SERIAL_VALUES / (values + 1), body, job);
 }

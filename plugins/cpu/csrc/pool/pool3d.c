@@ -1,5 +1,5 @@
-/* Pooling over three dimensions and its gradients, of tensors with channels last; where they come first, each channel is
- * a volume with one.
+/* Pooling over three dimensions and its gradients, of tensors with channels last; where they come first, each
+ * channel is a volume with one.
  *
  * Gradients are gathered: each row of the result adds up what the windows over it have for it, so that rows are
  * independent and sums of 16-bit floats are rounded once. */
@@ -72,42 +72,42 @@ static inline int64_t pixel_of(int64_t volume, const int64_t *size, const int64_
   return ((volume * size[0] + at[0]) * size[1] + at[1]) * size[2] + at[2];
 }
 
-#define EACH(SPAN, AT)                                                  \
-  for (AT[0] = SPAN.first[0]; AT[0] < SPAN.end[0]; AT[0]++)             \
-    for (AT[1] = SPAN.first[1]; AT[1] < SPAN.end[1]; AT[1]++)           \
+#define EACH(SPAN, AT)                                        \
+  for (AT[0] = SPAN.first[0]; AT[0] < SPAN.end[0]; AT[0]++)   \
+    for (AT[1] = SPAN.first[1]; AT[1] < SPAN.end[1]; AT[1]++) \
       for (AT[2] = SPAN.first[2]; AT[2] < SPAN.end[2]; AT[2]++)
 
-#define EACH_BACKWARD(SPAN, AT)                                           \
-  for (AT[0] = SPAN.end[0] - 1; AT[0] >= SPAN.first[0]; AT[0]--)        \
-    for (AT[1] = SPAN.end[1] - 1; AT[1] >= SPAN.first[1]; AT[1]--)      \
+#define EACH_BACKWARD(SPAN, AT)                                    \
+  for (AT[0] = SPAN.end[0] - 1; AT[0] >= SPAN.first[0]; AT[0]--)   \
+    for (AT[1] = SPAN.end[1] - 1; AT[1] >= SPAN.first[1]; AT[1]--) \
       for (AT[2] = SPAN.end[2] - 1; AT[2] >= SPAN.first[2]; AT[2]--)
 
-/* Rows of `DOMAIN` (size or out), each pixel a result of what lies in OVER(pixel), whose sizes are INNER. BODY is done for
- * each of those, `from` being where its values of the channels begin; it works on `count` values of `a`. */
-#define ROWS(NAME, S, T, STORE, DOMAIN, OVER, INNER, FROM, SETUP, START, BODY, END)                          \
-  static void NAME##_rows(void *argument, int64_t begin, int64_t end) {                                      \
-    const volume_job *job = argument;                                                                        \
-    const volume_shape *s = job->shape;                                                                      \
-    for (int64_t row = begin; row < end; row++) {                                                            \
-      int64_t at[3], inner[3], volume = row_at(row, s->DOMAIN, at);                                          \
-      for (at[2] = 0; at[2] < s->DOMAIN[2]; at[2]++) {                                                       \
-        span around = OVER(s, at);                                                                           \
-        int64_t place = pixel_of(volume, s->DOMAIN, at) * s->channels;                                       \
-        for (int64_t chunk = 0; chunk < s->channels; chunk += CHUNK) {                                       \
-          T a[CHUNK];                                                                                        \
-          int64_t count = MINIMUM(s->channels - chunk, CHUNK);                                               \
-          S *result = (S *)job->result + place + chunk;                                                      \
-          for (int64_t c = 0; c < count; c++) a[c] = START;                                                  \
-          EACH(around, inner) {                                                                              \
-            int64_t start = pixel_of(volume, s->INNER, inner) * s->channels + chunk;                         \
-            const S *from = (const S *)job->FROM + start;                                                    \
-            SETUP;                                                                                           \
-            for (int64_t c = 0; c < count; c++) BODY;                                                        \
-          }                                                                                                  \
-          for (int64_t c = 0; c < count; c++) result[c] = (S)STORE(END);                                     \
-        }                                                                                                    \
-      }                                                                                                      \
-    }                                                                                                        \
+/* Rows of `DOMAIN` (size or out), each pixel a result of what lies in OVER(pixel), whose sizes are INNER. BODY is
+ * done for each of those, `from` being where its values of the channels begin; it works on `count` values of `a`. */
+#define ROWS(NAME, S, T, STORE, DOMAIN, OVER, INNER, FROM, SETUP, START, BODY, END)  \
+  static void NAME##_rows(void *argument, int64_t begin, int64_t end) {              \
+    const volume_job *job = argument;                                                \
+    const volume_shape *s = job->shape;                                              \
+    for (int64_t row = begin; row < end; row++) {                                    \
+      int64_t at[3], inner[3], volume = row_at(row, s->DOMAIN, at);                  \
+      for (at[2] = 0; at[2] < s->DOMAIN[2]; at[2]++) {                               \
+        span around = OVER(s, at);                                                   \
+        int64_t place = pixel_of(volume, s->DOMAIN, at) * s->channels;               \
+        for (int64_t chunk = 0; chunk < s->channels; chunk += CHUNK) {               \
+          T a[CHUNK];                                                                \
+          int64_t count = MINIMUM(s->channels - chunk, CHUNK);                       \
+          S *result = (S *)job->result + place + chunk;                              \
+          for (int64_t c = 0; c < count; c++) a[c] = START;                          \
+          EACH(around, inner) {                                                      \
+            int64_t start = pixel_of(volume, s->INNER, inner) * s->channels + chunk; \
+            const S *from = (const S *)job->FROM + start;                            \
+            SETUP;                                                                   \
+            for (int64_t c = 0; c < count; c++) BODY;                                \
+          }                                                                          \
+          for (int64_t c = 0; c < count; c++) result[c] = (S)STORE(END);             \
+        }                                                                            \
+      }                                                                              \
+    }                                                                                \
   }
 
 static int32_t run(tf_context *context, const volume_job *job, const int64_t *domain, tf_range *body) {
@@ -118,96 +118,96 @@ static int32_t run(tf_context *context, const volume_job *job, const int64_t *do
   return TF_OK;
 }
 
-#define ENTRY(NAME, ...)                                                                                             \
-  static int32_t NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
-                      const int64_t *parameters) {                                                                   \
-    const volume_shape *s = (const volume_shape *)parameters;                                                        \
-    if (!outputs[0]->size) return TF_OK;                                                                             \
-    volume_job job = {.shape = s, .result = outputs[0]->data, __VA_ARGS__};                                          \
-    return NAME##_passes(context, &job);                                                                             \
+#define ENTRY(NAME, ...)                                                                              \
+  static int32_t NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
+                      const int64_t *parameters) {                                                    \
+    const volume_shape *s = (const volume_shape *)parameters;                                         \
+    if (!outputs[0]->size) return TF_OK;                                                              \
+    volume_job job = {.shape = s, .result = outputs[0]->data, __VA_ARGS__};                           \
+    return NAME##_passes(context, &job);                                                              \
   }
 
 #define NOTHING (void)from
 
 /* A comparison with NaN is false, so NaN never replaces a number. */
-#define MAXIMA(NAME, S, LOAD, STORE, LOWEST)                                                                        \
-  ROWS(max_pool3d_##NAME, S, float, STORE, out, window_at, size, input, NOTHING, LOWEST,                            \
-       a[c] = LOAD(from[c]) > a[c] ? LOAD(from[c]) : a[c], a[c])                                                    \
-  static int32_t max_pool3d_##NAME##_passes(tf_context *context, const volume_job *job) {                           \
-    return run(context, job, job->shape->out, max_pool3d_##NAME##_rows);                                            \
-  }                                                                                                                 \
-  ENTRY(max_pool3d_##NAME, .input = inputs[0]->data)                                                                \
-  static void places_##NAME(void *argument, int64_t begin, int64_t end) {                                           \
-    const volume_job *job = argument;                                                                               \
-    const volume_shape *s = job->shape;                                                                             \
-    for (int64_t row = begin; row < end; row++) {                                                                   \
-      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                    \
-      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                                 \
-        span around = window_at(s, at);                                                                             \
-        int32_t *taps = job->taps + pixel_of(volume, s->out, at) * s->channels;                                     \
-        for (int64_t chunk = 0; chunk < s->channels; chunk += CHUNK) {                                              \
-          float best[CHUNK];                                                                                        \
-          int64_t count = MINIMUM(s->channels - chunk, CHUNK), first = 1;                                           \
-          EACH(around, inner) {                                                                                     \
-            const S *from = (const S *)job->input + pixel_of(volume, s->size, inner) * s->channels + chunk;         \
-            int32_t tap = tap_of(s, at, inner);                                                                     \
-            for (int64_t c = 0; c < count; c++) {                                                                   \
-              float v = LOAD(from[c]);                                                                              \
-              if (first || v > best[c]) best[c] = v, taps[chunk + c] = tap;                                         \
-            }                                                                                                       \
-            first = 0;                                                                                              \
-          }                                                                                                         \
-        }                                                                                                           \
-      }                                                                                                             \
-    }                                                                                                               \
-  }                                                                                                                 \
-  ROWS(max_pool3d_grad_##NAME, S, float, STORE, size, windows_over, out, gradient,                                  \
-       int32_t tap = tap_of(s, inner, at), 0, a[c] += job->taps[start + c] == tap ? LOAD(from[c]) : 0, a[c])        \
-  static int32_t max_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                      \
-    run(context, job, job->shape->out, places_##NAME);                                                              \
-    return run(context, job, job->shape->size, max_pool3d_grad_##NAME##_rows);                                      \
-  }                                                                                                                 \
-  ENTRY(max_pool3d_grad_##NAME, .input = inputs[0]->data, .gradient = inputs[2]->data, .taps = outputs[1]->data)    \
-  static void max_pool3d_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                      \
-    const volume_job *job = argument;                                                                               \
-    const volume_shape *s = job->shape;                                                                             \
-    for (int64_t row = begin; row < end; row++) {                                                                   \
-      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                    \
-      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                                 \
-        span around = window_at(s, at);                                                                             \
-        int64_t place = pixel_of(volume, s->out, at) * s->channels;                                                 \
-        const S *y = (const S *)job->output + place;                                                                \
-        S *result = (S *)job->result + place;                                                                       \
-        memset(result, 0, (size_t)s->channels * sizeof *result);                                                    \
-        EACH_BACKWARD(around, inner) { /* so that the first equal one stays */                                      \
-          int64_t start = pixel_of(volume, s->size, inner) * s->channels;                                           \
-          const S *from = (const S *)job->input + start, *gradient = (const S *)job->gradient + start;              \
-          for (int64_t c = 0; c < s->channels; c++) {                                                               \
-            result[c] = LOAD(from[c]) == LOAD(y[c]) ? gradient[c] : result[c];                                      \
-          }                                                                                                         \
-        }                                                                                                           \
-      }                                                                                                             \
-    }                                                                                                               \
-  }                                                                                                                 \
-  static int32_t max_pool3d_grad_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                 \
-    return run(context, job, job->shape->out, max_pool3d_grad_grad_##NAME##_rows);                                  \
-  }                                                                                                                 \
-  ENTRY(max_pool3d_grad_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data,                           \
+#define MAXIMA(NAME, S, LOAD, STORE, LOWEST)                                                                     \
+  ROWS(max_pool3d_##NAME, S, float, STORE, out, window_at, size, input, NOTHING, LOWEST,                         \
+       a[c] = LOAD(from[c]) > a[c] ? LOAD(from[c]) : a[c], a[c])                                                 \
+  static int32_t max_pool3d_##NAME##_passes(tf_context *context, const volume_job *job) {                        \
+    return run(context, job, job->shape->out, max_pool3d_##NAME##_rows);                                         \
+  }                                                                                                              \
+  ENTRY(max_pool3d_##NAME, .input = inputs[0]->data)                                                             \
+  static void places_##NAME(void *argument, int64_t begin, int64_t end) {                                        \
+    const volume_job *job = argument;                                                                            \
+    const volume_shape *s = job->shape;                                                                          \
+    for (int64_t row = begin; row < end; row++) {                                                                \
+      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                 \
+      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                              \
+        span around = window_at(s, at);                                                                          \
+        int32_t *taps = job->taps + pixel_of(volume, s->out, at) * s->channels;                                  \
+        for (int64_t chunk = 0; chunk < s->channels; chunk += CHUNK) {                                           \
+          float best[CHUNK];                                                                                     \
+          int64_t count = MINIMUM(s->channels - chunk, CHUNK), first = 1;                                        \
+          EACH(around, inner) {                                                                                  \
+            const S *from = (const S *)job->input + pixel_of(volume, s->size, inner) * s->channels + chunk;      \
+            int32_t tap = tap_of(s, at, inner);                                                                  \
+            for (int64_t c = 0; c < count; c++) {                                                                \
+              float v = LOAD(from[c]);                                                                           \
+              if (first || v > best[c]) best[c] = v, taps[chunk + c] = tap;                                      \
+            }                                                                                                    \
+            first = 0;                                                                                           \
+          }                                                                                                      \
+        }                                                                                                        \
+      }                                                                                                          \
+    }                                                                                                            \
+  }                                                                                                              \
+  ROWS(max_pool3d_grad_##NAME, S, float, STORE, size, windows_over, out, gradient,                               \
+       int32_t tap = tap_of(s, inner, at), 0, a[c] += job->taps[start + c] == tap ? LOAD(from[c]) : 0, a[c])     \
+  static int32_t max_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                   \
+    run(context, job, job->shape->out, places_##NAME);                                                           \
+    return run(context, job, job->shape->size, max_pool3d_grad_##NAME##_rows);                                   \
+  }                                                                                                              \
+  ENTRY(max_pool3d_grad_##NAME, .input = inputs[0]->data, .gradient = inputs[2]->data, .taps = outputs[1]->data) \
+  static void max_pool3d_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                   \
+    const volume_job *job = argument;                                                                            \
+    const volume_shape *s = job->shape;                                                                          \
+    for (int64_t row = begin; row < end; row++) {                                                                \
+      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                 \
+      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                              \
+        span around = window_at(s, at);                                                                          \
+        int64_t place = pixel_of(volume, s->out, at) * s->channels;                                              \
+        const S *y = (const S *)job->output + place;                                                             \
+        S *result = (S *)job->result + place;                                                                    \
+        memset(result, 0, (size_t)s->channels * sizeof *result);                                                 \
+        EACH_BACKWARD(around, inner) { /* so that the first equal one stays */                                   \
+          int64_t start = pixel_of(volume, s->size, inner) * s->channels;                                        \
+          const S *from = (const S *)job->input + start, *gradient = (const S *)job->gradient + start;           \
+          for (int64_t c = 0; c < s->channels; c++) {                                                            \
+            result[c] = LOAD(from[c]) == LOAD(y[c]) ? gradient[c] : result[c];                                   \
+          }                                                                                                      \
+        }                                                                                                        \
+      }                                                                                                          \
+    }                                                                                                            \
+  }                                                                                                              \
+  static int32_t max_pool3d_grad_grad_##NAME##_passes(tf_context *context, const volume_job *job) {              \
+    return run(context, job, job->shape->out, max_pool3d_grad_grad_##NAME##_rows);                               \
+  }                                                                                                              \
+  ENTRY(max_pool3d_grad_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data,                        \
         .gradient = inputs[2]->data)
 
-#define MEANS(NAME, S, T, LOAD, STORE)                                                                              \
-  ROWS(avg_pool3d_##NAME, S, T, STORE, out, window_at, size, input, NOTHING, 0, a[c] += LOAD(from[c]),              \
-       a[c] / (T)span_size(&around))                                                                                \
-  static int32_t avg_pool3d_##NAME##_passes(tf_context *context, const volume_job *job) {                           \
-    return run(context, job, job->shape->out, avg_pool3d_##NAME##_rows);                                            \
-  }                                                                                                                 \
-  ENTRY(avg_pool3d_##NAME, .input = inputs[0]->data)                                                                \
-  ROWS(avg_pool3d_grad_##NAME, S, T, STORE, size, windows_over, out, gradient,                                      \
-       span whole = window_at(s, inner); T share = 1 / (T)span_size(&whole), 0, a[c] += LOAD(from[c]) * share,      \
-       a[c])                                                                                                        \
-  static int32_t avg_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                      \
-    return run(context, job, job->shape->size, avg_pool3d_grad_##NAME##_rows);                                      \
-  }                                                                                                                 \
+#define MEANS(NAME, S, T, LOAD, STORE)                                                                         \
+  ROWS(avg_pool3d_##NAME, S, T, STORE, out, window_at, size, input, NOTHING, 0, a[c] += LOAD(from[c]),         \
+       a[c] / (T)span_size(&around))                                                                           \
+  static int32_t avg_pool3d_##NAME##_passes(tf_context *context, const volume_job *job) {                      \
+    return run(context, job, job->shape->out, avg_pool3d_##NAME##_rows);                                       \
+  }                                                                                                            \
+  ENTRY(avg_pool3d_##NAME, .input = inputs[0]->data)                                                           \
+  ROWS(avg_pool3d_grad_##NAME, S, T, STORE, size, windows_over, out, gradient,                                 \
+       span whole = window_at(s, inner); T share = 1 / (T)span_size(&whole), 0, a[c] += LOAD(from[c]) * share, \
+       a[c])                                                                                                   \
+  static int32_t avg_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                 \
+    return run(context, job, job->shape->size, avg_pool3d_grad_##NAME##_rows);                                 \
+  }                                                                                                            \
   ENTRY(avg_pool3d_grad_##NAME, .gradient = inputs[0]->data)
 
 #define SAME(x) (x)
