@@ -118,3 +118,17 @@ def test_gradients_of_their_graphs_agree(tensorflow: Any, name: str) -> None:
         timberframe.import_graph_def(forward, name="")
         grad = timberframe.gradients(ours.get_tensor_by_name(y.name), ours.get_tensor_by_name(x.name))[0]
         agree(session.run(grad, {x.name: ROWS}), want)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_our_gradients_run_there(tensorflow: Any, name: str) -> None:
+    with timberframe.Graph().as_default() as ours, timberframe.Session(graph=ours) as session:
+        x, fetches = results(timberframe, BUILDS[name])
+        wanted = session.run(fetches, {x: ROWS})
+    tf = tensorflow
+    message = tf.GraphDef.FromString(ours.as_graph_def().SerializeToString())
+    with tf.Graph().as_default() as theirs, tf.Session(graph=theirs) as session:
+        tf.import_graph_def(message, name="")
+        got = session.run([t.name for t in fetches], {x.name: ROWS})
+    for want, found in zip(wanted, got, strict=True):
+        agree(found, want)

@@ -92,6 +92,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
     values = list(feed_dict.values())
     if all(v is not None for v in values):
         inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(runner.feeds, values, strict=True)]
+        plan = runner.plan_for(inputs)
         level = plan.bind(inputs)
     reports = [_report(plan, i, level) for i in range(len(plan.schedule.stages))]
     peak: dict[str, int] = {}

@@ -283,14 +283,18 @@ class Runner:
         context.step = next(session.runtime.steps)
         session.begin(context.cancel)
         try:
-            plan = self._dense and self._dense.find(inputs)
-            results = iter(execute(plan or self.plan, inputs, session.runtime, context))
+            results = iter(execute(self.plan_for(inputs), inputs, session.runtime, context))
             found = [_host(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
         finally:
             session.end(context.cancel)
         if self._may_be_direct and context.trace is None:
             self._remember_direct(inputs)
         return self.fetches.assemble(found)
+
+    def plan_for(self, inputs: Sequence[Located]) -> Plan:
+        """The plan for these feeds: for loops over lists one without lists, where their shapes allow that."""
+        dense = None if self._dense is None else self._dense.find(inputs)
+        return self.plan if dense is None else dense
 
     def _remember_direct(self, inputs: Sequence[Located]) -> None:
         """Makes later runs of these shapes take the shortest way."""
