@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from timberframe.dtypes import int32, resource
 from timberframe.graph.function import FuncGraph, share_captures
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.shapes import Shape, is_static
+
+_LARGEST_GUESS = 64 << 20  # bytes of a list whose loop may end before it is full
 
 if TYPE_CHECKING:
     from timberframe.compiler.dense_graph import GraphCopy
@@ -164,6 +167,9 @@ class LoopCopy:
         needed = before.length + self.limit.turns * variable.change
         if variable.capacity >= needed:
             return True
+        row = math.prod(static(variable.element)) * replace(before, inner=variable.inner).storage.size
+        if not self.limit.exact and needed * row > _LARGEST_GUESS:
+            raise NotDenseError("a list may grow large, and may not")
         variable.capacity = needed
         return False
 

@@ -12,6 +12,9 @@ from timberframe.graph.function import FuncGraph
 from timberframe.graph.operation import Tensor
 from timberframe.ops.opdef import is_known
 
+_COMPARISONS = {"Less": (False, 0), "Greater": (True, 0), "LessEqual": (False, 1), "GreaterEqual": (True, 1)}
+"""Whether the counter stands on the right, and how much further than its limit it goes."""
+
 Bounds = dict[Tensor, int]
 """The largest value that an integer scalar can have."""
 
@@ -38,9 +41,10 @@ def _limit(
         parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
         known = [p.turns for p in parts if p is not None]
         return TurnLimit(min(known), False) if known else None
-    if test.op.type not in ("Less", "Greater"):
+    if test.op.type not in _COMPARISONS or not test.op.inputs[0].dtype.is_integer:
         return None
-    counter, end = (original(t) for t in (test.op.inputs if test.op.type == "Less" else reversed(test.op.inputs)))
+    swapped, more = _COMPARISONS[test.op.type]
+    counter, end = (original(t) for t in (reversed(test.op.inputs) if swapped else test.op.inputs))
     position = _position(cond, counter)
     if position is None:
         return None
@@ -51,7 +55,7 @@ def _limit(
     limit, exact = _end(cond, end, inputs, following, bounds)
     if begin is None or limit is None or step is None or step <= 0:
         return None
-    return TurnLimit(max(0, -(-(limit - begin) // step)), exact)
+    return TurnLimit(max(0, -(-(limit + more - begin) // step)), exact)
 
 
 def _end(
@@ -65,13 +69,40 @@ def _end(
     known = _value(end)
     if known is not None:
         return known, True
+    return _upper_bound(cond, end, inputs, following, bounds), False
+
+
+def _upper_bound(
+    cond: FuncGraph,
+    end: Tensor,
+    inputs: Sequence[Any],
+    following: Callable[[int], Tensor | None],
+    bounds: Mapping[Tensor, int],
+) -> int | None:
+    """The largest value that a tensor of the condition can have, if that is known."""
+    found = _bound(end, bounds)
+    if found is not None:
+        return found
     position = _position(cond, end)
     if position is None or not isinstance(inputs[position], Tensor):
-        return None, False
+        return None
     after = following(position)
     if after is None or original(after) is not _input_of(after, position):
-        return None, False
-    return bounds.get(inputs[position]), False
+        return None
+    return _bound(inputs[position], bounds)
+
+
+def _bound(tensor: Tensor, bounds: Mapping[Tensor, int]) -> int | None:
+    tensor = original(tensor)
+    if tensor in bounds:
+        return bounds[tensor]
+    if tensor.op.type in ("Minimum", "Maximum"):
+        known = [_bound(t, bounds) for t in tensor.op.inputs]
+        found = [b for b in known if b is not None]
+        if tensor.op.type == "Minimum":
+            return min(found, default=None)
+        return max(found) if len(found) == len(known) else None
+    return _value(tensor)
 
 
 def _input_of(after: Tensor, position: int) -> Tensor:
