@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import timberframe as ours
+
 X = np.array([[0.5, -1.0], [2.0, 0.25]], np.float32)
 
 
@@ -74,3 +76,56 @@ GRAPHS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS.keys())
 def test_old_graph_gives_what_tensorflow_gives(build: Any, carry_over: Callable[[Any], None], old: None) -> None:
     carry_over(build)
+
+
+def recurrent_training(tf: Any) -> tuple[str, str, str]:
+    """An LSTM on tensor arrays, a branch, and Adam, with reference variables: names of loss, step and initializer."""
+    rng = np.random.default_rng(0)
+
+    def variable(name: str, *shape: int) -> Any:
+        start = (rng.standard_normal(shape) * 0.3).astype(np.float32)
+        return tf.get_variable(name, initializer=start, use_resource=False)
+
+    x, labels = tf.placeholder(tf.float32, [None, 5, 4], name="x"), tf.placeholder(tf.int32, [None], name="labels")
+    training = tf.placeholder(tf.bool, [], name="training")
+    kernel, bias, output = variable("kernel", 10, 24), variable("bias", 24), variable("output", 6, 3)
+    inputs = tf.TensorArray(tf.float32, 5).unstack(tf.transpose(x, [1, 0, 2]))
+
+    def turn(t: Any, h: Any, c: Any, outputs: Any) -> Any:
+        i, j, f, o = tf.split(tf.matmul(tf.concat([inputs.read(t), h], 1), kernel) + bias, 4, 1)
+        c = tf.sigmoid(f + 1) * c + tf.sigmoid(i) * tf.tanh(j)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        return t + 1, h, c, outputs.write(t, h)
+
+    zeros = tf.zeros([tf.shape(x)[0], 6])
+    start = [0, zeros, zeros, tf.TensorArray(tf.float32, 5)]
+    _, h, _, outputs = tf.while_loop(lambda t, *_: t < 5, turn, start)
+    features = tf.cond(training, lambda: h + tf.reduce_mean(outputs.stack(), 0), lambda: h)
+    logits = tf.matmul(features, output)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    step = tf.train.AdamOptimizer(1e-3).minimize(loss)
+    return loss.name, step.name, tf.global_variables_initializer().name
+
+
+def test_old_training_graph_gives_tensorflows_losses(tensorflow: Any, old: None) -> None:
+    tf = tensorflow
+    rng = np.random.default_rng(1)
+    batches = [
+        {
+            "x:0": rng.standard_normal((6, 5, 4)).astype(np.float32),
+            "labels:0": rng.integers(0, 3, 6).astype(np.int32),
+            "training:0": turn % 2 == 0,
+        }
+        for turn in range(10)
+    ]
+    with tf.Graph().as_default() as graph:
+        loss, step, initializer = recurrent_training(tf)
+        with tf.Session() as session:
+            session.run(initializer)
+            wanted = [session.run([loss, step], batch)[0] for batch in batches]
+    with ours.Graph().as_default() as same:
+        ours.import_graph_def(graph.as_graph_def(), name="")
+    with ours.Session(graph=same) as session:
+        session.run(initializer)
+        found = [session.run([loss, step], batch)[0] for batch in batches]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)  # float32, and Adam at a learning rate where it is not chaotic

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from timberframe.compiler.ir import ARRAY_GRADIENTS, ARRAY_MAKERS
 from timberframe.compiler.raising.frames import MERGES, NEXT, SWITCHES, Frame, is_loop_merge
 from timberframe.errors import UnimplementedError
 from timberframe.graph.operation import Operation, Tensor
@@ -17,11 +18,14 @@ Literal = tuple[Tensor, bool]
 Condition = frozenset[Literal]
 ALWAYS: Condition = frozenset()
 
+_MAKERS = ARRAY_MAKERS | ARRAY_GRADIENTS
+
 
 class Unit:
     """An operation, or a whole inner loop.
 
-    inputs, controls: what it needs from outside of itself. needs: the units of its region that make these.
+    inputs, controls: what it needs from outside of itself. needs: the units of its region that make these. after: units
+    that it lets go first all the same.
     """
 
     def __init__(self, operation: Operation | None, loop: Frame | None, position: int) -> None:
@@ -31,6 +35,7 @@ class Unit:
         self.inputs: list[Tensor] = []
         self.controls: list[Operation] = []
         self.needs: set[Unit] = set()
+        self.after: set[Unit] = set()
         self.condition: Condition | None = ALWAYS
 
     def operations(self) -> Iterable[Operation]:
@@ -92,6 +97,7 @@ class Region:
             position += 1
         for unit in self.units:
             self._connect(unit)
+        self._delay_makers()
         self._sort()
 
     def _connect(self, unit: Unit) -> None:
@@ -106,13 +112,35 @@ class Region:
         makers = (self._maker.get(op) for op in (*(t.op for t in unit.inputs), *unit.controls))
         unit.needs = {m for m in makers if m is not None}
 
+    def _delay_makers(self) -> None:
+        """Has what makes an array or stack wait for all else that its users need, so that one If can hold them all.
+
+        A handle cannot leave the branch in which it is made.
+        """
+        makers = [u for u in self.units if u.operation is not None and u.operation.type in _MAKERS]
+        followers: dict[Unit, set[Unit]] = {}
+        for unit in self.units if makers else ():
+            for need in unit.needs:
+                followers.setdefault(need, set()).add(unit)
+        for maker in makers:
+            below, stack = {maker}, [maker]
+            while stack:
+                for unit in followers.get(stack.pop(), ()):
+                    if unit not in below:
+                        below.add(unit)
+                        stack.append(unit)
+            for user in followers.get(maker, ()):
+                maker.after |= user.needs - below
+            for unit in maker.after:
+                followers.setdefault(unit, set()).add(maker)
+
     def _sort(self) -> None:
         """Puts the units into topological order."""
         done: dict[Unit, None] = {}
         for root in self.units:
             stack = [root]
             while stack:
-                waiting = [n for n in stack[-1].needs if n not in done]
+                waiting = [n for n in stack[-1].needs | stack[-1].after if n not in done]
                 if len(stack) > len(self.units):
                     raise UnimplementedError(
                         f"{root.name}: waits for its own result; only NextIteration may close a cycle"

@@ -40,7 +40,7 @@ class Schedule:
     def _connect(self) -> None:
         present = set(self.units)
         for unit in self.units:
-            needs = [n for n in self._needs(unit) if n in present]
+            needs = [n for n in self._needs(unit) | unit.after if n in present]
             self.left[unit] = len(needs)
             for need in needs:
                 self.followers.setdefault(need, []).append(unit)
