@@ -54,6 +54,7 @@ CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "FusedBatchNormGrad": (1, 3, 4),  # x moves the mean and variance, which are inputs of their own here
     "FusedBatchNormGradV2": (1, 3, 4),
     "FusedBatchNormGradV3": (1, 3, 4),
+    "MatrixSolveLs": (2,),  # l2_regularizer
     "MaxPoolGradGrad": (0, 1),  # the maxima are found again by their values
     "MaxPoolGradGradV2": (0, 1),
     "MaxPool3DGradGrad": (0, 1),

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.dtypes import int32
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.ops.accuracy import Bound
-from timberframe.ops.gradients import apply_op
+from timberframe.ops.gradients import apply_op, constant, indicator, size_of
 from timberframe.ops.matrices import (
     COMPLEXES,
     REALS,
@@ -83,7 +84,7 @@ def _samples() -> Iterator[Sample]:
     for i, shape in enumerate(_CASES):
         rhs = (*shape[:-1], (2, 1, 3)[i % 3])
         for complex_, types in ((False, REALS), (True, COMPLEXES)):
-            a = random_matrices(shape, complex_) + 2 * np.eye(shape[-2], shape[-1])
+            a = random_matrices(shape, complex_) / max(shape) + 2 * np.eye(shape[-2], shape[-1])
             b = random_matrices(rhs, complex_, 1)
             for fast, weight in ((True, 0.0), (True, 0.5), (False, 0.0)):
                 inputs = [Arg(values=a), Arg(values=b), Arg(values=weight, fixed=True)]
@@ -106,11 +107,12 @@ def _errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((3, 2)), b, Arg(values=(0.0,))], "must have rank 0")
 
 
-def _factor(op: Any, tall: bool) -> Any:
-    """The Cholesky factors of A* A + r, or of A A* + r for wide matrices."""
+def _factor(op: Any, tall: bool, more: Any = None) -> Any:
+    """The Cholesky factors of A* A + r, or of A A* + r for wide matrices; r is what the op was given, and `more`."""
     a, weight = op.inputs[0], apply_op("Cast", [op.inputs[2]], {"DstT": op.inputs[0].dtype})
     gram = matmul(a, a, adjoint_x=tall, adjoint_y=not tall)
-    return apply_op("Cholesky", [gram + weight * diagonal_matrix(apply_op("OnesLike", [diagonal(gram)]))])
+    identity = diagonal_matrix(apply_op("OnesLike", [diagonal(gram)]))
+    return apply_op("Cholesky", [gram + (weight if more is None else weight + more) * identity])
 
 
 def _divided(factor: Any, x: Any) -> Any:
@@ -119,26 +121,41 @@ def _divided(factor: Any, x: Any) -> Any:
     return apply_op("MatrixTriangularSolve", [factor, y], {"adjoint": True})
 
 
-def _gradient(op: Any, grad: Any) -> list[Any]:
+def _tall_gradient(op: Any, grad: Any, factor: Any) -> list[Any]:
     a, b, _ = op.inputs
-    shape = a.static_shape
-    rows, cols = (None, None) if shape is None else shape[-2:]
-    if not op.attrs["fast"] or rows is None or cols is None:
-        raise UnimplementedError(
-            f"MatrixSolveLs '{op.name}': the gradient is asked for of matrices {format_shape((rows, cols))}, "
-            f"fast={op.attrs['fast']}; it needs fast=True and known sizes",
-            op.name,
-        )
-    factor = _factor(op, rows >= cols)
-    if rows >= cols:
-        z, x = _divided(factor, grad), op.outputs[0]
-        outer = matmul(x, z, adjoint_y=True)
-        turned = apply_op("Neg", [matmul(a, outer + graph_adjoint(outer))])
-        return [turned + matmul(b, z, adjoint_y=True), matmul(a, z), None]
+    z, x = _divided(factor, grad), op.outputs[0]
+    outer = matmul(x, z, adjoint_y=True)
+    turned = apply_op("Neg", [matmul(a, outer + graph_adjoint(outer))])
+    return [turned + matmul(b, z, adjoint_y=True), matmul(a, z), None]
+
+
+def _wide_gradient(op: Any, grad: Any, factor: Any) -> list[Any]:
+    a, b, _ = op.inputs
     b_grad, y = _divided(factor, matmul(a, grad)), _divided(factor, b)
     first = apply_op("Neg", [matmul(b_grad, matmul(y, a, adjoint_x=True))])
     rest = matmul(y, grad - matmul(a, b_grad, adjoint_x=True), adjoint_y=True)
     return [first + rest, b_grad, None]
+
+
+def _gradient(op: Any, grad: Any) -> list[Any]:
+    """That of l2_regularizer is left out, as TensorFlow does.
+
+    Where sizes are unknown both ways are gone, and one is chosen; the other's factor is kept from being singular.
+    """
+    a = op.inputs[0]
+    if not op.attrs["fast"]:
+        raise UnimplementedError(
+            f"MatrixSolveLs '{op.name}': the gradient is asked for with fast=False; it needs fast=True", op.name
+        )
+    rows, cols = size_of(a, -2, -1), size_of(a, -1, None)
+    if isinstance(rows, int) and isinstance(cols, int):
+        way = _tall_gradient if rows >= cols else _wide_gradient
+        return way(op, grad, _factor(op, rows >= cols))
+    wide = apply_op("Less", [constant(rows, int32), constant(cols, int32)])
+    added = indicator(wide, a.dtype)
+    tall = _tall_gradient(op, grad, _factor(op, True, added))
+    others = _wide_gradient(op, grad, _factor(op, False, constant(1, a.dtype) - added))
+    return [*(apply_op("SelectV2", [wide, x, y]) for x, y in zip(others[:2], tall[:2], strict=True)), None]
 
 
 define_op(
