@@ -48,6 +48,7 @@ FIRST_OUTPUT = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV
 """Ops whose gradient is that of their first output, the others being statistics, as in TensorFlow."""
 
 CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
+    "Betainc": (0, 1),  # the derivatives have no functions of their own
     "FusedBatchNorm": (3, 4),
     "FusedBatchNormV2": (3, 4),
     "FusedBatchNormV3": (3, 4),

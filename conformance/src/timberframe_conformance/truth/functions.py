@@ -117,6 +117,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "Xlogy": _xlogy,
     "Xlog1py": lambda x, y: mp.mpf(0) if x == 0 else x * mp.log1p(y),
     "Xdivy": _xdivy,
+    "Betainc": lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
     "Zeta": mp.zeta,
     "Polygamma": lambda n, x: mp.polygamma(int(n), x),
     "SquaredDifference": _squared_difference,

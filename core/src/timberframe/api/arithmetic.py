@@ -14,14 +14,14 @@ from timberframe.graph.operation import Tensor
 from timberframe.shapes import format_shape, is_static
 
 __all__ = [
-    "accumulate_n", "add", "add_n", "atan2", "broadcast_dynamic_shape", "div", "div_no_nan", "divide", "floor_div",
+    "accumulate_n", "add", "add_n", "atan2", "betainc", "broadcast_dynamic_shape", "div", "div_no_nan", "divide", "floor_div",
     "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv", "scalar_mul",
     "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
 ]  # fmt: skip
 
 NAMESPACES = {
     "math": (
-        "accumulate_n", "add", "add_n", "atan2", "divide", "divide_no_nan", "floordiv", "floormod", "maximum",
+        "accumulate_n", "add", "add_n", "atan2", "betainc", "divide", "divide_no_nan", "floordiv", "floormod", "maximum",
         "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "polygamma", "pow", "scalar_mul",
         "squared_difference", "subtract", "truediv", "xdivy", "xlog1py", "xlogy", "zeta",
     ),
@@ -61,6 +61,12 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The derivative of order a of digamma at x, by element."""
     result: Tensor = apply_op("Polygamma", [a, x], name=name or "Polygamma")
+    return result
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularised incomplete beta function, by element; operands that are no scalars have one shape."""
+    result: Tensor = apply_op("Betainc", [a, b, x], name=name or "Betainc")
     return result
 
 

@@ -115,6 +115,7 @@ KERNELS: list[KernelDef] = [
     _binary("Pow", "power", (*_INEXACT, *SIGNED), grain=COSTLY, reasons=(NEGATIVE_EXPONENT,)),
     _binary("Atan2", "atan2", FLOATS, grain=COSTLY),
     _binary("Xlogy", "xlogy", _INEXACT, grain=COSTLY),
+    _binary("Betainc", "beta", ("float32", "float64"), grain=COSTLY // 8, inplace=False),
     _binary("Zeta", "zeta", ("float32", "float64"), grain=COSTLY // 8),
     _binary("Polygamma", "polygamma", ("float32", "float64"), grain=COSTLY // 8),
     _binary("RandomGammaGrad", "gamma_slope", ("float32", "float64"), grain=COSTLY // 8),
