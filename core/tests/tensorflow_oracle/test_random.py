@@ -38,6 +38,9 @@ NEAR: dict[str, Callable[[Any], Any]] = {
     "gamma": lambda tf: tf.random_gamma([4], [0.5, 2.0], [[2.0], [3.0]]),
     "stateless normal": lambda tf: tf.random.stateless_normal([9], [1, 2]),
     "stateless gamma": lambda tf: tf.random.stateless_gamma([4, 3], [1, 2], [0.5, 1.0, 2.0]),
+    "bounded": lambda tf: tf.random.stateless_parameterized_truncated_normal(
+        [9, 2, 3], [7, -9], [0.0, 1.0, 2.0], [[1.0], [2.0]], [-1.0, -1.0, 5.0], [1.0, 1.5, 6.0]
+    ),
     "glorot": lambda tf: tf.glorot_uniform_initializer()([3, 4]),
     "he": lambda tf: tf.initializers.he_normal(2)([3, 3, 2, 4]),
     "lecun": lambda tf: tf.initializers.lecun_normal()([3, 4]),

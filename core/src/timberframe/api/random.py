@@ -18,7 +18,6 @@ from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op
 from timberframe.graph.operation import Tensor
 from timberframe.graph.tensor_shape import TensorShape
-from timberframe.ops.stateless_source import AUTOMATIC, PHILOX
 
 __all__ = [
     "multinomial", "random_crop", "random_gamma", "random_normal", "random_poisson", "random_shuffle",
@@ -27,9 +26,7 @@ __all__ = [
 
 NAMESPACES = {
     "random": (
-        "categorical", "gamma", "multinomial", "normal", "poisson", "shuffle", "stateless_binomial",
-        "stateless_categorical", "stateless_gamma", "stateless_multinomial", "stateless_normal", "stateless_poisson",
-        "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+        "categorical", "gamma", "multinomial", "normal", "poisson", "shuffle", "truncated_normal", "uniform",
     ),
 }  # fmt: skip
 
@@ -50,20 +47,21 @@ def shape_tensor(shape: Any) -> Tensor:
     return result
 
 
-def _floating(function: str, dtype: Any) -> DType:
+def floating(function: str, dtype: Any) -> DType:
+    """The dtype, which must be a floating one that random ops have."""
     found = as_dtype(dtype)
     if found.name not in _FLOATING:
         raise InvalidArgumentError(f"tf.{function}: dtype is {found.name}; one of {', '.join(_FLOATING)} is required")
     return found
 
 
-def _between(drawn: Tensor, low: Any, high: Any, name: str) -> Tensor:
+def between(drawn: Tensor, low: Any, high: Any, name: str) -> Tensor:
     """Numbers of [0, 1) stretched to [low, high)."""
     result: Tensor = apply_op("AddV2", [apply_op("Mul", [drawn, apply_op("Sub", [high, low])]), low], name=name)
     return result
 
 
-def _scaled(drawn: Tensor, mean: Any, stddev: Any, name: str) -> Tensor:
+def scaled(drawn: Tensor, mean: Any, stddev: Any, name: str) -> Tensor:
     """Standard normals with a mean and a deviation."""
     result: Tensor = apply_op("AddV2", [apply_op("Mul", [drawn, stddev]), mean], name=name)
     return result
@@ -101,19 +99,19 @@ def random_uniform(
         if kind.is_integer:
             made: Tensor = apply_op("RandomUniformInt", [sizes, minval, maxval], attrs, scope)
             return made
-        drawn = apply_op("RandomUniform", [sizes], {"dtype": _floating("random_uniform", kind), **attrs})
-        return drawn if unit else _between(drawn, minval, maxval, scope)
+        drawn = apply_op("RandomUniform", [sizes], {"dtype": floating("random_uniform", kind), **attrs})
+        return drawn if unit else between(drawn, minval, maxval, scope)
 
 
 def _normal(
     op: str, default: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None, name: str | None
 ) -> Tensor:
     with name_scope(name, default, [shape, mean, stddev]) as scope:
-        kind = _floating(default, dtype)
+        kind = floating(default, dtype)
         sizes = shape_tensor(shape)
         center = convert_to_tensor(mean, kind, name="mean")
         deviation = convert_to_tensor(stddev, kind, name="stddev")
-        return _scaled(apply_op(op, [sizes], {"dtype": kind, **seed_attrs(seed)}), center, deviation, scope)
+        return scaled(apply_op(op, [sizes], {"dtype": kind, **seed_attrs(seed)}), center, deviation, scope)
 
 
 def random_normal(
@@ -170,7 +168,7 @@ def _categories(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> 
     return result
 
 
-def _gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tensor]:
+def gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tensor]:
     """alpha, in the shape to which it and beta broadcast, and beta."""
     shape_parameter = convert_to_tensor(alpha, dtype, name="alpha")
     rate = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
@@ -178,7 +176,7 @@ def _gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tens
     return broadcast_to(shape_parameter, both), rate
 
 
-def _scaled_gamma(drawn: Tensor, beta: Tensor, name: str) -> Tensor:
+def scaled_gamma(drawn: Tensor, beta: Tensor, name: str) -> Tensor:
     """Gamma numbers over their rate; what underflows becomes the smallest normal number."""
     tiny = np.ldexp(1.0, {"float16": -14, "float32": -126, "float64": -1022}[drawn.dtype.name])
     result: Tensor = apply_op("Maximum", [tiny, apply_op("RealDiv", [drawn, beta])], name=name)
@@ -191,8 +189,8 @@ def random_gamma(
     """Gamma numbers [*shape, *parameters] of the shape parameters alpha and the rates beta (1 where None)."""
     with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
         sizes = shape_tensor(shape)
-        parameter, rate = _gamma_parameters(alpha, beta, _floating("random_gamma", dtype))
-        return _scaled_gamma(apply_op("RandomGamma", [sizes, parameter], seed_attrs(seed)), rate, scope)
+        parameter, rate = gamma_parameters(alpha, beta, floating("random_gamma", dtype))
+        return scaled_gamma(apply_op("RandomGamma", [sizes, parameter], seed_attrs(seed)), rate, scope)
 
 
 def random_poisson(
@@ -221,134 +219,3 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 
 uniform, normal, shuffle, gamma, poisson = random_uniform, random_normal, random_shuffle, random_gamma, random_poisson
-
-
-def _check_algorithm(alg: Any) -> None:
-    if alg not in ("philox", "auto_select", PHILOX, AUTOMATIC):
-        raise InvalidArgumentError(f"tf.random: alg is {alg!r}; 'philox' or 'auto_select' is required")
-
-
-def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
-    name: str | None = None,
-    alg: Any = "auto_select",
-) -> Tensor:
-    """Uniform numbers in [minval, maxval) that depend on the pair of integers `seed` alone.
-
-    Both bounds None: integers with every bit random.
-    """
-    _check_algorithm(alg)
-    kind = as_dtype(dtype)
-    with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
-        sizes = shape_tensor(shape)
-        if kind.is_integer:
-            if minval is None and maxval is None:
-                full: Tensor = apply_op("StatelessRandomUniformFullInt", [sizes, seed], {"dtype": kind}, scope)
-                return full
-            if minval is None or maxval is None:
-                raise InvalidArgumentError(
-                    f"tf.random.stateless_uniform: minval is {minval!r} and maxval {maxval!r}; "
-                    f"integers, {kind.name}, need both or neither"
-                )
-            made: Tensor = apply_op("StatelessRandomUniformInt", [sizes, seed, minval, maxval], {"dtype": kind}, scope)
-            return made
-        low = convert_to_tensor(0 if minval is None else minval, kind, name="min")
-        high = convert_to_tensor(1 if maxval is None else maxval, kind, name="max")
-        drawn = apply_op("StatelessRandomUniform", [sizes, seed], {"dtype": _floating("random", kind)})
-        return _between(drawn, low, high, scope)
-
-
-def _stateless_normal(
-    op: str, default: str, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any, name: str | None, alg: Any
-) -> Tensor:
-    _check_algorithm(alg)
-    with name_scope(name, default, [shape, seed, mean, stddev]) as scope:
-        kind = _floating(default, dtype)
-        sizes = shape_tensor(shape)
-        center = convert_to_tensor(mean, kind, name="mean")
-        deviation = convert_to_tensor(stddev, kind, name="stddev")
-        return _scaled(apply_op(op, [sizes, seed], {"dtype": kind}), center, deviation, scope)
-
-
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: str | None = None,
-    alg: Any = "auto_select",
-) -> Tensor:
-    """Normal numbers that depend on the pair of integers `seed` alone."""
-    return _stateless_normal(
-        "StatelessRandomNormal", "stateless_random_normal", shape, seed, mean, stddev, dtype, name, alg
-    )
-
-
-def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: str | None = None,
-    alg: Any = "auto_select",
-) -> Tensor:
-    """Normal numbers within two deviations of the mean that depend on the pair of integers `seed` alone."""
-    return _stateless_normal(
-        "StatelessTruncatedNormal", "stateless_truncated_normal", shape, seed, mean, stddev, dtype, name, alg
-    )
-
-
-def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
-) -> Tensor:
-    """Classes [batch, num_samples] for logits [batch, classes], by the pair of integers `seed` alone."""
-    with name_scope(name, "stateless_categorical", [logits, seed]):
-        given = convert_to_tensor(logits, name="logits")
-        result: Tensor = apply_op("StatelessMultinomial", [given, num_samples, seed], {"output_dtype": as_dtype(dtype)})
-        return result
-
-
-def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
-) -> Tensor:
-    """`stateless_categorical` by its older name."""
-    return stateless_categorical(logits, num_samples, seed, output_dtype, name or "stateless_multinomial")
-
-
-def stateless_binomial(
-    shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: str | None = None
-) -> Tensor:
-    """Successes among `counts` trials of probability `probs`, in a shape that ends with theirs, by `seed` alone."""
-    with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]):
-        sizes = shape_tensor(shape)
-        probability = convert_to_tensor(probs, name="probs", preferred_dtype=float32)
-        trials = convert_to_tensor(counts, probability.dtype, name="counts")
-        attrs = {"dtype": as_dtype(output_dtype)}
-        result: Tensor = apply_op("StatelessRandomBinomial", [sizes, seed, trials, probability], attrs)
-        return result
-
-
-def stateless_gamma(
-    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32, name: str | None = None
-) -> Tensor:
-    """Gamma numbers in a shape that ends with that of alpha and beta, by `seed` alone."""
-    with name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]) as scope:
-        sizes = shape_tensor(shape)
-        parameter, rate = _gamma_parameters(alpha, beta, _floating("random.stateless_gamma", dtype))
-        return _scaled_gamma(apply_op("StatelessRandomGammaV2", [sizes, seed, parameter]), rate, scope)
-
-
-def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
-    """Poisson numbers in a shape that ends with that of the rates lam, by `seed` alone."""
-    with name_scope(name, "stateless_random_poisson", [shape, seed, lam]):
-        rate = convert_to_tensor(lam, name="lam", preferred_dtype=float32)
-        result: Tensor = apply_op(
-            "StatelessRandomPoisson", [shape_tensor(shape), seed, rate], {"dtype": as_dtype(dtype)}
-        )
-        return result

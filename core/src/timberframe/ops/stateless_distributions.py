@@ -13,8 +13,9 @@ from timberframe.ops.gamma_gradient import alpha_gradient
 from timberframe.ops.opdef import Attrs, InferenceContext
 from timberframe.ops.philox import Philox
 from timberframe.ops.random import to_output
-from timberframe.ops.random_shapes import GAMMA, ends_with, require_shape, shape_from_input, sizes_of
+from timberframe.ops.random_shapes import BOUNDED, GAMMA, ends_with, require_shape, shape_from_input, sizes_of
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import broadcast_pair
 from timberframe.ops.stateless_source import OF_STATE, Source, define_stateless, of_seed, seed_args
 from timberframe.shapes import Shape, broadcast, format_shape
 
@@ -160,4 +161,59 @@ define_stateless(
     reference=_binomial,
     samples=_binomial_samples,
     errors=_binomial_errors,
+)
+
+
+def _bounded_shape(c: InferenceContext) -> list[Shape]:
+    require_shape(c, 1, (2,))
+    made = shape_from_input(c)
+    tail: Shape = ()
+    for i in range(2, 6):
+        tail = broadcast_pair(c, tail, c.shapes[i])
+    ends_with(c, made, tail, "the parameters")
+    return [made]
+
+
+def _bounded(attrs: Attrs, shape: np.ndarray, seed: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
+    """The numbers of one set of parameters come one after another from the sequence, then those of the next."""
+    sizes, real = sizes_of(shape), attrs["dtype"].numpy
+    given = [p.reshape(-1) for p in np.broadcast_arrays(*(p.astype(real) for p in parameters))]
+    size = math.prod(sizes)
+    samples = max(1, size // max(1, given[0].size))
+    found = rejection_draws.bounded_normal(Philox.stateless(seed), real, size, samples, tuple(given))
+    return found.reshape(size // samples, samples).T.reshape(sizes)
+
+
+def _bounded_samples() -> Iterable[Sample]:
+    rows = ((0.0, 1.0, 2.0), (1.0, 2.0, 3.0), (-1.0, -1.0, 5.0), (1.0, 1.0, 6.0))
+    yield Sample([Arg(values=(50, 3)), *seed_args(), *(Arg(values=p) for p in rows)])
+    yield Sample(
+        [Arg(values=(7, 2, 3)), *seed_args(1), Arg(values=((0.0,), (1.0,))), *(Arg(values=p) for p in rows[1:])]
+    )
+    yield Sample([Arg(values=(65,)), *seed_args(2), *(Arg(values=p) for p in (0.0, 1.0, 1.0, 1.25))])
+    yield Sample([Arg(values=(0, 3)), *seed_args(3), *(Arg(values=p) for p in rows)])
+
+
+def _bounded_errors() -> Iterable[ErrorSample]:
+    good = [Arg(values=p) for p in (0.0, 1.0, -1.0, 1.0)]
+    yield ErrorSample(
+        [Arg(values=(2, 2)), *seed_args(), Arg(values=(0.0, 1.0, 2.0)), *good[1:]], r"it must end with \[3\]"
+    )
+    yield ErrorSample([Arg(values=(2, 2)), Arg(values=(1, 2, 3)), *good], r"seed has shape \[3\]")
+    wrong = [Arg(values=p) for p in (0.0, -1.0, -1.0, 1.0)]
+    yield ErrorSample([Arg(values=(2, 2)), *seed_args(), *wrong], r"row 0 has a deviation or bounds")
+
+
+define_stateless(
+    "StatelessParameterizedTruncatedNormal",
+    inputs=["shape: S", "seed: Tseed", "means: dtype", "stddevs: dtype", "minvals: dtype", "maxvals: dtype"],
+    outputs=["output: dtype"],
+    attrs=["S: {int32, int64}", "Tseed: {int32, int64} = DT_INT64", "dtype: {half, float, double}"],
+    doc="Normal numbers between bounds, in a shape that ends with that to which the parameters broadcast.",
+    shape=_bounded_shape,
+    shape_inputs=("shape",),
+    reference=_bounded,
+    accuracy=BOUNDED,
+    samples=_bounded_samples,
+    errors=_bounded_errors,
 )

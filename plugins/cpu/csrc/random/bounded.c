@@ -34,7 +34,7 @@ static inline void pair_float64(const uint32_t *x, int i, double *out) {
 #define BOUNDED(name, type, real, R, load, store, UNIFORM, pair, group, f)                                         \
   /* Standard normals in [low, high], where low is finite; false if none is accepted. */                           \
   static int name##_batch(const philox *g, uint64_t *block, real low, real high, real mean, real deviation,        \
-                          type *out, int64_t count) {                                                              \
+                          type *out, int64_t count, int64_t step) {                                                \
     const real root = R(sqrt##f(R(R(low * low) + 4)));                                                             \
     const real power = R(exp##f(R((real)0.5 + R(R(low * R(low - root)) / 4))));                                    \
     const real cutoff = R(R(2 * power) / R(low + root)), edge = R((real)1.3), span = R(high - low);                \
@@ -68,7 +68,7 @@ static inline void pair_float64(const uint32_t *x, int i, double *out) {
       }                                                                                                            \
       for (int i = 0; i < candidates && filled < count; i++) {                                                     \
         if (accepted[i]) {                                                                                         \
-          out[filled++] = store(R(R(values[i] * deviation) + mean));                                               \
+          out[filled++ * step] = store(R(R(values[i] * deviation) + mean));                                        \
           rejected = 0;                                                                                            \
         } else if (++rejected >= MAX_ITERATIONS) {                                                                 \
           return 0;                                                                                                \
@@ -77,23 +77,27 @@ static inline void pair_float64(const uint32_t *x, int i, double *out) {
     }                                                                                                              \
     return 1;                                                                                                      \
   }                                                                                                                \
-  static inline real name##_parameter(const tf_tensor *x, int64_t batch) {                                         \
-    return load(((const type *)x->data)[batch % x->size]);                                                         \
+  static inline real name##_parameter(const tf_tensor *const *given, int k, int64_t row, const int64_t *places) {  \
+    const tf_tensor *x = given[k];                                                                                 \
+    return load(((const type *)x->data)[places ? places[4 * row + k] : row % x->size]);                            \
   }                                                                                                                \
-  /* parameters behind those of the stream: number of the input means, which the other three follow; batch size. */ \
+  /* parameters behind those of the stream: number of the input means, which the other three follow; numbers in a  \
+   * batch; how far they lie apart; whether the places of the four parameters of each batch follow. Those lie apart \
+   * by the number of batches. */                                                                                  \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,              \
                       const int64_t *parameters) {                                                                 \
-    const tf_tensor *const *given = inputs + parameters[PHILOX_PARAMETERS];                                        \
-    const int64_t size = outputs[0]->size, batch = parameters[PHILOX_PARAMETERS + 1];                              \
+    const int64_t *own = parameters + PHILOX_PARAMETERS, *places = own[3] ? own + 4 : NULL;                        \
+    const tf_tensor *const *given = inputs + own[0];                                                               \
+    const int64_t size = outputs[0]->size, batch = own[1], step = own[2];                                          \
     type *out = outputs[0]->data;                                                                                  \
     uint64_t block = 0;                                                                                            \
     philox g;                                                                                                      \
     const int32_t code = philox_open(context, inputs, parameters, &g);                                             \
     if (code) return code;                                                                                         \
     for (int64_t i = 0; i * batch < size; i++) {                                                                   \
-      const real mean = name##_parameter(given[0], i);                                                             \
-      real deviation = name##_parameter(given[1], i), low = name##_parameter(given[2], i),                         \
-           high = name##_parameter(given[3], i);                                                                   \
+      const real mean = name##_parameter(given, 0, i, places);                                                     \
+      real deviation = name##_parameter(given, 1, i, places), low = name##_parameter(given, 2, i, places),         \
+           high = name##_parameter(given, 3, i, places);                                                           \
       if (!(deviation > 0 && low < high && (isfinite(low) || isfinite(high)))) {                                   \
         return tf_fail(context, TF_INVALID_ARGUMENT, BAD_BOUNDS, i, 0, 0, 0);                                      \
       }                                                                                                            \
@@ -105,7 +109,7 @@ static inline void pair_float64(const uint32_t *x, int i, double *out) {
       }                                                                                                            \
       const int64_t left = size - i * batch;                                                                       \
       if (!name##_batch(&g, &block, R(R(low - mean) / deviation), R(R(high - mean) / deviation), mean, deviation,  \
-                        out + i * batch, left < batch ? left : batch)) {                                           \
+                        out + (places ? i : i * batch), left < batch ? left : batch, step)) {                      \
         return tf_fail(context, TF_INTERNAL, NOTHING_ACCEPTED, i, 0, 0, 0);                                        \
       }                                                                                                            \
     }                                                                                                              \

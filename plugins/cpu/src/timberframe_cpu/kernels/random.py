@@ -88,7 +88,17 @@ def _bounded(node: KernelNode) -> Native:
     output = node.outputs[0]
     batch = max(1, batch_size([v.shape for v in node.inputs[1:]], output.shape))
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
-    return _kernel(name, node, _first(node, "means"), batch, reasons=reasons)
+    return _kernel(name, node, _first(node, "means"), batch, 1, 0, reasons=reasons)
+
+
+def _bounded_pairs(node: KernelNode) -> Native:
+    output, shapes = node.outputs[0], [v.shape for v in node.inputs[2:]]
+    places = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in shapes))
+    rows = np.stack(places, -1).reshape(-1, 4)
+    batch = max(1, output.size // max(1, len(rows)))
+    name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
+    given = _first(node, "means"), batch, len(rows), 1, *rows.reshape(-1).tolist()
+    return _kernel(name, node, *given, reasons=reasons)
 
 
 def _categories(node: KernelNode) -> Native:
@@ -146,6 +156,7 @@ KERNELS = [
         "StatelessRandomPoisson", "CPU", _of_parameter("random_poisson", "lam"), {"Rtype": _COUNTS, "dtype": _COUNTS}
     ),
     KernelDef("StatelessRandomBinomial", "CPU", _binomial, {"T": _ROUNDED, "dtype": _COUNTS}),
+    KernelDef("StatelessParameterizedTruncatedNormal", "CPU", _bounded_pairs, {"dtype": _ROUNDED}),
     KernelDef("StatelessRandomGetKeyCounter", "CPU", _key_counter),
     KernelDef("StatelessRandomGetKeyCounterAlg", "CPU", _key_counter),
     KernelDef("StatelessRandomGetAlg", "CPU", lambda node: native("random_algorithm")),
