@@ -14,15 +14,15 @@ from timberframe.graph.operation import Tensor
 from timberframe.shapes import format_shape, is_static
 
 __all__ = [
-    "accumulate_n", "add", "add_n", "atan2", "betainc", "broadcast_dynamic_shape", "div", "div_no_nan", "divide", "floor_div",
-    "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv", "scalar_mul",
+    "accumulate_n", "add", "add_n", "atan2", "betainc", "broadcast_dynamic_shape", "div", "div_no_nan", "divide",
+    "floor_div", "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv", "scalar_mul",
     "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
 ]  # fmt: skip
 
 NAMESPACES = {
     "math": (
-        "accumulate_n", "add", "add_n", "atan2", "betainc", "divide", "divide_no_nan", "floordiv", "floormod", "maximum",
-        "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "polygamma", "pow", "scalar_mul",
+        "accumulate_n", "add", "add_n", "atan2", "betainc", "divide", "divide_no_nan", "floordiv", "floormod",
+        "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "polygamma", "pow", "scalar_mul",
         "squared_difference", "subtract", "truediv", "xdivy", "xlog1py", "xlogy", "zeta",
     ),
     "bitwise": ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"),
