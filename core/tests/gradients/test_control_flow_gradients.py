@@ -241,3 +241,24 @@ def test_condition_of_a_branch_within_a_branch() -> None:
     with tf.Session() as session:
         np.testing.assert_allclose(session.run(gradient, {x: [1.0, 2.0]}), [6.0, 6.0])
         np.testing.assert_allclose(session.run(gradient, {x: [-1.0, -2.0]}), [-1.0, -1.0])
+
+
+def test_branch_that_is_not_taken_may_read_a_variable_without_a_value(session: tf.Session) -> None:
+    weights = tf.Variable(np.array([2.0, 3.0, 4.0]))
+    x = tf.placeholder(tf.float64, [3])
+    y = tf.cond(tf.is_variable_initialized(weights), lambda: x * weights * weights, lambda: x)
+    grads = tf.gradients(y, [x, weights])
+    assert session.run(grads[0], {x: X}).tolist() == [1, 1, 1]
+    session.run(weights.initializer)
+    assert session.run(grads[0], {x: X}).tolist() == [4, 9, 16]
+    np.testing.assert_allclose(session.run(grads[1], {x: X}), 2 * X * [2, 3, 4], rtol=1e-15)  # two roundings
+
+
+@pytest.mark.parametrize("build", [power, branch, arrays])
+def test_hessian_through_control_flow(session: tf.Session, build: Build) -> None:
+    x = tf.placeholder(tf.float64, [3])
+    total = tf.reduce_sum(build(x))
+    found = session.run(tf.hessians(total, x)[0], {x: X})
+    (first,) = tf.gradients(total, x)
+    expected = np.stack([numeric(session, first[i], x, X) for i in range(3)])
+    np.testing.assert_allclose(found, expected, **TOLERANCE)

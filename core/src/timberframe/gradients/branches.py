@@ -94,6 +94,11 @@ class _BranchGradient(GradientFunction):
                 return outer
         return None
 
+    def _read_outside(self, op: Operation) -> Tensor | None:
+        # A branch may be what keeps a variable without a value from being read. Within a loop that matters less than
+        # that the loop would otherwise keep the value of every turn.
+        return super()._read_outside(op) if isinstance(self.op.graph, FuncGraph) else None
+
     def _kept(self, tensor: Tensor) -> Tensor:
         inner = FuncGraph.capture(self, self._keeper.keep(self._body, tensor))
         if tensor.dtype is not variant:
