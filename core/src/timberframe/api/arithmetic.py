@@ -15,8 +15,8 @@ from timberframe.shapes import format_shape, is_static
 
 __all__ = [
     "accumulate_n", "add", "add_n", "atan2", "betainc", "broadcast_dynamic_shape", "div", "div_no_nan", "divide",
-    "floor_div", "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv", "scalar_mul",
-    "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
+    "floor_div", "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv",
+    "scalar_mul", "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
 ]  # fmt: skip
 
 NAMESPACES = {
