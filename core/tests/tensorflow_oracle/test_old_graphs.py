@@ -55,6 +55,26 @@ def branch_gradient(tf: Any, f: Any) -> Any:
     return [y, *tf.gradients(y, x)]
 
 
+def loop_in_a_branch(tf: Any, f: Any) -> Any:
+    x = f(X)
+
+    def powers() -> Any:
+        return tf.while_loop(lambda i, v: i < 4, lambda i, v: (i + 1, v * v + 0.1), [0, x])[1]
+
+    y = tf.cond(tf.reduce_sum(x) > 0, powers, lambda: x * 2)
+    return [y, *tf.gradients(y, x)]
+
+
+def branch_in_a_loop(tf: Any, f: Any) -> Any:
+    x = f(X)
+
+    def turn(i: Any, v: Any) -> Any:
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(v) * v, lambda: v * 0.5)
+
+    y = tf.while_loop(lambda i, v: i < 5, turn, [0, x])[1]
+    return [y, *tf.gradients(y, x)]
+
+
 def counter(tf: Any, f: Any) -> Any:
     v = tf.Variable(1.0, use_resource=False)
     with tf.control_dependencies([tf.global_variables_initializer()]):
@@ -69,6 +89,8 @@ GRAPHS: dict[str, Callable[..., Any]] = {
     "collatz": collatz,
     "cases": cases,
     "branch_gradient": branch_gradient,
+    "loop_in_a_branch": loop_in_a_branch,
+    "branch_in_a_loop": branch_in_a_loop,
     "counter": counter,
 }
 

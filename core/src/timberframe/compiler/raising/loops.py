@@ -38,7 +38,13 @@ class _Loop:
         self.variables: list[Operation] = []
         self.passed: list[Operation] = []
         wanted = [t for op in (*self.next.values(), *self.frame.exits) for t in op.inputs]
-        self.region = Region(self.frame, schedule.region.fed, [*wanted, self.again_if])
+        self.region = Region(
+            self.frame,
+            schedule.region.fed,
+            [*wanted, self.again_if],
+            schedule.region,
+            schedule.holds | schedule.region.holds,
+        )
         self.again: Condition = frozenset([(self.region.source(self.again_if), True)])
         self.over: Condition = frozenset([(self.region.source(self.again_if), False)])
         self._check()

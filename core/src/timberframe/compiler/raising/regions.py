@@ -64,12 +64,22 @@ class Unit:
 class Region:
     """One frame's units, in topological order, with their conditions.
 
-    fed: tensors whose values the caller gives. wanted: tensors of the region that are needed outside of it.
+    fed: tensors whose values the caller gives. wanted: tensors of the region that are needed outside of it. outer: the
+    region around a loop; holds: what is known to hold wherever the loop runs.
     """
 
-    def __init__(self, frame: Frame, fed: Container[Tensor], wanted: Iterable[Tensor]) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        fed: Container[Tensor],
+        wanted: Iterable[Tensor],
+        outer: Region | None = None,
+        holds: Condition = ALWAYS,
+    ) -> None:
         self.frame = frame
         self.fed = fed
+        self.outer = outer
+        self.holds = holds
         self.wanted = set(wanted)
         self.units: list[Unit] = []
         self.consumers: dict[Tensor, list[Unit]] = {}
@@ -171,7 +181,11 @@ class Region:
             pred = self.source(op.inputs[1])
             self._ranks.setdefault(pred, (len(self.condition(pred) or ()), len(self._ranks)))
             for tensor, value in zip(op.outputs, (False, True), strict=True):
-                if tensor not in self.fed:
+                if tensor in self.fed:
+                    continue
+                if (pred, not value) in self.holds:
+                    self.conditions[tensor] = None
+                elif (pred, value) not in self.holds:
                     self.conditions[tensor] = conjunction([found, frozenset([(pred, value)])])
         return found
 
@@ -182,6 +196,8 @@ class Region:
             if self.condition(before) != self.condition(pred) or any(a.is_ref for a in before.op.op_def.outputs):
                 break
             pred = before
+        if self.outer is not None and pred.op in self.frame.enters and pred.op.attrs["is_constant"]:
+            return self.outer.source(pred.op.inputs[0])
         return pred
 
     def _consume_predicates(self, unit: Unit) -> None:
