@@ -28,8 +28,8 @@ GRAPH_ONLY = frozenset({"_Arg", "_Retval", "_Send", "_Recv", "Placeholder", "Var
 
 
 def is_callable(op: OpDef) -> bool:
-    """Whether the op can be called on values by itself; others are tried by the graphs suite."""
-    if op.name in GRAPH_ONLY or any(a.dtype is resource for a in op.outputs):
+    """Whether a device can be asked to call the op on values by itself; the graphs suite tries others."""
+    if op.on_host or op.name in GRAPH_ONLY or any(a.dtype is resource for a in op.outputs):
         return False
     return op.reference is not None and not any(a.kind == "func" for a in op.attrs.values())
 
