@@ -84,7 +84,8 @@ def compare(tensorflow: Any) -> Callable[..., None]:
         with timberframe.Graph().as_default() as ours:
             timberframe.import_graph_def(forward, name="")
             xs = [ours.get_tensor_by_name(n) for n in fed]
-            found = timberframe.gradients(ours.get_tensor_by_name(y), xs, grad_ys=[timberframe.constant(u)])
+            made = timberframe.gradients(ours.get_tensor_by_name(y), xs, grad_ys=[timberframe.constant(u)])
+            found = [None if g is None else timberframe.convert_to_tensor(g) for g in made]
             with timberframe.Session(graph=ours) as session:
                 for i, (f, w) in enumerate(zip(found, want, strict=True)):
                     assert (f is None) == (w is None), i
