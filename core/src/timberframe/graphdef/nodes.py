@@ -268,6 +268,8 @@ def _add_output_shapes(op: Operation, proto: Any) -> None:
     if len(shapes) != len(op.outputs):
         return  # written for another version of the op
     for tensor, shape in zip(op.outputs, shapes, strict=True):
+        if tensor.dtype.name == "resource":
+            continue  # TensorFlow's handles have shapes of their own, on which nothing depends
         try:
             tensor.set_shape(merge(tensor.static_shape, shape))
         except ValueError:
