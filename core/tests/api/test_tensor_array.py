@@ -144,3 +144,8 @@ def test_lists_of_different_dtype_are_refused(session: tf.Session, array: tf.Ten
     wrong = tf.TensorArray(tf.float64, flow=array.flow)
     with pytest.raises(tf.errors.InvalidArgumentError, match="the list holds float32; element_dtype is float64"):
         session.run(wrong.read(0))
+
+
+def test_map_fn_goes_through_strings(session: tf.Session) -> None:
+    words = tf.placeholder(tf.string, [None])
+    assert session.run(tf.map_fn(tf.identity, words), {words: ["a", "bc"]}).tolist() == [b"a", b"bc"]

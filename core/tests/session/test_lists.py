@@ -168,3 +168,15 @@ def test_array_of_an_older_graph_has_gradients(session: tf.Session) -> None:
     flow = apply_op("TensorArrayWriteV3", [handle, 1, x * x, apply_op("TensorArrayWriteV3", [handle, 0, x, flow])])
     read = [apply_op("TensorArrayReadV3", [handle, i, flow], {"dtype": tf.float32}) for i in (0, 1)]
     assert session.run(tf.gradients(read[0] * read[1], x)[0], {x: 3.0}) == 27
+
+
+def test_variable_may_hold_lists(session: tf.Session) -> None:
+    handle = apply_op("VarHandleOp", [], {"dtype": tf.variant, "shape": [2]}, "held")
+    lists = [apply_op("TensorListFromTensor", [[x, x], np.zeros(0, np.int32)]) for x in (1.0, 2.0)]
+    assign = apply_op("AssignVariableOp", [handle, apply_op("Pack", [lists])])
+    one = apply_op("ResourceGather", [handle, 1], {"dtype": tf.variant})
+    found = apply_op("TensorListStack", [one, np.zeros(0, np.int32)], {"element_dtype": tf.float32})
+    with pytest.raises(tf.errors.FailedPreconditionError, match="variable 'held' has no value"):
+        session.run(found)
+    session.run(assign)
+    assert session.run(found).tolist() == [2, 2]

@@ -49,7 +49,7 @@ class Joins:
         if device is None:
             made = np.empty((len(items), *shape), dtype.numpy)
             for i, (array, _) in enumerate(items):
-                made[i] = array
+                made[i] = array if shape else array[()]
             return made, None
         rows = [_on(item, device) for item in items]
         parts: list[Located] = []

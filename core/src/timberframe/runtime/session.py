@@ -60,6 +60,8 @@ class Runtime:
         self.depth = _Depth()
         self.steps = itertools.count(1)
         self.joins = Joins()
+        self.host_variables: dict[Any, Any] = {}
+        """Variables whose values are lists, which no device can hold."""
         self._functions: dict[Any, Plan] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.RLock()
@@ -89,6 +91,7 @@ class Runtime:
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
             self.joins.close()
+            self.host_variables.clear()
             for plan in self._functions.values():
                 plan.release()
             self._functions.clear()
