@@ -65,21 +65,23 @@ static int32_t matrices_run(tf_context *context, const tf_tensor *const *inputs,
   return tf_fail(context, TF_INVALID_ARGUMENT, MATRIX_FAULT, job.faults[first].matrix, info - 1, 0, 0);
 }
 
-/* Copies a rows x columns matrix in transposed order; elements have 4, 8 or 16 bytes. */
-#define TRANSPOSED(bytes, type)                                                                           \
-  static inline void transposed_##bytes(int64_t rows, int64_t columns, const type *from, type *to) {      \
-    enum { TILE = 16 };                                                                                   \
-    for (int64_t i = 0; i < rows; i += TILE)                                                              \
-      for (int64_t j = 0; j < columns; j += TILE)                                                         \
-        for (int64_t k = i; k < rows && k < i + TILE; k++)                                                \
-          for (int64_t l = j; l < columns && l < j + TILE; l++) to[l * rows + k] = from[k * columns + l]; \
+/* Copies a rows x columns matrix in transposed order; elements have 4, 8 or 16 bytes, and any alignment. */
+#define TRANSPOSED(bytes)                                                                                  \
+  static inline void transposed_##bytes(int64_t rows, int64_t columns, const char *from, char *to) {       \
+    enum { TILE = 16 };                                                                                    \
+    for (int64_t i = 0; i < rows; i += TILE)                                                               \
+      for (int64_t j = 0; j < columns; j += TILE)                                                          \
+        for (int64_t k = i; k < rows && k < i + TILE; k++)                                                 \
+          for (int64_t l = j; l < columns && l < j + TILE; l++)                                            \
+            memcpy(to + (l * rows + k) * bytes, from + (k * columns + l) * bytes, bytes);                  \
   }
+TRANSPOSED(4)
+TRANSPOSED(8)
+TRANSPOSED(16)
+
 typedef struct matrix_pair {
   double re, im;
 } matrix_pair;
-TRANSPOSED(4, uint32_t)
-TRANSPOSED(8, uint64_t)
-TRANSPOSED(16, matrix_pair)
 
 static inline void matrix_transpose(const matrix_job *job, int64_t rows, int64_t columns, const void *from, void *to) {
   if (job->routines->element == 4) transposed_4(rows, columns, from, to);
