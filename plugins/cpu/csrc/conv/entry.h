@@ -12,9 +12,9 @@
   static int32_t KERNEL##_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
                                  const int64_t *parameters) {                                                    \
     const conv_shape *s = (const conv_shape *)parameters;                                                        \
+    if (!outputs[0]->size) return TF_OK;                                                                         \
     image_shape from = FROM##_images(s), to = TO##_images(s), taps = {1, 1, 1, inputs[1 - IMAGES]->size, 0};     \
     char *workspace = outputs[1]->data;                                                                          \
-    if (!outputs[0]->size) return TF_OK;                                                                         \
     const T *images = bring_##NAME(context, inputs[IMAGES]->data, workspace + s->FROM##_at, &from);              \
     const T *filter = bring_##NAME(context, inputs[1 - IMAGES]->data, workspace + s->filter_at, &taps);          \
     T *results = place_##NAME(outputs[0]->data, workspace + s->TO##_at, &to);                                    \

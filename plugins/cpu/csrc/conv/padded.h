@@ -66,9 +66,9 @@ PADDING(bfloat16, tf_bfloat16, float, tf_float32_from_bfloat16)
                                  const int64_t *parameters) {                                                    \
     const correlation *shape = (const correlation *)parameters;                                                  \
     const conv_shape *s = &shape->conv;                                                                          \
+    if (!outputs[0]->size) return TF_OK;                                                                         \
     image_shape from = output_images(s), taps = {1, 1, 1, outputs[0]->size, 0};                                  \
     char *workspace = outputs[1]->data;                                                                          \
-    if (!outputs[0]->size) return TF_OK;                                                                         \
     T *results = place_##NAME(outputs[0]->data, workspace + s->filter_at, &taps);                                \
     if (inputs[1]->size) {                                                                                       \
       padding_job job = {shape, inputs[0]->data, workspace + s->input_at};                                       \

@@ -7,11 +7,11 @@
 #define ROW_GRAIN 16 /* rows of images that are worth a thread */
 
 #define VOLUME_START                                                  \
+  if (!outputs[0]->size) return TF_OK;                                \
   const volume_conv *v = (const volume_conv *)parameters;             \
   const conv_shape *s = &v->plane.conv;                               \
   image_shape inside = input_volumes(v), outside = output_volumes(v); \
-  char *workspace = outputs[1]->data;                                 \
-  if (!outputs[0]->size) return TF_OK
+  char *workspace = outputs[1]->data
 
 /* T is the computing type of the elements NAME, and COMPUTE its name. */
 #define VOLUME_FORWARD(NAME, T, COMPUTE)                                                                       \

@@ -105,9 +105,9 @@ typedef struct dilation_job {
   }                                                                                                                 \
   static int32_t dilation_gradient_##NAME(tf_context *context, const tf_tensor *const *inputs,                      \
                                           tf_tensor *const *outputs, const int64_t *parameters, tf_range *body) {   \
+    if (!outputs[0]->size) return TF_OK;                                                                            \
     dilation_job job = {(const dilation_shape *)parameters, inputs[0]->data, inputs[1]->data, inputs[2]->data,      \
                         outputs[0]->data, outputs[sizeof(S) == sizeof(A) ? 0 : 1]->data};                           \
-    if (!outputs[0]->size) return TF_OK;                                                                            \
     context->parallel_for(context, (job.shape->channels + CHUNK - 1) / CHUNK, 1, body, &job);                       \
     return TF_OK;                                                                                                   \
   }                                                                                                                 \

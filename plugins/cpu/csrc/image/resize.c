@@ -87,9 +87,9 @@ typedef struct resize_job {
   }                                                                                                                \
   static int32_t scatter_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,    \
                                 const int64_t *parameters, tf_range *body) {                                       \
+    if (!outputs[0]->size) return TF_OK;                                                                           \
     resize_job job = {(const resize_shape *)parameters, inputs[0]->data, outputs[0]->data,                         \
                       outputs[sizeof(S) == sizeof(T) ? 0 : 1]->data, sizeof(S)};                                   \
-    if (!outputs[0]->size) return TF_OK;                                                                           \
     context->parallel_for(context, job.shape->batch, 1 + SERIAL_VALUES / (inputs[0]->size / job.shape->batch + 1), \
                           body, &job);                                                                             \
     return TF_OK;                                                                                                  \

@@ -116,17 +116,17 @@ static int32_t batch_norm_grad(tf_context *context, const tf_tensor *const *inpu
                                const grad_shape *s, const grad_passes *passes) {
   const float *scale = inputs[2]->data, *variance = inputs[4]->data;
   float *scale_gradient = outputs[1]->data, *offset_gradient = outputs[2]->data;
-  double *sums = outputs[5]->data;
-  float *vectors = (float *)(sums + 2 * MAXIMUM_BLOCKS * s->channels);
-  int64_t least = BLOCK_VALUES / (s->channels + 1) + 1, rows = (s->outer + MAXIMUM_BLOCKS - 1) / MAXIMUM_BLOCKS;
-  if (rows < least) rows = least;
-  grad_job job = {s, inputs[0]->data, inputs[1]->data, outputs[0]->data, 1, rows, sums, inputs[3]->data, vectors,
-                  vectors + s->channels, vectors + 2 * s->channels};
   if (!outputs[0]->size) {
     memset(scale_gradient, 0, (size_t)outputs[1]->size * sizeof(float));
     memset(offset_gradient, 0, (size_t)outputs[2]->size * sizeof(float));
     return TF_OK;
   }
+  double *sums = outputs[5]->data;
+  float *vectors = (float *)(sums + 2 * MAXIMUM_BLOCKS * s->channels);
+  int64_t least = BLOCK_VALUES / s->channels + 1, rows = (s->outer + MAXIMUM_BLOCKS - 1) / MAXIMUM_BLOCKS;
+  if (rows < least) rows = least;
+  grad_job job = {s, inputs[0]->data, inputs[1]->data, outputs[0]->data, 1, rows, sums, inputs[3]->data, vectors,
+                  vectors + s->channels, vectors + 2 * s->channels};
   if (s->inner == 1) {
     job.blocks = (s->outer + rows - 1) / rows;
     context->parallel_for(context, job.blocks, 1, passes->sum_blocks, &job);

@@ -50,9 +50,9 @@ static inline int64_t last_channel(int64_t c, int64_t radius, int64_t channels) 
   }                                                                                                                   \
   static int32_t lrn_grad_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,      \
                                  const int64_t *parameters) {                                                         \
+    if (!outputs[0]->size) return TF_OK;                                                                              \
     lrn_job job = {inputs[0]->data, inputs[1]->data, inputs[2]->data, outputs[0]->data, outputs[1]->data, parameters, \
                    outputs[0]->shape[3]};                                                                             \
-    if (!outputs[0]->size) return TF_OK;                                                                              \
     context->parallel_for(context, outputs[0]->size / job.channels, 1 + SERIAL_VALUES / job.channels,                 \
                           lrn_grad_rows_##NAME, &job);                                                                \
     return TF_OK;                                                                                                     \

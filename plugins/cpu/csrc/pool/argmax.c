@@ -44,11 +44,11 @@ typedef struct scatter_job {
   static int32_t max_pool_argmax_##NAME(tf_context *context, const tf_tensor *const *inputs,                  \
                                         tf_tensor *const *outputs, const int64_t *parameters) {               \
     const pool_shape *s = (const pool_shape *)parameters;                                                     \
+    if (!outputs[0]->size) return TF_OK;                                                                      \
     places_job places = {s, inputs[0]->data, outputs[2]->data};                                               \
     argmax_job job = {.shape = s, .input = inputs[0]->data, .taps = places.taps, .values = outputs[0]->data,  \
                       .arguments = outputs[1]->data, .wide = outputs[1]->dtype == TF_INT64,                   \
                       .whole_batch = parameters[BATCH_PARAMETER]};                                            \
-    if (!outputs[0]->size) return TF_OK;                                                                      \
     run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                       \
     run_rows(context, s->batch * s->out_height, s->out_width * s->channels, take_##NAME, &job);               \
     return TF_OK;                                                                                             \
@@ -81,11 +81,11 @@ typedef struct scatter_job {
   static int32_t max_pool_grad_argmax_##NAME(tf_context *context, const tf_tensor *const *inputs,            \
                                              tf_tensor *const *outputs, const int64_t *parameters) {         \
     const pool_shape *s = (const pool_shape *)parameters;                                                    \
+    if (!outputs[0]->size) return TF_OK;                                                                     \
     scatter_job job = {.shape = s, .gradient = inputs[1]->data, .places = inputs[2]->data,                   \
                        .sums = outputs[sizeof(S) == sizeof(T) ? 0 : 1]->data, .result = outputs[0]->data,    \
                        .wide = inputs[2]->dtype == TF_INT64, .whole_batch = parameters[BATCH_PARAMETER],     \
                        .bad_image = -1};                                                                     \
-    if (!outputs[0]->size) return TF_OK;                                                                     \
     int64_t units = job.whole_batch ? 1 : s->batch, values = outputs[0]->size / units;                       \
     context->parallel_for(context, units, 1 + SERIAL_VALUES / values, scatter_##NAME, &job);                 \
     if (job.bad_image < 0) return TF_OK;                                                                     \

@@ -76,9 +76,9 @@ static inline covering cover(covering old, int64_t at, int64_t stride, int64_t p
   static int32_t max_pool_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                    \
                                       tf_tensor *const *outputs, const int64_t *parameters) {                 \
     const pool_shape *s = (const pool_shape *)parameters;                                                     \
+    if (!outputs[0]->size) return TF_OK;                                                                      \
     places_job places = {s, inputs[0]->data, outputs[1]->data};                                               \
     gradient_job job = {s, NULL, NULL, inputs[2]->data, outputs[0]->data, places.taps};                       \
-    if (!outputs[0]->size) return TF_OK;                                                                      \
     run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                       \
     run_rows(context, s->batch * s->height, s->width * s->channels, max_pool_grad_##NAME##_rows, &job);       \
     return TF_OK;                                                                                             \
