@@ -10,7 +10,13 @@ from timberframe.api.tensor_array import TensorArray, like_structure, to_flow
 from timberframe.dtypes import bool_, int32, variant
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
-from timberframe.graph.function import FuncGraph, share_captures, stateful_variant, unique_function_name
+from timberframe.graph.function import (
+    FuncGraph,
+    outer_control_inputs,
+    share_captures,
+    stateful_variant,
+    unique_function_name,
+)
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import as_shape
@@ -67,7 +73,8 @@ def _add_if(scope: str, condition: Tensor, captured: list[Tensor], bodies: Seque
         "Tout": [t.dtype for t in bodies[0].outputs],
         "output_shapes": shapes,
     }
-    made = list(apply_op(stateful_variant("If", bodies), [condition, captured], attrs, scope))
+    with get_default_graph().control_dependencies(outer_control_inputs(bodies)):
+        made = list(apply_op(stateful_variant("If", bodies), [condition, captured], attrs, scope))
     for tensor, result in zip(made, bodies[0].outputs, strict=True):
         if tensor.dtype is variant:
             tensor.handle = result.handle
@@ -314,7 +321,8 @@ def _add_while(
         "output_shapes": [*invariants, *(t.static_shape for t in captured)],
         "parallel_iterations": parallel_iterations,
     }
-    made = apply_op(stateful_variant("While", (condition, body)), [[*start, *captured]], attrs, scope)
+    with graph.control_dependencies(outer_control_inputs((condition, body))):
+        made = apply_op(stateful_variant("While", (condition, body)), [[*start, *captured]], attrs, scope)
     return list(made)[: len(start)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 from timberframe.dtypes import DType
 from timberframe.graph.graph import Graph
@@ -28,6 +29,8 @@ class FuncGraph(Graph):
         """Of the gradient of a function: that function, whose values may be used inside too."""
         self.control_outputs: list[Operation] = []
         """Operations that must run whenever the function does."""
+        self.outer_control_inputs: dict[Operation, None] = {}
+        """Operations of graphs around this one, in order, that must have run before the node that runs the body."""
 
     def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
         """Declares the next input."""
@@ -53,6 +56,13 @@ class FuncGraph(Graph):
             self.captures[tensor] = inner
         return inner
 
+    def _control_input(self, element: Any) -> Operation | None:
+        """Nothing inside can wait for an operation of a graph around this one; the node that runs the body does."""
+        if isinstance(element, Operation) and self._is_inside(element.graph):
+            self.outer_control_inputs[element] = None
+            return None
+        return super()._control_input(element)
+
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
         """The outer tensor that an input stands for; None for a declared input."""
         return next((outer for outer, stand_in in self.captures.items() if stand_in is inner), None)
@@ -64,6 +74,13 @@ class FuncGraph(Graph):
                 return True
             graph = graph.outer if isinstance(graph, FuncGraph) else None
         return False
+
+    def _is_inside(self, other: Graph) -> bool:
+        """Whether `other` is one of the graphs that this body is in."""
+        graph = self.outer
+        while graph is not None and graph is not other:
+            graph = graph.outer if isinstance(graph, FuncGraph) else None
+        return graph is not None
 
     def finish(self, outputs: Sequence[Tensor]) -> None:
         """Sets the outputs; stateful operations made so far run whenever the function does."""
@@ -132,6 +149,11 @@ def share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tenso
         body.captures = inner
         body.inputs = [*body.inputs[:declared], *inner.values()]
     return captured
+
+
+def outer_control_inputs(bodies: Iterable[FuncGraph]) -> list[Operation]:
+    """What the node that runs these bodies must wait for."""
+    return list(dict.fromkeys(op for body in bodies for op in body.outer_control_inputs))
 
 
 def stateful_variant(op: str, bodies: Iterable[FuncGraph]) -> str:

@@ -304,13 +304,18 @@ class Graph:
         """Makes the operations made inside wait for these operations or tensors; None forgets those around."""
         entry: tuple[Operation, ...] | None = None
         if control_inputs is not None:
-            elements = [self.as_graph_element(getattr(c, "op", c)) for c in control_inputs]
-            entry = tuple(e.op if isinstance(e, Tensor) else e for e in elements)
+            found = [self._control_input(getattr(c, "op", c)) for c in control_inputs]
+            entry = tuple(op for op in found if op is not None)
         self._scopes.control.append(entry)
         try:
             yield
         finally:
             self._scopes.control.pop()
+
+    def _control_input(self, element: Any) -> Operation | None:
+        """The operation of this graph to wait for; None where something else sees to it."""
+        found = self.as_graph_element(element)
+        return found.op if isinstance(found, Tensor) else found
 
     def _control_inputs(self, inputs: Sequence[Tensor], given: Sequence[Operation]) -> tuple[Operation, ...]:
         if not given and not self._scopes.control:
