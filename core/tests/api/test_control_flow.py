@@ -135,3 +135,10 @@ def test_condition_must_be_a_scalar() -> None:
 def test_shape_invariant_must_hold_at_the_start() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"its shape invariant \[2\] must hold from the start"):
         tf.while_loop(below(3), plus_one, [0], shape_invariants=[[2]])
+
+
+def test_a_branch_divides_tensors_of_the_graph_around_it() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([3.0, 4.0])
+        unit = tf.cond(tf.constant(True), lambda: x / tf.norm(x), lambda: x)
+        np.testing.assert_allclose(session.run(unit), [0.6, 0.8], rtol=1e-6)

@@ -13,6 +13,7 @@ from timberframe.dtypes import as_dtype
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, constant_op, convert_to_tensor, to_array
 from timberframe.graph.device_spec import DeviceSpec
+from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph, reset_default_graph
 from timberframe.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from timberframe.graph.operation import Operation, Tensor
@@ -80,7 +81,9 @@ def name_scope(name: str | None, default_name: str | None = None, values: Sequen
     an empty one leaves all scopes.
     """
     chosen = default_name if name is None else name
-    graph = next((v.graph for v in nest.flatten(values or []) if hasattr(v, "graph")), get_default_graph())
+    graph = get_default_graph()
+    if not isinstance(graph, FuncGraph):  # a body takes tensors of the graphs around it in
+        graph = next((v.graph for v in nest.flatten(values or []) if hasattr(v, "graph")), graph)
     with graph.as_default():
         if chosen is None:
             yield ""
