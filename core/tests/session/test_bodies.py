@@ -92,3 +92,106 @@ def test_body_refuses_to_wait_for_another_graph() -> None:
 
     with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match="belongs to another graph"):
         in_branch(body)
+
+
+def test_bodies_see_the_collections_outside() -> None:
+    with tf.Graph().as_default():
+        v, step = tf.Variable(1.0), tf.train.create_global_step()
+        seen: list[Any] = []
+
+        def body() -> Any:
+            seen.extend([tf.trainable_variables(), tf.global_variables(), [tf.train.get_global_step()]])
+            return 1.0
+
+        in_nested_bodies(body)
+        assert seen[:3] == [[v], [v, step], [step]]
+
+
+def test_what_a_body_collects_is_there_outside() -> None:
+    with tf.Graph().as_default():
+
+        def body() -> Any:
+            tf.add_to_collection("notes", "inside")
+            return 1.0
+
+        in_nested_bodies(body)
+        assert tf.get_collection("notes") == ["inside"]
+
+
+def test_saved_graph_leaves_out_what_bodies_collected() -> None:
+    def body() -> Any:
+        tf.add_to_collection("made", tf.identity(2.0, name="same"))
+        return 1.0
+
+    with tf.Graph().as_default():
+        tf.add_to_collection("made", tf.identity(1.0, name="other"))
+        tf.identity(3.0, name="same")
+        in_branch(body)
+        meta = tf.train.export_meta_graph()
+    assert list(meta.collection_def["made"].node_list.value) == ["other:0"]
+
+
+def test_global_step_made_in_a_branch_is_one_of_the_graph(session: tf.Session) -> None:
+    pred = tf.placeholder(tf.bool, [])
+    count = tf.cond(
+        pred,
+        lambda: tf.train.get_or_create_global_step().assign_add(1),
+        lambda: tf.train.get_or_create_global_step().read_value(),
+    )
+    session.run(tf.global_variables_initializer())
+    assert [session.run(count, {pred: p}) for p in (True, False, True)] == [1, 1, 2]
+
+
+OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "descent": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "adam": lambda: tf.train.AdamOptimizer(0.1),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("given", [True, False], ids=["var_list", "trainable_variables"])
+def test_optimizer_in_a_branch_updates_only_when_it_is_taken(session: tf.Session, optimizer: str, given: bool) -> None:
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0])
+    pred = tf.placeholder(tf.bool, [])
+
+    def update() -> Any:
+        return OPTIMIZERS[optimizer]().minimize(tf.reduce_sum(tf.square(v)), var_list=[v] if given else None)
+
+    train = tf.cond(pred, update, lambda: tf.no_op())
+    outside = OPTIMIZERS[optimizer]().minimize(tf.reduce_sum(tf.square(w)), var_list=[w])
+    session.run(tf.global_variables_initializer())
+    for taken in (True, False, True):
+        before = session.run(v).tolist()
+        session.run(train, {pred: taken})
+        assert (session.run(v).tolist() != before) == taken
+    session.run(outside)
+    session.run(outside)
+    assert session.run(v).tolist() == session.run(w).tolist()
+
+
+def test_optimizer_in_a_branch_takes_a_loss_from_outside(session: tf.Session) -> None:
+    v = tf.Variable(1.0)
+    loss, pred = tf.square(v), tf.placeholder(tf.bool, [])
+    optimizer = tf.train.GradientDescentOptimizer(0.25)
+    train = tf.cond(pred, lambda: optimizer.minimize(loss, tf.train.get_or_create_global_step()), lambda: tf.no_op())
+    session.run(tf.global_variables_initializer())
+    session.run(train, {pred: False})
+    assert session.run(v) == 1
+    session.run(train, {pred: True})
+    assert session.run([v, tf.train.get_global_step()]) == [0.5, 1]
+
+
+def test_optimizer_trains_in_a_loop(session: tf.Session) -> None:
+    v = tf.Variable(1.0)
+
+    def turn(i: Any) -> Any:
+        train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(v))
+        with tf.control_dependencies([train]):
+            return i + 1
+
+    loop = tf.while_loop(lambda i: i < 3, turn, [0])
+    session.run(tf.global_variables_initializer())
+    session.run(loop)
+    assert session.run(v) == 0.125

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from timberframe.dtypes import DType
@@ -21,6 +21,8 @@ class FuncGraph(Graph):
         self.name = name
         self.outer = outer
         self.seed = None if outer is None else outer.seed
+        if outer is not None:
+            self._collections = outer._collections  # bodies have no collections of their own
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
@@ -62,6 +64,17 @@ class FuncGraph(Graph):
             self.outer_control_inputs[element] = None
             return None
         return super()._control_input(element)
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Puts the operations made inside on the device of `op`, which may be of a graph around this one."""
+        inner = getattr(op, "op", op)
+        if isinstance(inner, Operation) and self._is_inside(inner.graph):
+            with self.device(None), self.device(inner.device):
+                yield
+        else:
+            with super().colocate_with(op, ignore_existing):
+                yield
 
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
         """The outer tensor that an input stands for; None for a declared input."""

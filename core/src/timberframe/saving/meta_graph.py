@@ -50,10 +50,15 @@ def build_meta_graph(
     for key, signature in (signatures or {}).items():
         meta.signature_def[key].CopyFrom(signature)
     for key in graph.get_all_collection_keys() if collections is None else collections:
-        items = graph.get_collection(key)
+        items = [x for x in graph.get_collection(key) if not _is_in_a_body(x, graph)]
         if items and key not in _LEFT_OUT:
             _write_collection(meta, key, items)
     return meta
+
+
+def _is_in_a_body(item: Any, graph: Graph) -> bool:
+    """Whether no name in the graph can mean the item: names within a body may be those of other nodes outside."""
+    return isinstance(item, Tensor | Operation) and item.graph is not graph
 
 
 def saver_def_of(meta: Any) -> Any:

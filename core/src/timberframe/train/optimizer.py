@@ -9,7 +9,7 @@ from timberframe import nest
 from timberframe.api.framework import GraphKeys, group
 from timberframe.api.framework import tuple as gated_together
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable
+from timberframe.api.state import Variable, outermost
 from timberframe.api.variable_collections import trainable_variables
 from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
@@ -132,8 +132,8 @@ class Optimizer:
             raise InvalidArgumentError(f"{self._name}: no gradients for any of the variables {names}; one is required")
         for gradient, variable in present:
             self._check_pair(gradient, _own(variable, self._name))
-        graph = get_default_graph()
-        with graph.control_dependencies(None):
+        graph, root = get_default_graph(), outermost(get_default_graph())
+        with root.as_default(), root.control_dependencies(None):
             self._create_slots([v for _, v in present])
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
@@ -217,7 +217,7 @@ class Optimizer:
 
     def variables(self) -> list[Any]:
         """The optimizer's own variables in the current graph, by name."""
-        graph = get_default_graph()
+        graph = outermost(get_default_graph())
         own = [v for (_, owner), v in self._non_slots.items() if owner is graph]
         for named in self._slots.values():
             own += [v for (owner, _), v in named.items() if owner is graph]
@@ -250,7 +250,7 @@ class Optimizer:
         return self._non_slots[name, graph]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
-        return self._non_slots.get((name, graph or get_default_graph()))
+        return self._non_slots.get((name, graph or outermost(get_default_graph())))
 
     # Numbers
 
@@ -272,10 +272,10 @@ def _key(variable: Any) -> tuple[Graph, str]:
 
 
 def _own(variable: Any, who: str) -> Any:
-    """The variable, which must be one of the current graph."""
+    """The variable, which must be one of the current graph; within a branch or loop, of the graph around it."""
     if isinstance(variable, Tensor) or not isinstance(getattr(variable, "handle", None), Tensor):
         raise InvalidArgumentError(f"{who}: {variable!r} given; a variable is required")
-    if variable.graph is not get_default_graph():
+    if variable.graph is not outermost(get_default_graph()):
         raise InvalidArgumentError(
             f"{who}: variable '{variable.name}' belongs to another graph; all must belong to the current one"
         )
