@@ -67,6 +67,7 @@ def test_config_cannot_be_changed() -> None:
         ({"memory_limit": {"ACME": 0}}, r"memory_limit\['ACME'\] is 0"),
         ({"plugins": "acme"}, "plugins is 'acme'; a list of names"),
         ({"optimizations": {"fold": 1}}, "optimizations has 'fold': 1; strings with bool"),
+        ({"optimizations": {"fyse": False}}, "optimizations names 'fyse'; known are cse, fold, fuse, simplify"),
     ],
 )
 def test_wrong_setting_is_refused(arguments: dict[str, Any], words: str) -> None:

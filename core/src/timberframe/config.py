@@ -17,7 +17,7 @@ ACCELERATORS = "ACCELERATORS"
 
 OPTIMIZATIONS = ("cse", "fold", "fuse", "simplify")
 """What is done by itself: merge equal nodes, compute constants, fuse elementwise ops (devices do that), and leave out
-nodes that change nothing. Plugins' passes are switched by their own names."""
+nodes that change nothing."""
 
 
 def _frozen(mapping: Any, what: str, kinds: tuple[type, ...], upper: bool = True) -> Mapping[str, Any]:
@@ -101,6 +101,12 @@ class SessionConfig:
         for name, allowed in kinds.items():
             frozen = _frozen(getattr(self, name), name, allowed, upper=name != "optimizations")
             object.__setattr__(self, name, frozen)
+        unknown = sorted(self.optimizations.keys() - set(OPTIMIZATIONS))
+        if unknown:
+            raise InvalidArgumentError(
+                f"SessionConfig.optimizations names {', '.join(map(repr, unknown))}; "
+                f"known are {', '.join(OPTIMIZATIONS)}"
+            )
         for device, count in self.device_count.items():
             _check_integer(count, f"SessionConfig.device_count[{device!r}]")
         for device, limit in self.memory_limit.items():

@@ -44,7 +44,7 @@ class InvalidArgumentError(OpError, ValueError):
 
 
 class DeadlineExceededError(OpError, TimeoutError):
-    """The run took longer than `RunOptions.timeout_in_ms`."""
+    """The run took longer than `RunOptions.timeout_in_ms` or `SessionConfig.operation_timeout_in_ms`."""
 
     error_code = 4
 

@@ -121,6 +121,12 @@ def test_zeros_of_a_computed_shape() -> None:
     assert run(tf.zeros([tf.shape(x)[0], 2]), {x: [1, 2, 3]}).shape == (3, 2)
 
 
+def test_unknown_size_has_no_value_to_make_zeros_by() -> None:
+    x = tf.placeholder(tf.float32, (None, 2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value None given; .* tf\.shape\(x\)\[i\] in place of"):
+        tf.zeros([x.shape[0], 3])
+
+
 def test_zeros_of_strings_are_empty() -> None:
     assert run(tf.zeros([2], tf.string)).tolist() == [b"", b""]
 

@@ -53,8 +53,14 @@ def test_stride_over_the_batch_is_not_implemented() -> None:
 
 
 def test_channels_that_no_group_fits_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="input has 5 channels and filter 2"):
+    with pytest.raises(InvalidArgumentError, match="input has 5 channels; the filter takes 2"):
         _shapes("Conv2D", [(1, 4, 4, 5), (1, 1, 2, 2)], CONV)
+
+
+def test_output_channels_that_no_group_fits_are_refused() -> None:
+    words = "input has 3 channels; the filter takes 1, so its 4 output channels are for 3 groups"
+    with pytest.raises(InvalidArgumentError, match=words):
+        _shapes("Conv2D", [(1, 4, 4, 3), (1, 1, 1, 4)], CONV)
 
 
 def test_batch_norm_learns_channels_from_its_parameters() -> None:

@@ -281,6 +281,15 @@ def test_missing_checkpoint_tells_what_is_there(session: tf.Session, tmp_path: P
         saver.restore(session, str(tmp_path / "nowhere" / "m"))
 
 
+def test_missing_data_file_is_told_by_a_public_class(session: tf.Session, tmp_path: Path) -> None:
+    saver = tf.train.Saver([initialized(session, X, "a")])
+    path = saver.save(session, str(tmp_path / "m"))
+    remove_data(tmp_path)
+    with pytest.raises(tf.errors.DataLossError, match=r"its data file '.*' is missing; copy it here") as caught:
+        saver.restore(session, path)
+    assert caught.type is tf.errors.DataLossError
+
+
 def test_part_of_a_checkpoint_is_no_name(session: tf.Session, tmp_path: Path) -> None:
     saver = tf.train.Saver([initialized(session, X, "a")])
     path = saver.save(session, str(tmp_path / "m"))

@@ -50,9 +50,19 @@ def test_callable_of_a_closed_session_says_so(world) -> None:
 def test_timeout_inside_a_native_loop(world) -> None:
     loop = endless_loop()
     start = time.monotonic()
-    with pytest.raises(tf.errors.DeadlineExceededError, match=r"longer than timeout_in_ms=200"):
+    with pytest.raises(tf.errors.DeadlineExceededError, match=r"longer than RunOptions\.timeout_in_ms=200"):
         world.session.run(loop, options=tf.RunOptions(timeout_in_ms=200))
     assert time.monotonic() - start < 10
+
+
+def test_timeout_of_the_session_names_its_setting() -> None:
+    with tf.Graph().as_default() as graph:
+        loop = endless_loop()
+        with (
+            tf.Session(graph=graph, config=tf.SessionConfig(operation_timeout_in_ms=50)) as session,
+            pytest.raises(tf.errors.DeadlineExceededError, match=r"SessionConfig\.operation_timeout_in_ms=50; raise"),
+        ):
+            session.run(loop)
 
 
 def test_close_from_another_thread_cancels_the_run() -> None:

@@ -131,6 +131,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "float dtype": (lambda: tf.random_normal([2], dtype=tf.int32), "dtype is int32"),
     "seed": (lambda: tf.random_uniform([2], seed=1.5), "an integer is required"),  # type: ignore[arg-type]  # wrong on purpose
     "rate": (lambda: tf.nn.dropout([1.0], rate=1.0), "rate is 1.0"),
+    "nothing kept": (lambda: tf.nn.dropout([1.0], keep_prob=0.0), r"keep_prob is 0\.0; it must be in \(0, 1\]"),
     "two rates": (lambda: tf.nn.dropout([1.0], 0.5, rate=0.5), "both of rate and keep_prob"),
     "integer dropout": (lambda: tf.nn.dropout([1, 2], rate=0.5), "dtype int32"),
     "one bound": (lambda: tf.random.stateless_uniform([2], [1, 2], None, 3, tf.int32), "both or neither"),

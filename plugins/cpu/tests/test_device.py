@@ -26,6 +26,11 @@ def test_unknown_option_is_named():
         devices({"options": {"CPU": {"speed": "fast"}}})
 
 
+def test_unknown_instruction_set_names_its_option():
+    with pytest.raises(InvalidArgumentError, match="/device:CPU:0: device option isa is 'neon'; this machine has"):
+        devices({"options": {"CPU": {"isa": "neon"}}, "threads": 1, "memory_limit": {}})
+
+
 @pytest.mark.parametrize("isa", available_isas())
 def test_every_variant_runs(new_device, new_graph, isa):
     graph = new_graph(new_device(isa=isa))

@@ -39,7 +39,10 @@ def dropout(
         dropped = 1 - keep_prob if rate is None else rate
         if isinstance(dropped, int | float):
             if not 0 <= dropped < 1:
-                raise InvalidArgumentError(f"tf.nn.dropout: rate is {dropped}; it must be in [0, 1)")
+                fact = f"rate is {rate}; it must be in [0, 1)"
+                if rate is None:
+                    fact = f"keep_prob is {keep_prob}; it must be in (0, 1]"
+                raise InvalidArgumentError(f"tf.nn.dropout: {fact}")
             if dropped == 0:
                 return given
         return _dropped(given, dropped, noise_shape, seed, scope)

@@ -58,7 +58,7 @@ def gradients(
     Raises NotFoundError (a LookupError) where the path passes an op that declares no gradient.
     """
     del colocate_gradients_with_ops, gate_gradients, aggregation_method
-    unconnected = UnconnectedGradients(unconnected_gradients)
+    unconnected = _unconnected(unconnected_gradients)
     graph = get_default_graph()
     results, sources = [convert_to_tensor(y) for y in _as_list(ys)], [_element(x) for x in _as_list(xs)]
     stops = {_element(t) for t in _as_list(stop_gradients)}
@@ -69,6 +69,16 @@ def gradients(
         if unconnected is UnconnectedGradients.ZERO:
             made = [_zeros(x) if g is None else g for g, x in zip(made, sources, strict=True)]
     return made
+
+
+def _unconnected(wish: UnconnectedGradients | str) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(wish)
+    except ValueError:
+        known = " or ".join(repr(u.value) for u in UnconnectedGradients)
+        raise InvalidArgumentError(
+            f"tf.gradients: unconnected_gradients is {wish!r}; it must be {known}, or a tf.UnconnectedGradients"
+        ) from None
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -259,6 +259,11 @@ def _string_array(value: Any) -> np.ndarray:
 def _bytes(x: Any) -> bytes:
     if isinstance(x, str):
         return x.encode()
+    if x is None:
+        raise InvalidArgumentError(
+            "value None given; a value is required (a size that is unknown while the graph is built has none: take it "
+            "with tf.shape(x)[i] in place of x.shape[i])"
+        )
     if not isinstance(x, bytes):
         raise InvalidArgumentError(
             f"value {_brief(x)} of type {type(x).__name__} given; a number, bool, str or bytes is required"

@@ -34,10 +34,13 @@ def _conv2d_shape(c: InferenceContext) -> Sequence[Shape]:
     inside, per_group, outside = x[channel_axis(c.attrs["data_format"], 4)], filter[2], filter[3]
     if inside is not None and per_group is not None:
         if inside % per_group:
-            raise c.error(f"input has {inside} channels and filter {per_group}; the filter's must divide the input's")
+            raise c.error(f"input has {inside} channels; the filter takes {per_group}, which must divide them")
         groups = inside // per_group
         if inside and outside is not None and outside % groups:
-            raise c.error(f"filter has {outside} output channels for {groups} groups; the groups must divide them")
+            raise c.error(
+                f"input has {inside} channels; the filter takes {per_group}, so its {outside} output channels are for "
+                f"{groups} groups, which must divide them"
+            )
     return [convolved(c, x, filter[:2], outside)]
 
 
@@ -84,8 +87,8 @@ def conv2d_samples() -> Iterator[Sample]:
 def _conv2d_errors() -> Iterator[ErrorSample]:
     yield from conv_errors((2, 2, 2, 3))
     base = conv_attrs((1, 1), (1, 1), "VALID", "NHWC")
-    yield ErrorSample((Arg((1, 2, 2, 3)), Arg((1, 1, 2, 1))), "input has 3 channels and filter 2", base)
-    yield ErrorSample((Arg((1, 2, 2, 4)), Arg((1, 1, 2, 3))), "3 output channels for 2 groups", base)
+    yield ErrorSample((Arg((1, 2, 2, 3)), Arg((1, 1, 2, 1))), "input has 3 channels; the filter takes 2", base)
+    yield ErrorSample((Arg((1, 2, 2, 4)), Arg((1, 1, 2, 3))), "3 output channels are for 2 groups", base)
 
 
 def _convolution_gradient(input_op: str, filter_op: str, op: Any, grad: Any) -> list[Any]:
@@ -119,7 +122,7 @@ def _depthwise_shape(c: InferenceContext) -> Sequence[Shape]:
     check_filter(c, filter)
     inside = x[channel_axis(c.attrs["data_format"], 4)]
     if inside is not None and filter[2] is not None and inside != filter[2]:
-        raise c.error(f"input has {inside} channels and filter {filter[2]}; they must agree")
+        raise c.error(f"input has {inside} channels; the filter takes {filter[2]}, they must agree")
     channels = inside if filter[2] is None else filter[2]
     return [convolved(c, x, filter[:2], None if channels is None or filter[3] is None else channels * filter[3])]
 
@@ -146,7 +149,7 @@ def depthwise_samples() -> Iterator[Sample]:
 def _depthwise_errors() -> Iterator[ErrorSample]:
     yield from conv_errors((2, 2, 2, 1))
     yield ErrorSample(
-        (Arg((1, 2, 2, 3)), Arg((1, 1, 2, 1))), "3 channels and filter 2", conv_attrs((1, 1), (1, 1), "VALID", "NHWC")
+        (Arg((1, 2, 2, 3)), Arg((1, 1, 2, 1))), "the filter takes 2", conv_attrs((1, 1), (1, 1), "VALID", "NHWC")
     )
 
 

@@ -39,7 +39,7 @@ def _convolved(c: InferenceContext, x: Sizes, filter: Sizes) -> tuple[int | None
     if 0 in filter:
         raise c.late_error(f"filter has shape {format_shape(tuple(filter))}; all its sizes must be positive")
     if None not in (x[channels], filter[3]) and x[channels] != filter[3]:
-        raise c.late_error(f"input has {x[channels]} channels and filter {filter[3]}; they must agree")
+        raise c.late_error(f"input has {x[channels]} channels; the filter takes {filter[3]}, they must agree")
     shape = list(x)
     shape[channels] = filter[4]
     for i, axis in enumerate(spatial_axes(data_format, 5)):
@@ -201,7 +201,7 @@ _BASE = _attrs((1, 1, 1), (1, 1, 1), "VALID", "NDHWC")
 def _errors() -> Iterator[ErrorSample]:
     x, w = Arg((1, 4, 4, 4, 2)), Arg((2, 2, 2, 2, 3))
     yield ErrorSample((Arg((4, 4, 4, 2)), w), "must have rank 5", _BASE)
-    yield ErrorSample((x, Arg((2, 2, 2, 3, 3))), "input has 2 channels and filter 3", _BASE)
+    yield ErrorSample((x, Arg((2, 2, 2, 3, 3))), "input has 2 channels; the filter takes 3", _BASE)
     yield ErrorSample((x, Arg((2, 0, 2, 2, 3))), "sizes must be positive", _BASE)
     yield ErrorSample((x, Arg((2, 7, 2, 2, 3))), "not be larger than the padded input", _BASE)
     yield ErrorSample((x, w), "must be 1 for batch and channels", _BASE | {"strides": (1, 1, 1, 1, 2)})

@@ -36,8 +36,8 @@ def _check_gradient(c: InferenceContext, depthwise: bool, x: Sizes, filter: Size
     """An error unless out_backprop has the shape of the convolution of x by filter."""
     inside, depth, outside = x[channel_axis(c.attrs["data_format"], 4)], filter[2], filter[3]
     if inside is not None and depth is not None and (inside != depth if depthwise else inside % depth):
-        rule = "they must agree" if depthwise else "the filter's must divide the input's"
-        raise c.late_error(f"input has {inside} channels and filter {depth}; {rule}")
+        rule = "they must agree" if depthwise else "which must divide them"
+        raise c.late_error(f"input has {inside} channels; the filter takes {depth}, {rule}")
     if depthwise:
         outside = None if outside is None or depth is None else depth * outside
     expected = convolved(c, x, filter[:2], outside)
@@ -220,7 +220,7 @@ def _errors(by_filter: bool, depthwise: bool) -> Iterator[ErrorSample]:
     yield sample("out_backprop has shape", x, filter, (1, 3, 4, outside))
     yield sample("out_backprop has shape", x, filter, (2, 3, 3, outside))
     yield sample("out_backprop has shape", x, filter, (1, 3, 3, 4))
-    yield sample("input has 3 channels and filter 2", (1, 4, 4, 3), filter, grad)
+    yield sample("input has 3 channels; the filter takes 2", (1, 4, 4, 3), filter, grad)
     yield sample("must have rank 4", x, filter, (3, 3, outside))
     yield sample("sizes must be positive", x, (0, 2, 2, 3), grad)
     yield sample("not be larger than the padded input", x, (7, 7, 2, 3), grad)

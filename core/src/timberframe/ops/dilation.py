@@ -37,7 +37,7 @@ def _dilated(c: InferenceContext) -> tuple[int | None, ...]:
     try:
         channels = merge_dim(x[3], filter[2])
     except ValueError:
-        raise c.error(f"input has {x[3]} channels and filter {filter[2]}; they must agree") from None
+        raise c.error(f"input has {x[3]} channels; the filter takes {filter[2]}, they must agree") from None
     sizes = [output_size(c, x[i], filter[i - 1], strides[i], rates[i], c.attrs["padding"]) for i in (1, 2)]
     return (x[0], *sizes, channels)
 
@@ -143,7 +143,7 @@ def _errors() -> Iterator[ErrorSample]:
     x, w, base = Arg((1, 4, 4, 2)), Arg((2, 2, 2)), _attrs((1, 1), (1, 1), "VALID")
     yield ErrorSample((Arg((4, 4, 2)), w), "must have rank 4", base)
     yield ErrorSample((x, Arg((2, 2))), "must have rank 3", base)
-    yield ErrorSample((x, Arg((2, 2, 3))), "input has 2 channels and filter 3", base)
+    yield ErrorSample((x, Arg((2, 2, 3))), "input has 2 channels; the filter takes 3", base)
     yield ErrorSample((x, Arg((0, 2, 2))), "sizes must be positive", base)
     yield ErrorSample((x, Arg((7, 2, 2))), "not be larger than the padded input", base)
     yield ErrorSample((x, w), "allow only 1", base | {"strides": (1, 1, 1, 2)}, error="UnimplementedError")
@@ -155,7 +155,7 @@ def _errors() -> Iterator[ErrorSample]:
 def _gradient_errors() -> Iterator[ErrorSample]:
     x, w, base = Arg((1, 4, 4, 2)), Arg((2, 2, 2)), _attrs((1, 1), (1, 1), "VALID")
     yield ErrorSample((x, w, Arg((1, 3, 4, 2))), "out_backprop has shape", base)
-    yield ErrorSample((x, Arg((2, 2, 3)), Arg((1, 3, 3, 2))), "input has 2 channels and filter 3", base)
+    yield ErrorSample((x, Arg((2, 2, 3)), Arg((1, 3, 3, 2))), "input has 2 channels; the filter takes 3", base)
 
 
 def _gradient(op: Any, grad: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from timberframe.config import RunMetadata, RunOptions
+from timberframe.config import RunMetadata, RunOptions, SessionConfig
 from timberframe.errors import DeadlineExceededError
 from timberframe.plugin.contracts import CancelToken, RunContext
 
@@ -54,11 +54,14 @@ class Timeline:
 class Deadline:
     """Cancels a run when its time is over, unless it ends first."""
 
-    def __init__(self, token: CancelToken, milliseconds: int) -> None:
+    def __init__(self, token: CancelToken, options: RunOptions, config: SessionConfig) -> None:
+        milliseconds, setting = options.timeout_in_ms, "RunOptions.timeout_in_ms"
+        if not milliseconds:
+            milliseconds, setting = config.operation_timeout_in_ms, "SessionConfig.operation_timeout_in_ms"
         self._timer: threading.Timer | None = None
         if milliseconds:
             error = DeadlineExceededError(
-                f"the run took longer than timeout_in_ms={milliseconds}; raise the limit or run less at once"
+                f"the run took longer than {setting}={milliseconds}; raise the limit or run less at once"
             )
             self._timer = threading.Timer(milliseconds / 1000, token.cancel, (error,))
             self._timer.daemon = True
@@ -78,7 +81,7 @@ def run_with_options(
     """Session.run with RunOptions; fills `metadata`."""
     timeline = Timeline() if options.trace else None
     context = RunContext(trace=timeline, mode="nodes" if options.trace else "fast")
-    with Deadline(context.cancel, options.timeout_in_ms or session.config.operation_timeout_in_ms):
+    with Deadline(context.cancel, options, session.config):
         result = runner.run(values, context)
     if metadata is not None:
         metadata.trace = None if timeline is None else timeline.as_json()

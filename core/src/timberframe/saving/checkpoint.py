@@ -195,14 +195,10 @@ def _decode_index(path: Path) -> dict[str, Any]:
     return index
 
 
-class _NoDataError(DataLossError):
-    """The data file that an index names does not exist."""
-
-
 def open_checkpoint(prefix: str) -> Checkpoint:
     """Opens a checkpoint of ours."""
     for _ in range(_ATTEMPTS):
-        with contextlib.suppress(_NoDataError):  # a writer may have replaced the checkpoint after its index was read
+        with contextlib.suppress(DataLossError):  # a writer may have replaced the checkpoint after its index was read
             return Checkpoint(prefix)
     return Checkpoint(prefix)
 
@@ -223,7 +219,7 @@ class Checkpoint(CheckpointReader):
         try:
             found = file.stat().st_size
         except FileNotFoundError:
-            raise _NoDataError(
+            raise DataLossError(
                 f"checkpoint '{self.path}': its data file '{file}' is missing; "
                 "copy it here together with the index, or restore another checkpoint"
             ) from None

@@ -63,7 +63,7 @@ class CpuDevice:
         fuse: bool = True,
     ) -> None:
         self.spec = f"/device:{self.type}:{index}"
-        self.isa = check_isa(isa, self.spec) if isa else default_isa()
+        self.isa = check_isa(isa, f"{self.spec}: device option isa") if isa else default_isa()
         self.threads = threads or usable_cpus()
         self.fuse = fuse
         limit = memory_limit or usable_memory()

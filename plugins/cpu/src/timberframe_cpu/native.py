@@ -30,7 +30,7 @@ def available_isas() -> tuple[str, ...]:
 def check_isa(name: str, source: str) -> str:
     """`name` if this machine has that instruction set, else InvalidArgumentError that says who asked for it."""
     if name not in available_isas():
-        raise InvalidArgumentError(f"{source}: {name!r}; this machine has {', '.join(available_isas())}")
+        raise InvalidArgumentError(f"{source} is {name!r}; this machine has {', '.join(available_isas())}")
     return name
 
 
