@@ -195,3 +195,59 @@ def test_optimizer_trains_in_a_loop(session: tf.Session) -> None:
     session.run(tf.global_variables_initializer())
     session.run(loop)
     assert session.run(v) == 0.125
+
+
+def batch_norm_statistic(mean: Any, training: Any, **how: Any) -> tuple[Any, tf.train.ExponentialMovingAverage]:
+    ema = tf.train.ExponentialMovingAverage(0.75, **how)
+
+    def update() -> Any:
+        with tf.control_dependencies([ema.apply([mean])]):
+            return tf.identity(mean)
+
+    return tf.cond(training, update, lambda: ema.average(mean)), ema
+
+
+@pytest.mark.parametrize("shape", [(2,), (None,), None], ids=["static", "unknown_size", "unknown_rank"])
+def test_average_in_a_branch_moves_only_in_training(session: tf.Session, shape: Any) -> None:
+    mean, training = tf.placeholder(tf.float32, shape), tf.placeholder(tf.bool, [])
+    used, ema = batch_norm_statistic(mean, training)
+    session.run(tf.global_variables_initializer(), {mean: [0.0, 0.0]})
+    assert session.run(used, {mean: [4.0, 8.0], training: True}).tolist() == [4, 8]
+    assert session.run(used, {mean: [9.0, 9.0], training: False}).tolist() == [1, 2]
+    assert session.run(ema.average(mean)).tolist() == [1, 2]
+
+
+def test_average_without_bias_in_a_branch(session: tf.Session) -> None:
+    mean, training = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    used, _ = batch_norm_statistic(mean, training, zero_debias=True)
+    session.run(tf.global_variables_initializer())
+    session.run(used, {mean: 4.0, training: True})
+    assert session.run(used, {mean: 9.0, training: False}) == 4
+
+
+def test_average_of_a_variable_in_a_branch_begins_at_its_initial_value(session: tf.Session) -> None:
+    mean, training = tf.Variable([4.0, 8.0]), tf.placeholder(tf.bool, [])
+    used, _ = batch_norm_statistic(mean, training)
+    session.run(tf.global_variables_initializer())
+    session.run(mean.assign([0.0, 0.0]))
+    assert session.run(used, {training: False}).tolist() == [4, 8]
+    session.run(used, {training: True})
+    assert session.run(used, {training: False}).tolist() == [3, 6]
+
+
+def test_average_of_what_a_branch_computes(session: tf.Session) -> None:
+    x, training = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.bool, [])
+    ema = tf.train.ExponentialMovingAverage(0.75)
+    averages: list[Any] = []
+
+    def update() -> tf.Operation:
+        mean = tf.reduce_mean(x)
+        done = ema.apply([mean])
+        averages.append(ema.average(mean))
+        return done
+
+    train = tf.cond(training, update, lambda: tf.no_op())
+    session.run(tf.global_variables_initializer())
+    session.run(train, {x: [2.0, 6.0], training: True})
+    session.run(train, {x: [9.0, 9.0], training: False})
+    assert session.run(averages[0]) == 1

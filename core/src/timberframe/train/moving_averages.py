@@ -71,7 +71,7 @@ class ExponentialMovingAverage:
 
     def _shadow(self, target: Any) -> Any:
         if isinstance(target, Variable):
-            with target.graph.control_dependencies(None):
+            with target.graph.as_default(), target.graph.control_dependencies(None):
                 made = slots.create_slot(target, target.initialized_value(), self._name)
             target.graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, target)
             return made

@@ -35,8 +35,9 @@ def create_zeros_slot(primary: Any, name: str, dtype: DType | None = None) -> An
     kind = dtype or primary.dtype.base_dtype
     if is_static(primary.shape.as_tuple()):
         return create_slot_with_initializer(primary, zeros_initializer(), primary.shape, kind, name)
-    value = primary.initialized_value() if hasattr(primary, "initialized_value") else primary
-    return create_slot(primary, zeros_like(value, kind), name)
+    with primary.graph.as_default(), primary.graph.control_dependencies(None):  # not in a branch that uses it
+        value = primary.initialized_value() if hasattr(primary, "initialized_value") else primary
+        return create_slot(primary, zeros_like(value, kind), name)
 
 
 def _create(primary: Any, name: str, **how: Any) -> Any:
