@@ -115,6 +115,12 @@ def test_the_gradient_of_dropout_keeps_its_mask(graph: Any) -> None:
             np.testing.assert_array_equal(kept, gradient)
 
 
+@pytest.mark.parametrize("argument", ["keep_prob", "rate"])
+def test_dropout_with_a_probability_of_unknown_shape_keeps_the_shape(graph: Any, argument: str) -> None:
+    x = tf.placeholder(tf.float32, [None, 5])
+    assert tf.nn.dropout(x, **{argument: tf.placeholder(tf.float32)}).static_shape == (None, 5)
+
+
 def test_a_failed_run_leaves_the_stream_usable(graph: Any) -> None:
     bound = tf.placeholder(tf.int32, [])
     x = tf.random_uniform([4], 0, bound, tf.int32, seed=1)

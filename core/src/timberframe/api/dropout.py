@@ -58,6 +58,7 @@ def _dropped(x: Tensor, rate: Any, noise_shape: Any, seed: int | None, name: str
     drawn = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
     kept = apply_op("GreaterEqual", [drawn, rate])
     result: Tensor = apply_op("SelectV2", [kept, scaled, 0], name=name)
+    result.set_shape(x.static_shape)  # nothing broadcasts x: the rate is a scalar, also where that is not known yet
     return result
 
 
