@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -180,3 +181,39 @@ def test_variable_may_hold_lists(session: tf.Session) -> None:
         session.run(found)
     session.run(assign)
     assert session.run(found).tolist() == [2, 2]
+
+
+def user_line(op: tf.Operation) -> str:
+    return re.escape(op.where)
+
+
+def test_error_in_a_program_names_the_line_of_the_read(session: tf.Session) -> None:
+    turns, reads = tf.placeholder(tf.int32, []), []
+    array = tf.TensorArray(tf.float32, 3).unstack(tf.placeholder_with_default([1.0, 2.0, 3.0], [3]))
+
+    def turn(i: Any, total: Any) -> Any:
+        reads.append(array.read(i))
+        return i + 1, total + reads[0]
+
+    total = tf.while_loop(lambda i, _: i < turns, turn, [0, 0.0])[1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"index 3 .*{user_line(reads[0].op)}\]"):
+        session.run(total, {turns: 5})
+
+
+def test_error_in_a_program_names_the_line_of_the_write(session: tf.Session) -> None:
+    turns, written = tf.placeholder(tf.int32, []), []
+
+    def turn(i: Any, array: Any) -> Any:
+        written.append(array.write(i, 1.0))
+        return i + 1, written[0]
+
+    array = tf.while_loop(lambda i, _: i < turns, turn, [0, tf.TensorArray(tf.float32, 3)])[1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"3 .*{user_line(written[0].flow.op)}\]"):
+        session.run(array.stack(), {turns: 5})
+
+
+def test_error_of_a_list_that_the_executor_keeps_names_the_line_of_the_read(session: tf.Session) -> None:
+    at = tf.placeholder(tf.int32, [])
+    read = tf.TensorArray(tf.float32, 3).unstack([1.0, 2.0, 3.0]).read(at)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"index 5 .*{user_line(read.op)}\]"):
+        session.run(read, {at: 5})

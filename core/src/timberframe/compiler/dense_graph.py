@@ -112,7 +112,10 @@ class GraphCopy:
                 made = self._plain(op, control)
             for old, new in zip(op.outputs, made, strict=True):
                 self.known.setdefault(old, new)
-            self.ran[op] = self.graph.get_operations()[first:] or control
+            new = self.graph.get_operations()[first:]
+            for copy in new:
+                copy._where = op._where  # errors name the user's line, not that of the run
+            self.ran[op] = new or control
 
     def _find_live(self, order: Sequence[Operation], needed: set[Tensor]) -> None:
         for op in reversed(order):
@@ -130,12 +133,10 @@ class GraphCopy:
         self, op: Operation, inputs: Sequence[Tensor], attrs: Mapping[str, Any], control: Sequence[Operation]
     ) -> Operation:
         graph = self.graph
-        new = graph.create_op(
+        return graph.create_op(
             op.op_def, inputs, attrs, op.name, control_inputs=control, device=op.device, colocation=op.colocation,
             exact_name=op.name not in graph._by_name, defer_errors=True,
         )  # fmt: skip
-        new._where = op._where
-        return new
 
     def _list_op(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
         rule = RULES.get(op.type)

@@ -28,7 +28,10 @@ MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames
 def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
     """Runs one driven node and returns its outputs. inputs: all but resource handles."""
     if node.on_lists:
-        return _ON_LISTS[node.op.name](node, inputs, device, run)
+        try:
+            return _ON_LISTS[node.op.name](node, inputs, device, run)
+        except OpError as e:
+            raise located(e, node) from None
     if node.op.on_host:
         return _run_reference(node, inputs)
     if node.op.name in LOOPS:
