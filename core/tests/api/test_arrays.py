@@ -68,6 +68,20 @@ def test_concat_and_split_are_inverse() -> None:
     np.testing.assert_array_equal(run(tf.concat(parts, 1)), X)
 
 
+@pytest.mark.parametrize(
+    ("values", "axis", "words"),
+    [
+        (1, [[1.0], [2.0]], "values is 1; a list of tensors is required"),
+        ([[1.0]], 7, r"axis is 7 and '.*' has 1 dimensions; axis must lie in \[-1, 1\)"),
+        ([[1.0]], "a", "axis is 'a'; an integer scalar is required"),
+        ([[1.0]], [0], r"axis is \[0\]; an integer scalar is required"),
+    ],
+)
+def test_concat_checks_its_arguments_for_one_value_too(values: Any, axis: Any, words: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"tf.concat: {words}"):
+        tf.concat(values, axis)
+
+
 def test_split_into_equal_parts() -> None:
     assert [p.shape for p in run(tf.split(X, 2, 1))] == [(3, 2), (3, 2)]
 

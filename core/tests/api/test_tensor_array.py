@@ -121,6 +121,18 @@ def test_map_fn_refuses_scalars_and_other_structures(session: tf.Session) -> Non
         tf.map_fn(lambda r: (r, r), ROWS)
 
 
+def test_map_fn_of_another_dtype_asks_for_dtype(session: tf.Session) -> None:
+    for fn in (lambda r: tf.cast(r, tf.int32), lambda r: (r, r)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"tf\.map_fn: fn returns another .*; give dtype="):
+            tf.map_fn(fn, ROWS)
+
+
+def test_scan_of_another_dtype_asks_for_an_initializer(session: tf.Session) -> None:
+    for fn in (lambda a, r: tf.cast(r, tf.int32), lambda a, r: (a, r)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"tf\.scan: fn returns another .*; give initializer"):
+            tf.scan(fn, ROWS)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_gives_partial_results(session: tf.Session, reverse: bool) -> None:
     found = session.run(tf.scan(lambda a, r: a + r, ROWS, reverse=reverse))

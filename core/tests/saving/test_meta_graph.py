@@ -75,6 +75,17 @@ def test_graph_without_variables_has_no_saver(session: tf.Session) -> None:
         assert graph.get_operation_by_name("one")
 
 
+def test_import_over_present_operations_changes_nothing(session: tf.Session) -> None:
+    tf.constant(1.0, name="one")
+    tf.constant(2.0, name="two")
+    meta = tf.train.export_meta_graph()
+    meta.graph_def.node[1].name = "three"
+    words = r"has 1 of its operations already, such as 'one'; import into an empty graph \(tf\.reset_default_graph"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        tf.train.import_meta_graph(meta)
+    assert [op.name for op in session.graph.get_operations()] == ["one", "two"]
+
+
 def test_bad_files_and_arguments_are_told(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match=r"does not exist; give the \.meta file"):
         tf.train.import_meta_graph(str(tmp_path / "no.meta"))

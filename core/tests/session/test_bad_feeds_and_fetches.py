@@ -62,6 +62,21 @@ def test_feed_of_an_operation(world) -> None:
         world.session.run(world.y, {world.y.op: 1.0})
 
 
+def test_tensor_of_a_body_is_told_as_such(world) -> None:
+    inside = []
+
+    def body(i: tf.Tensor) -> tf.Tensor:
+        inside.append(i + 1)
+        return inside[0]
+
+    tf.while_loop(lambda i: i < 3, body, [0])
+    words = "another graph; it was made inside the body of a loop or branch; return it from there"
+    with pytest.raises(Invalid, match=f"belongs to {words}"):
+        world.session.run(inside[0])
+    with pytest.raises(Invalid, match=f"is of {words}"):
+        tf.identity(inside[0])
+
+
 def test_fetch_from_another_graph(world) -> None:
     with tf.Graph().as_default():
         other = tf.constant(1.0)

@@ -243,6 +243,21 @@ def test_a_loss_without_gradients_is_refused() -> None:
         tf.train.GradientDescentOptimizer(1.0).minimize(tf.constant(1.0), var_list=[x])
 
 
+def test_ops_that_stop_the_gradient_of_a_loss_are_named() -> None:
+    x = tf.Variable([1.0, 2.0])
+    loss = tf.cast(tf.argmax(x * 2.0, name="best"), tf.float32) + tf.reduce_sum(tf.stop_gradient(x, name="still"))
+    words = r"gradients stop at (?=.*ArgMax 'best': \w+)(?=.*StopGradient 'still': it exists to stop gradients)"
+    with pytest.raises(ValueError, match=words):
+        tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+
+
+def test_a_cast_that_stops_the_gradient_of_a_loss_is_named() -> None:
+    x = tf.Variable(1.0)
+    loss = tf.cast(tf.cast(x, tf.int32, name="whole"), tf.float32)
+    with pytest.raises(ValueError, match=r"gradients stop at Cast 'whole': its result is int32\)"):
+        tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+
+
 def test_a_graph_without_variables_is_refused() -> None:
     with pytest.raises(ValueError, match="no variables to optimize"):
         tf.train.GradientDescentOptimizer(1.0).minimize(tf.constant(1.0))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from timberframe.api.framework import get_static_value
 from timberframe.dtypes import int32, int64
 from timberframe.errors import InvalidArgumentError
-from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.apply import apply_op, convert_to_tensor, to_array
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import TensorShape, as_shape
 from timberframe.shapes import broadcast, is_static, num_elements
@@ -125,12 +128,36 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors one behind the other along dimension `axis`."""
+    """The tensors one behind the other along dimension `axis`, an integer scalar; one alone comes back as it is."""
+    if np.isscalar(values):
+        raise InvalidArgumentError(
+            f"tf.concat: values is {values!r}; a list of tensors is required (values come first, axis after them)"
+        )
     items = list(values) if isinstance(values, list | tuple) else [values]
     if len(items) == 1:
-        return identity(items[0], name)
+        only = convert_to_tensor(items[0])
+        _check_axis("concat", axis, only)
+        return identity(only, name)
     result: Tensor = apply_op("ConcatV2", [items, axis], None, name)
     return result
+
+
+def _check_axis(function: str, axis: Any, tensor: Tensor) -> None:
+    """Raises InvalidArgumentError unless axis is an integer scalar that, where known, is a dimension of the tensor."""
+    if isinstance(axis, Tensor) or hasattr(axis, "__tf_tensor__"):
+        given = convert_to_tensor(axis)
+        dtype, sizes, value = given.dtype, given.static_shape, get_static_value(given)
+    else:
+        value, dtype = to_array(axis)
+        sizes = value.shape
+    if not dtype.is_integer or sizes not in ((), None):
+        raise InvalidArgumentError(f"tf.{function}: axis is {axis!r}; an integer scalar is required")
+    own = tensor.static_shape
+    if value is not None and own is not None and not -len(own) <= int(value) < len(own):
+        raise InvalidArgumentError(
+            f"tf.{function}: axis is {int(value)} and '{tensor.name}' has {len(own)} dimensions; "
+            f"axis must lie in [{-len(own)}, {len(own)})"
+        )
 
 
 def split(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from timberframe import nest
 from timberframe.api.control_flow import while_loop
 from timberframe.api.tensor_array import TensorArray
-from timberframe.dtypes import as_dtype, int32
+from timberframe.dtypes import DType, as_dtype, int32
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.graph import get_default_graph
@@ -77,10 +77,11 @@ def map_fn(
     with get_default_graph().name_scope(name or "map"):
         rows = _Elements("map_fn", elems)
         wanted = nest.map_structure(lambda t: t.dtype, _tensors(rows)) if dtype is None else dtype
-        arrays = [TensorArray(as_dtype(d), rows.count, infer_shape=infer_shape) for d in nest.flatten(wanted)]
+        dtypes = [as_dtype(d) for d in nest.flatten(wanted)]
+        arrays = [TensorArray(d, rows.count, infer_shape=infer_shape) for d in dtypes]
 
         def turn(i: Any, made: list[TensorArray]) -> tuple[Any, list[TensorArray]]:
-            results = _results("map_fn", fn(rows.read(i)), wanted)
+            results = _results("map_fn", fn(rows.read(i)), wanted, dtypes, _GIVE_DTYPE)
             return i + 1, [a.write(i, r) for a, r in zip(made, results, strict=True)]
 
         _, made = while_loop(
@@ -98,12 +99,22 @@ def _tensors(rows: _Elements) -> Any:
     return nest.pack_sequence_as(rows.structure, rows.tensors)
 
 
-def _results(function: str, results: Any, structure: Any) -> list[Any]:
+_GIVE_DTYPE = "give dtype=, the dtypes of what fn returns in its structure, where they are not those of elems"
+_GIVE_INITIALIZER = "fn must return what its first argument is; give initializer where that is not a row of elems"
+
+
+def _results(function: str, results: Any, structure: Any, dtypes: Sequence[DType], advice: str) -> list[Tensor]:
+    """What fn returned, flat. advice: what to do where structure or dtypes are others."""
     try:
         nest.assert_same_structure(structure, results)
     except InvalidArgumentError as e:
-        raise InvalidArgumentError(f"tf.{function}: fn returns another structure than is wanted: {e}") from None
-    return nest.flatten(results)
+        raise InvalidArgumentError(
+            f"tf.{function}: fn returns another structure than is wanted: {e}; {advice}"
+        ) from None
+    try:
+        return [convert_to_tensor(r, d) for r, d in zip(nest.flatten(results), dtypes, strict=True)]
+    except InvalidArgumentError as e:
+        raise InvalidArgumentError(f"tf.{function}: fn returns another dtype than is wanted: {e}; {advice}") from None
 
 
 def foldl(
@@ -199,7 +210,7 @@ def scan(
 
         def turn(i: Any, value: Any, made: list[TensorArray]) -> tuple[Any, ...]:
             results = fn(value, rows.read(row(i)))
-            leaves = _results("scan", results, start)
+            leaves = _results("scan", results, start, [t.dtype for t in flat], _GIVE_INITIALIZER)
             return i + 1, results, [a.write(row(i), r) for a, r in zip(made, leaves, strict=True)]
 
         _, _, made = while_loop(

@@ -17,7 +17,7 @@ from timberframe.compiler.ir import LOOPS, Node, Output, Program
 from timberframe.compiler.lower import Variables, lower_stage
 from timberframe.compiler.place import Placement, Placer
 from timberframe.compiler.simplify import drop_copies, merge_equal
-from timberframe.compiler.specialise import Facts, NeedsDriverError, infer
+from timberframe.compiler.specialise import Facts, NeedsDriverError, infer, located_on
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
 from timberframe.dtypes import variant
@@ -197,8 +197,11 @@ class Plan:
             outputs = [x for node in stage.nodes for x in node.outputs]
             return BoundStage(stage, stage.device, inputs, outputs, nodes=stage.nodes)
         lowered = lower_stage(stage, facts, self.variables, self.scope)
-        executable = stage.device.compile(lowered.cluster)
-        check_memory(stage.device, lowered.cluster, executable)
+        try:
+            executable = stage.device.compile(lowered.cluster)
+            check_memory(stage.device, lowered.cluster, executable)
+        except OpError as e:
+            raise located_on(e, stage.nodes, stage.device) from e.__cause__
         return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, lowered.cluster)
 
     def release(self) -> None:

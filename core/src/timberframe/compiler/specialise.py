@@ -14,6 +14,7 @@ from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, OpError
 from timberframe.graph.inference import element_handle, run_shape_function
 from timberframe.ops.opdef import InferenceContext
+from timberframe.plugin.contracts import Device
 from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
 
 _HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
@@ -71,6 +72,16 @@ def located(error: OpError, node: Node) -> OpError:
     if not node.where or node.where in text:
         return error
     return type(error)(f"{text}  [{node.where}]", error.node or node.name)
+
+
+def located_on(error: OpError, nodes: Iterable[Node], device: Device) -> OpError:
+    """The error with the device and the place that made the node, where it names one of these nodes and has neither."""
+    node = next((n for n in nodes if n.name == error.node), None)
+    text = str(error)
+    if node is None or f"[{device.spec}" in text or (node.where and f"{node.where}]" in text):
+        return error
+    place = f", {node.where}" if node.where else ""
+    return type(error)(f"{text}  [{device.spec}{place}]", error.node)
 
 
 def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None:

@@ -99,7 +99,8 @@ class Graph:
         """The tensor as one of this graph; function bodies override this to capture outer tensors."""
         if tensor.op.graph is not self:
             raise InvalidArgumentError(
-                f"{op_def.name} '{name}': input '{tensor.name}' is of another graph; all inputs must be of one graph",
+                f"{op_def.name} '{name}': input '{tensor.name}' is of another graph; "
+                f"{_how_to_reach(tensor.op.graph, 'all inputs must be of one graph')}",
                 name,
             )
         return tensor
@@ -144,7 +145,8 @@ class Graph:
                 f"{obj!r} of type {type(obj).__name__} is not in a graph; a Tensor, an Operation or a name is required"
             )
         if element.graph is not self:
-            raise InvalidArgumentError(f"{element!r} belongs to another graph; it must be of this graph")
+            rule = _how_to_reach(element.graph, "it must be of this graph")
+            raise InvalidArgumentError(f"{element!r} belongs to another graph; {rule}")
         if not (allow_tensor if isinstance(element, Tensor) else allow_operation):
             raise InvalidArgumentError(
                 f"{element!r}: {'an Operation' if allow_operation else 'a Tensor'} is required here"
@@ -395,6 +397,15 @@ def remove_last(stack: list[Any], item: Any) -> None:
         if stack[i] is item:
             del stack[i]
             return
+
+
+def _how_to_reach(graph: Graph, rule: str) -> str:
+    """What to do about a tensor that is made in `graph` and used in another one, where `rule` says what must hold."""
+    from timberframe.graph.function import FuncGraph
+
+    if isinstance(graph, FuncGraph):
+        return "it was made inside the body of a loop or branch; return it from there"
+    return rule
 
 
 class _Defaults(threading.local):

@@ -9,7 +9,6 @@ import numpy as np
 
 from timberframe.compiler.ir import BRANCHES, LOOPS, Node, body_scope
 from timberframe.compiler.plan import Located, Plan, host_array
-from timberframe.compiler.specialise import located
 from timberframe.compiler.state import uninitialized, variable_name
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe.plugin.contracts import Device
@@ -28,10 +27,7 @@ MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames
 def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
     """Runs one driven node and returns its outputs. inputs: all but resource handles."""
     if node.on_lists:
-        try:
-            return _ON_LISTS[node.op.name](node, inputs, device, run)
-        except OpError as e:
-            raise located(e, node) from None
+        return _ON_LISTS[node.op.name](node, inputs, device, run)
     if node.op.on_host:
         return _run_reference(node, inputs)
     if node.op.name in LOOPS:
@@ -47,7 +43,7 @@ def _run_reference(node: Node, inputs: list[Located]) -> list[Located]:
     try:
         result = node.op.reference(node.attrs, *arrays)
     except OpError as e:
-        raise located(type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name), node) from None
+        raise type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name) from None
     results = result if isinstance(result, tuple) else (result,)
     return [(np.asarray(x), None) for x in results[: len(node.outputs)]]
 

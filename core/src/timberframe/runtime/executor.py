@@ -71,7 +71,11 @@ class Run:
 
             for node in bound.nodes:
                 arrays = [self._located(x) for x in node.inputs if x.dtype.name != "resource"]
-                self.found.update(zip(node.outputs, drive(node, arrays, bound.device, self), strict=True))
+                try:
+                    made = drive(node, arrays, bound.device, self)
+                except OpError as e:
+                    raise specialise.located_on(e, (node,), bound.device) from e.__cause__
+                self.found.update(zip(node.outputs, made, strict=True))
             return
         assert bound.executable is not None
         device = bound.device
@@ -81,8 +85,8 @@ class Run:
             outputs = bound.executable.run(inputs, self.context)
         except FailedPreconditionError as e:
             raise _at_its_reader(e, bound) from None
-        except OpError:
-            raise
+        except OpError as e:
+            raise specialise.located_on(e, bound.stage.nodes, device) from e.__cause__
         except (KeyboardInterrupt, SystemExit):
             raise
         except Exception as e:

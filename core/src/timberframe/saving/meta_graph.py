@@ -10,7 +10,7 @@ import numpy as np
 from timberframe import logging
 from timberframe.api.framework import GraphKeys
 from timberframe.api.state import Variable
-from timberframe.errors import OpError
+from timberframe.errors import InvalidArgumentError, OpError
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graphdef.export import export_graph
@@ -117,6 +117,7 @@ def load_meta_graph(
     if import_scope:
         with graph.name_scope(import_scope) as entered:
             scope = entered
+    _check_names(graph, graph_def, scope)
     import_graph_def(graph_def, input_map=input_map, name=scope)
     known: dict[bytes, Variable] = {}
     for key, collection in sorted(meta.collection_def.items()):
@@ -124,6 +125,17 @@ def load_meta_graph(
             for item in _items(graph, key, collection, scope.rstrip("/"), known):
                 graph.add_to_collection(key, item)
     return meta
+
+
+def _check_names(graph: Graph, graph_def: Any, scope: str) -> None:
+    """Raises InvalidArgumentError where the graph has operations of the same names."""
+    present = {op.name for op in graph.get_operations()}
+    taken = [name for node in graph_def.node if (name := f"{scope}{node.name}") in present]
+    if taken:
+        raise InvalidArgumentError(
+            f"meta_graph: the graph has {len(taken)} of its operations already, such as '{taken[0]}'; import into an "
+            "empty graph (tf.reset_default_graph() makes the default one empty) or into an import_scope"
+        )
 
 
 def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[bytes, Variable]) -> Iterable[Any]:

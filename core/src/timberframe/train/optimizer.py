@@ -13,6 +13,7 @@ from timberframe.api.state import Variable, outermost
 from timberframe.api.variable_collections import trainable_variables
 from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
+from timberframe.gradients.blocked import blocking_operations
 from timberframe.gradients.reverse import gradients
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.graph import Graph, get_default_graph
@@ -20,6 +21,8 @@ from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.shapes import compatible, format_shape
 from timberframe.train import slots
+
+_STOPS = 4  # operations that a message names at most
 
 _FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
@@ -73,7 +76,7 @@ class Optimizer:
             names = ", ".join(v.name for _, v in pairs)
             raise InvalidArgumentError(
                 f"{self._name}: the loss has no gradient for any of the variables {names}; it must depend on one "
-                "through differentiable ops"
+                f"through differentiable ops{_why_none(loss, [v for _, v in pairs])}"
             )
         return self.apply_gradients(pairs, global_step, name)
 
@@ -280,6 +283,14 @@ def _own(variable: Any, who: str) -> Any:
             f"{who}: variable '{variable.name}' belongs to another graph; all must belong to the current one"
         )
     return variable
+
+
+def _why_none(loss: Any, variables: Sequence[Any]) -> str:
+    """The operations that let no gradient through from the loss, as the end of a message."""
+    if callable(loss):  # its tensor is not known here, and another call would build it once more
+        return ""
+    stopped = blocking_operations(convert_to_tensor(loss), [v.handle for v in variables])
+    return f" (gradients stop at {', '.join(stopped[:_STOPS])})" if stopped else ""
 
 
 def _as_gradient(gradient: Any) -> Any:

@@ -312,7 +312,8 @@ class CpuExecutable:
         """What a Python launcher raised, as an error that names its node."""
         if isinstance(error, OpError):
             if error.node is not None:
-                return error
+                told = error.node != node.name or f"[{self.device.spec}" in str(error)
+                return error if told else type(error)(f"{error}{self.place(node)}", error.node)
             return type(error)(f"{node.op} '{node.name}': {error}{self.place(node)}", node.name)
         return UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}{self.place(node)}", node.name)
 
