@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -121,3 +122,14 @@ def test_processes_share_one_cache(cache: Path) -> None:
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [p.communicate(timeout=SECONDS)[0].strip() for p in started] == ["7.0"] * 3
     assert [f.suffix for f in (cache / "fused").iterdir()] == [".so"]
+
+
+@needs_compiler
+def test_what_a_killed_process_left_is_swept_away(cache: Path) -> None:
+    left, fresh = cache / "fused" / "making-old", cache / "fused" / "making-new"
+    for folder in (left, fresh):
+        folder.mkdir(parents=True)
+    os.utime(left, (0, 0))
+    assert _chain() == pytest.approx(7.0)
+    assert not left.exists()
+    assert fresh.exists()

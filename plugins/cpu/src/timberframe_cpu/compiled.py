@@ -6,6 +6,7 @@ cache is keyed by source, headers, flags and compiler, and written atomically, s
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,8 @@ _ISA_FLAGS = {
     "avx512": (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"),
 }
 _SECONDS = 60
+_SCRATCH = "making-"
+_STALE_SECONDS = 3600
 
 
 class CompiledSources:
@@ -116,13 +120,22 @@ def compiled(source: str, isa: str) -> Path:
     if library.exists():
         return library
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    _sweep(folder)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
         text, made = Path(scratch) / "fused.c", Path(scratch) / "fused.so"
         text.write_text(source)
         command = [path, *flags, f"-I{include_directory()}", str(text), "-o", str(made)]
         subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True)
         made.replace(library)  # at once: another process sees the whole file or none
     return library
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what processes left that ended while they compiled."""
+    for left in folder.glob(f"{_SCRATCH}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(left)
 
 
 def cache_folder() -> Path:
