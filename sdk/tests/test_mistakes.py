@@ -43,7 +43,8 @@ def test_a_builder_that_raises_is_named(device: str) -> None:
     def build(node: Any) -> Any:
         return node.attrs["factr"]
 
-    with pytest.raises(tf.errors.UnknownError, match=r"Neg 'negated': kernel .*build raised KeyError: 'factr'"):
+    words = rf"Neg 'negated': kernel .*build raised KeyError: 'factr'  \[{device}, .*test_mistakes\.py:\d+"
+    with pytest.raises(tf.errors.UnknownError, match=words):
         run_with(f"raises{device[8:11]}", build, device)
 
 

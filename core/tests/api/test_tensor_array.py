@@ -133,6 +133,11 @@ def test_scan_of_another_dtype_asks_for_an_initializer(session: tf.Session) -> N
             tf.scan(fn, ROWS)
 
 
+def test_fold_of_another_dtype_asks_for_an_initializer(session: tf.Session) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"tf\.foldr: fn returns another dtype.*initializer"):
+        tf.foldr(lambda a, r: tf.cast(r, tf.int32), ROWS)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_gives_partial_results(session: tf.Session, reverse: bool) -> None:
     found = session.run(tf.scan(lambda a, r: a + r, ROWS, reverse=reverse))

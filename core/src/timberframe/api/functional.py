@@ -157,9 +157,15 @@ def _fold(
         rows = _Elements(function, elems)
         turns, row = _order(rows, initializer, backwards)
         start = _start(rows, initializer, row)
+        dtypes = [t.dtype for t in nest.flatten(start)]
+
+        def turn(i: Any, value: Any) -> tuple[Any, Any]:
+            leaves = _results(function, fn(value, rows.read(row(i))), start, dtypes, _GIVE_INITIALIZER)
+            return i + 1, nest.pack_sequence_as(start, leaves)
+
         _, result = while_loop(
             lambda i, _: apply_op("Less", [i, turns]),
-            lambda i, a: (i + 1, fn(a, rows.read(row(i)))),
+            turn,
             (convert_to_tensor(0, int32), start),
             parallel_iterations=parallel,
         )
