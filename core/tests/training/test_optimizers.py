@@ -251,6 +251,13 @@ def test_ops_that_stop_the_gradient_of_a_loss_are_named() -> None:
         tf.train.GradientDescentOptimizer(1.0).minimize(loss)
 
 
+def test_all_ops_of_an_accuracy_that_stop_its_gradient_are_named() -> None:
+    x = tf.Variable([1.0, 2.0])
+    loss = tf.reduce_mean(tf.cast(tf.equal(tf.argmax(x, name="best"), 0, name="hit"), tf.float32))
+    with pytest.raises(ValueError, match=r"gradients stop at Equal 'hit': .*, ArgMax 'best': "):
+        tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+
+
 def test_a_cast_that_stops_the_gradient_of_a_loss_is_named() -> None:
     x = tf.Variable(1.0)
     loss = tf.cast(tf.cast(x, tf.int32, name="whole"), tf.float32)

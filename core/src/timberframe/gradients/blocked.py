@@ -26,8 +26,8 @@ def blocking_operations(y: Tensor, xs: Sequence[Tensor]) -> list[str]:
         reason = _reason(op, xs, dependent)
         if reason:
             stopped[op] = reason
-        else:
-            stack.extend(t.op for t in op.inputs if t.op in dependent)
+        # Integers that a stop takes come from another stop, which is told too.
+        stack.extend(t.op for t in op.inputs if t.op in dependent and not (reason and is_differentiable(t.dtype)))
     return [f"{op.type} '{op.name}': {reason}" for op, reason in stopped.items()]
 
 
