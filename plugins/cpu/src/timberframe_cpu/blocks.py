@@ -8,7 +8,7 @@ from timberframe.dtypes import as_dtype
 from timberframe.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
-from timberframe_cpu.native import isa, native
+from timberframe_cpu.native import built_isa, native
 from timberframe_sdk.elementwise import c_source
 from timberframe_sdk.fusion import Dim, merged_dims
 from timberframe_sdk.native import Native
@@ -89,7 +89,7 @@ class _Blocks:
         if self.node.outputs[0].size < _COMPILED_ELEMENTS:
             return 0
         source = c_source(self.body, [bool(step) for step in self.dims[0][1][:-1]], FUNCTION)
-        return sources.cell(source, isa()) if source else 0
+        return sources.cell(source, built_isa()) if source else 0
 
     def _value_words(self) -> list[int]:
         words: list[int] = []

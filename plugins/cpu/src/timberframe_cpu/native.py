@@ -71,6 +71,11 @@ def find(name: str, isa: str) -> tuple[int, str]:
     return address, ISAS[found[0]]
 
 
+def built_isa() -> str:
+    """The instruction set that compute kernels really have: `isa()`, or less where this build leaves variants out."""
+    return find("exp_float32", isa())[1]
+
+
 def native(name: str, *parameters: Any, reasons: Sequence[str] = ()) -> Native:
     """The C kernel of this name in the best variant that `isa()` allows; what a kernel's builder returns.
 
