@@ -69,9 +69,11 @@ def test_safetensors_library_reads_the_data(session: tf.Session, tmp_path: Path)
 
 def test_saving_adds_nothing_to_the_graph(session: tf.Session, tmp_path: Path) -> None:
     initialized(session, X, "v")
+    count = len(session.graph)
     session.graph.finalize()
     saver = tf.train.Saver()
     saver.restore(session, saver.save(session, str(tmp_path / "model")))
+    assert len(session.graph) == count
 
 
 def test_step_joins_the_name(session: tf.Session, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <timberframe/math/fma.h>
 
@@ -91,15 +90,11 @@ POWER_SPECIAL(double, rint, copysign, fabs)
 
 #if TF_HAS_FMA
 static inline float power_float(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+  return tf_f32_of_bits((int32_t)bits);
 }
 
 static inline uint32_t power_float_bits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
+  return (uint32_t)tf_bits_of_f32(x);
 }
 
 /* 2^n as a float for integers n in [-126, 127], given as n + 1.5 * 2^23. */
