@@ -18,7 +18,10 @@ TYPES = {
     "int32": "int32_t", "int64": "int64_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t",
     "uint64": "uint64_t",
 }  # fmt: skip
-"""The C types of the dtypes that expressions can hold."""
+"""The C types of the dtypes that a source for the CPU holds."""
+
+ACCELERATOR_TYPES = {**TYPES, "float16": "float", "bfloat16": "float"}
+"""The same for accelerators, which compute with the 16-bit floats in float32 and convert where they load and store."""
 
 # In the templates {0}, {1} and {2} are the operands, {T} their C type, {U} its unsigned one, {f} f32 or f64, and
 # {alpha} the op's attr.
@@ -82,56 +85,69 @@ class Expression:
     outputs: tuple[tuple[str, str], ...]
 
 
-def expression(body: Cluster) -> Expression | None:
-    """The source of a fused node's inner cluster; None where an op or dtype has no form in source."""
+def expression(body: Cluster, types: Mapping[str, str] = TYPES) -> Expression | None:
+    """The source of a fused node's inner cluster; None where an op or dtype has no form in source.
+
+    types: the type that each dtype is computed in.
+    """
     names = {v.id: f"a{i}" for i, v in enumerate(body.inputs)}
     statements = []
     for i, node in enumerate(body.nodes):
-        text = _term(node, [names[v.id] for v in node.inputs])
+        text = _term(node, [names[v.id] for v in node.inputs], types)
         if text is None:
             return None
         name = names[node.outputs[0].id] = f"v{i}"
-        statements.append(f"const {TYPES[node.outputs[0].dtype.name]} {name} = {text};")
-    if any(v.dtype.name not in TYPES for v in (*body.inputs, *body.outputs)):
+        statements.append(f"const {types[node.outputs[0].dtype.name]} {name} = {text};")
+    if any(v.dtype.name not in types for v in (*body.inputs, *body.outputs)):
         return None
     return Expression(
-        tuple((names[v.id], TYPES[v.dtype.name]) for v in body.inputs),
+        tuple((names[v.id], types[v.dtype.name]) for v in body.inputs),
         tuple(statements),
-        tuple((names[v.id], TYPES[v.dtype.name]) for v in body.outputs),
+        tuple((names[v.id], types[v.dtype.name]) for v in body.outputs),
     )
 
 
-def _term(node: KernelNode, operands: Sequence[str]) -> str | None:
-    if any(v.dtype.name not in TYPES for v in (*node.inputs, *node.outputs)):
+def has_source(op: str, dtype: str) -> bool:
+    """Whether an op of this dtype has a form in source."""
+    return _template(op, dtype) is not None
+
+
+def _term(node: KernelNode, operands: Sequence[str], types: Mapping[str, str]) -> str | None:
+    if any(v.dtype.name not in types for v in (*node.inputs, *node.outputs)):
         return None
     if node.op == "Cast":
-        return _cast(node, operands[0])
+        return _cast(node, operands[0], types)
     dtype = node.inputs[-1].dtype
-    template = _template(node.op, dtype)
+    template = _template(node.op, dtype.name)
     if template is None:
         return None
-    kind = TYPES[dtype.name]
-    suffix = f"f{8 * dtype.itemsize}" if dtype.kind == "f" else ""
+    kind = types[dtype.name]
+    suffix = {"float": "f32", "double": "f64"}.get(kind, "")
     alpha = float(np.float32(node.attrs.get("alpha", 0)))  # a float32 in every GraphDef
     text = template.format(
-        *operands, T=kind, U=f"u{kind}" if dtype.kind == "i" else kind, f=suffix, alpha=f"({alpha.hex()})"
+        *operands, T=kind, U=f"u{kind}" if kind.startswith("int") else kind, f=suffix, alpha=f"({alpha.hex()})"
     )
     return text.replace("INFINITY", _INFINITY.get(suffix, ""))
 
 
-def _template(op: str, dtype: np.dtype) -> str | None:
-    own = {"f": _FLOAT_TABLE, "i": _INTEGERS, "u": _INTEGERS, "b": _TRUTH}.get(dtype.kind, {})
-    found = own.get(op) or _ALL.get(op)
-    return found or (_NUMBERS.get(op) if dtype.kind in "fiu" else None)
+def _template(op: str, dtype: str) -> str | None:
+    if dtype == "bool":
+        return _TRUTH.get(op) or _ALL.get(op)
+    own = _INTEGERS if "int" in dtype else _FLOAT_TABLE
+    return own.get(op) or _NUMBERS.get(op) or _ALL.get(op)
 
 
-def _cast(node: KernelNode, operand: str) -> str | None:
-    source, target = node.inputs[0].dtype, node.outputs[0].dtype
-    if target.kind == "b":
+def _cast(node: KernelNode, operand: str, types: Mapping[str, str]) -> str | None:
+    source, target = node.inputs[0].dtype.name, node.outputs[0].dtype.name
+    if target == "bool":
         return f"{operand} != 0"
-    if node.attrs.get("Truncate") or (source.kind == "f" and target.kind != "f"):
+    if node.attrs.get("Truncate"):
+        return None
+    if "int" in target and "float" in source and types is TYPES:
         return None  # what lies out of range is the kernel's business
-    return f"({TYPES[target.name]}){operand}"
+    if target in ("float16", "bfloat16"):
+        return f"tf_float32_from_{target}(tf_{target}_from_float32((float){operand}))"
+    return f"({types[target]}){operand}"
 
 
 def c_source(body: Cluster, moving: Sequence[bool], name: str) -> str | None:

@@ -1,0 +1,24 @@
+"""OpenCL devices of Timberframe: every device of every platform is ``/device:OPENCL:i``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from timberframe_sdk import Device, KernelDef, hookimpl
+
+
+@hookimpl
+def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
+    """The devices that the installed drivers report, accelerators first."""
+    from timberframe_opencl.device import devices
+
+    return cast(list[Device], devices(config))  # a protocol's attributes are invariant, so mypy sees no OpenCLDevice
+
+
+@hookimpl
+def timberframe_kernels() -> list[KernelDef]:
+    """The SDK's kernels in OpenCL C."""
+    from timberframe_sdk.accelerator.kernels import accelerator_kernels
+
+    return accelerator_kernels("OPENCL")

@@ -1,0 +1,130 @@
+"""AcceleratorDevice: a KernelDevice whose kernels are sources that it compiles.
+
+A plugin writes memory, copies and `build`; the kernels of `timberframe_sdk.accelerator` then are its own, and it may
+replace those for which its maker has a library.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode
+from timberframe_sdk.fusion import FUSED, fuse
+from timberframe_sdk.include import include_directory
+from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
+
+
+class DeviceTensor:
+    """A dense row-major tensor in a device's memory.
+
+    handle: what the device's kernels take for a pointer. owner: keeps the memory.
+    """
+
+    __slots__ = ("dtype", "handle", "owner", "shape")
+
+    def __init__(self, handle: Any, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any = None) -> None:
+        self.handle = handle
+        self.owner = owner
+        self.dtype = dtype
+        self.shape = shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        size = 1
+        for d in self.shape:
+            size *= d
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source and what is defined for it. text: the source, or the name of a file among the accelerator's headers."""
+
+    text: str
+    defines: tuple[tuple[str, str | int], ...] = ()
+
+    @classmethod
+    def file(cls, name: str, **defines: str | int) -> Source:
+        """The file ``timberframe/accelerator/<name>``, included with these macros defined."""
+        return cls(f"#include <timberframe/accelerator/{name}>\n", tuple(sorted(defines.items())))
+
+    def whole(self) -> str:
+        """The text behind its defines."""
+        return "".join(f"#define {name} {value}\n" for name, value in self.defines) + self.text
+
+
+class Function(Protocol):
+    """A compiled kernel: enqueues itself over `items` work-items (by dimension) in groups of `group`."""
+
+    def __call__(self, items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
+        """arguments: tensors, and NumPy scalars of the kernel's parameter types."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What sizes of work a device takes. group: most work-items of a group; shared: bytes of its shared memory."""
+
+    group: int = 256
+    shared: int = 32 * 1024
+    float64: bool = True
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class AcceleratorDevice(KernelDevice):
+    """Base of devices that compile kernels from source.
+
+    A subclass also writes `build`, and sets `limits`.
+    """
+
+    asynchronous = True
+    limits = Limits()
+    fuse = True
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(index)
+        self._functions: dict[tuple[Source, str], Function] = {}
+        self._building = threading.Lock()
+
+    def build(self, source: str, name: str) -> Function:
+        """Compiles a source and returns its kernel `name`; InternalError with the compiler's words where it fails."""
+        raise NotImplementedError
+
+    def function(self, source: Source, name: str) -> Function:
+        """The kernel `name` of a source, compiled once."""
+        key = source, name
+        found = self._functions.get(key)
+        if found is None:
+            with self._building:
+                found = self._functions.get(key)
+                if found is None:
+                    found = self._functions[key] = self.build(source.whole(), name)
+        return found
+
+    def kernel(self, node: KernelNode) -> KernelDef | None:
+        """The registered kernel for a node; chains of elementwise nodes are built from source."""
+        if node.op == FUSED:
+            from timberframe_sdk.accelerator.elementwise import build_fused
+
+            return KernelDef(FUSED, self.type, build_fused)
+        return super().kernel(node)
+
+    def compile(self, cluster: Cluster) -> Executable:
+        from timberframe_sdk.accelerator.elementwise import can_fuse
+
+        return KernelExecutable(self, fuse(cluster, can_fuse) if self.fuse else cluster)
+
+
+def header_folder() -> Path:
+    """The folder to give to a compiler of sources with -I."""
+    return Path(include_directory())

@@ -1,0 +1,128 @@
+/* The language of accelerator kernels: one source is OpenCL C and CUDA C++.
+ *
+ * A kernel is TF_KERNEL name(TF_GLOBAL const tf_storage_float32 *x, ...) {...}. Elements are read and written by
+ * tf_load_<dtype>(pointer, index) and tf_store_<dtype>(pointer, index, value): what lies in memory is
+ * tf_storage_<dtype>, what is computed with is tf_value_<dtype> (float for the 16-bit floats). A source for several
+ * dtypes is compiled with -DT=float32 and says TF_OF(load, T). */
+#ifndef TIMBERFRAME_ACCELERATOR_LANGUAGE_H
+#define TIMBERFRAME_ACCELERATOR_LANGUAGE_H
+
+#include <timberframe/math/language.h>
+
+#define TF_JOIN2_(a, b) tf_##a##_##b
+#define TF_JOIN2(a, b) TF_JOIN2_(a, b)
+#define TF_OF(what, dtype) TF_JOIN2(what, dtype)
+
+#if defined(__OPENCL_VERSION__)
+
+#define TF_KERNEL __kernel void
+#define TF_GLOBAL __global
+#define TF_LOCAL __local
+#define TF_SHARED __local /* of an array declared in a kernel, which its work-group shares */
+#define tf_barrier() barrier(CLK_LOCAL_MEM_FENCE)
+#define tf_global_id(d) get_global_id(d)
+#define tf_global_size(d) get_global_size(d)
+#define tf_local_id(d) ((int32_t)get_local_id(d))
+#define tf_local_size(d) ((int32_t)get_local_size(d))
+#define tf_group_id(d) get_group_id(d)
+#define tf_group_count(d) get_num_groups(d)
+#define tf_atomic_add_int32(p, v) atomic_add((volatile __global int *)(p), v)
+#define tf_atomic_exchange_if_int32(p, expected, v) atomic_cmpxchg((volatile __global int *)(p), expected, v)
+
+static inline float tf_float32_from_float16(uint16_t bits) {
+  return vload_half(0, (const half *)&bits);
+}
+
+static inline uint16_t tf_float16_from_float32(float x) {
+  uint16_t bits;
+  vstore_half_rte(x, 0, (half *)&bits);
+  return bits;
+}
+
+#elif defined(__CUDACC__)
+
+#define TF_KERNEL extern "C" __global__ void
+#define TF_GLOBAL
+#define TF_LOCAL
+#define TF_SHARED __shared__
+#define tf_barrier() __syncthreads()
+#define tf_axis(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
+#define tf_global_id(d) ((int64_t)tf_axis(blockIdx, d) * tf_axis(blockDim, d) + tf_axis(threadIdx, d))
+#define tf_global_size(d) ((int64_t)tf_axis(gridDim, d) * tf_axis(blockDim, d))
+#define tf_local_id(d) ((int32_t)tf_axis(threadIdx, d))
+#define tf_local_size(d) ((int32_t)tf_axis(blockDim, d))
+#define tf_group_id(d) ((int64_t)tf_axis(blockIdx, d))
+#define tf_group_count(d) ((int64_t)tf_axis(gridDim, d))
+#define tf_atomic_add_int32(p, v) atomicAdd((int *)(p), v)
+#define tf_atomic_exchange_if_int32(p, expected, v) atomicCAS((int *)(p), expected, v)
+
+static inline float tf_float32_from_float16(uint16_t bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+
+static inline uint16_t tf_float16_from_float32(float x) {
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+
+#endif
+
+static inline float tf_float32_from_bfloat16(uint16_t bits) {
+  return tf_f32_of_bits((int32_t)((uint32_t)bits << 16));
+}
+
+/* Rounded to nearest, ties to even; a NaN stays one. */
+static inline uint16_t tf_bfloat16_from_float32(float x) {
+  uint32_t bits = (uint32_t)tf_bits_of_f32(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((bits >> 16) | 0x40u);
+  return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+#define TF_STORED_AS_IS(dtype, type)                                                    \
+  typedef type tf_storage_##dtype;                                                      \
+  typedef type tf_value_##dtype;                                                        \
+  static inline type tf_load_##dtype(TF_GLOBAL const type *p, int64_t i) {              \
+    return p[i];                                                                        \
+  }                                                                                     \
+  static inline void tf_store_##dtype(TF_GLOBAL type *p, int64_t i, type value) {       \
+    p[i] = value;                                                                       \
+  }
+TF_STORED_AS_IS(float32, float)
+TF_STORED_AS_IS(int8, int8_t)
+TF_STORED_AS_IS(int16, int16_t)
+TF_STORED_AS_IS(int32, int32_t)
+TF_STORED_AS_IS(int64, int64_t)
+TF_STORED_AS_IS(uint8, uint8_t)
+TF_STORED_AS_IS(uint16, uint16_t)
+TF_STORED_AS_IS(uint32, uint32_t)
+TF_STORED_AS_IS(uint64, uint64_t)
+TF_STORED_AS_IS(bool, uint8_t)
+#ifndef TF_NO_FLOAT64
+TF_STORED_AS_IS(float64, double)
+#endif
+
+#define TF_STORED_AS_BITS(dtype)                                                        \
+  typedef uint16_t tf_storage_##dtype;                                                  \
+  typedef float tf_value_##dtype;                                                       \
+  static inline float tf_load_##dtype(TF_GLOBAL const uint16_t *p, int64_t i) {         \
+    return tf_float32_from_##dtype(p[i]);                                               \
+  }                                                                                     \
+  static inline void tf_store_##dtype(TF_GLOBAL uint16_t *p, int64_t i, float value) {  \
+    p[i] = tf_##dtype##_from_float32(value);                                            \
+  }
+TF_STORED_AS_BITS(float16)
+TF_STORED_AS_BITS(bfloat16)
+
+/* Reports an error of node number `node` (from 1) into the status words {node, reason, detail[4]}: the first stays. */
+static inline void tf_report(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t d0, int64_t d1) {
+  if (tf_atomic_exchange_if_int32(status, 0, (int32_t)node) == 0) {
+    status[1] = reason;
+    status[2] = d0;
+    status[3] = d1;
+  }
+}
+
+#endif
