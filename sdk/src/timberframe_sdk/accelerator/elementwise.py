@@ -58,73 +58,86 @@ def build_fused(node: KernelNode) -> Launcher:
 
 
 def _launcher(node: KernelNode, body: Cluster) -> Launcher:
+    """A launcher of one of the two kernels of the source: all operands move with the result or stand still, or not."""
     device: Any = node.device
     made = expression(body, ACCELERATOR_TYPES)
     assert made is not None
     count = body.outputs[0].size
     dims = merged_dims([v.shape for v in body.inputs], body.outputs[0].shape)
-    walks = [_walk(k, dims) for k in range(len(body.inputs))]
-    wide = count + _MOST_ITEMS >= 2**31
+    index = np.dtype(np.int64 if count + _MOST_ITEMS >= 2**31 else np.int32)
     types = [v.dtype.name for v in (*body.inputs, *body.outputs)]
-    source = _source(made, types, walks, len(dims), "int64_t" if wide else "int32_t")
-    function = device.function(Source(source), "tf_elementwise")
-    scalar = np.int64 if wide else np.int32
-    numbers = [count]
-    if _STRIDED in walks:
-        numbers += [
-            n
-            for size, strides in dims
-            for n in (size, *(s for s, w in zip(strides, walks, strict=False) if w == _STRIDED))
-        ]
-    arguments = [scalar(n) for n in numbers]
+    source = Source(_source(made, types, index.name))
+    steps = [_step(k, dims) for k in range(len(body.inputs))]
+    if None not in steps:
+        function = device.function(source, "tf_dense")
+        walk: list[Any] = [index.type(step) for step in steps]
+    else:
+        function = device.function(source, "tf_strided")
+        words = [len(dims), *(n for size, strides in dims for n in (size, *strides))]
+        walk = [device.copy_in(np.array(words, index))]
     items = (max(GROUP, min(-(-count // GROUP) * GROUP, _MOST_ITEMS)),)
+    total = index.type(count)
 
     def launch(*arrays: Any) -> None:
         if count:
-            function(items, (GROUP,), *arrays, *arguments)
+            function(items, (GROUP,), *arrays, total, *walk)
 
     return launch
 
 
-_DENSE, _SCALAR, _STRIDED = "dense", "scalar", "strided"
-
-
-def _walk(k: int, dims: Sequence[Dim]) -> str:
-    """How operand k moves: with the result, not at all, or by strides of its own."""
+def _step(k: int, dims: Sequence[Dim]) -> int | None:
+    """1 where operand k moves with the result, 0 where it stands still, None where it has strides of its own."""
     strides = [s[k] for _, s in dims]
     if not any(strides):
-        return _SCALAR
+        return 0
     step = 1
     for (size, _), stride in zip(dims, strides, strict=True):
         if stride != step:
-            return _STRIDED
+            return None
         step *= size
-    return _DENSE
+    return 1
 
 
-def _source(made: Expression, types: Sequence[str], walks: Sequence[str], rank: int, index: str) -> str:
-    """The source for one form of operands; sizes and strides are arguments."""
-    count = len(walks)
-    strided = [k for k in range(count) if walks[k] == _STRIDED]
-    parameters = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
-    parameters += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
-    parameters.append(f"{index} count")
-    if strided:
-        parameters += [p for d in range(rank) for p in (f"{index} n{d}", *(f"{index} s{d}_{k}" for k in strided))]
-    lines = [
-        "#include <timberframe/accelerator/language.h>",
-        "#include <timberframe/elementwise.h>",
-        f"TF_KERNEL tf_elementwise({', '.join(parameters)}) {{",
-        f"  for ({index} i = ({index})tf_global_id(0); i < count; i += ({index})tf_global_size(0)) {{",
+def _source(made: Expression, types: Sequence[str], index: str) -> str:
+    """Both kernels of an expression. Sizes and strides are arguments, so that one source serves all shapes."""
+    count = len(made.inputs)
+    operands = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
+    operands += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
+    operands.append(f"{index}_t count")
+    steps = [f"{index}_t m{k}" for k in range(count)]
+    lines = ["#include <timberframe/accelerator/language.h>", "#include <timberframe/elementwise.h>"]
+    lines += _kernel("tf_dense", [*operands, *steps], [f"i * m{k}" for k in range(count)], [], made, types, index)
+    moves = "".join(f" o{k} += at * walk[d + {k + 1}];" for k in range(count))
+    search = [
+        f"    {index}_t left = i, " + ", ".join(f"o{k} = 0" for k in range(count)) + ";",
+        f"    for ({index}_t d = 1; d < 1 + walk[0] * {count + 1}; d += {count + 1}) {{",
+        f"      const {index}_t rest = left / walk[d], at = left - rest * walk[d];{moves}",
+        "      left = rest;",
+        "    }",
     ]
-    if strided:
-        lines.append(f"    {index} left = i, " + ", ".join(f"o{k} = 0" for k in strided) + ";")
-        for d in range(rank):
-            moves = "".join(f" o{k} += at * s{d}_{k};" for k in strided)
-            lines.append(f"    {{ {index} rest = left / n{d}, at = left - rest * n{d};{moves} left = rest; }}")
-    for k, ((operand, kind), walk) in enumerate(zip(made.inputs, walks, strict=True)):
-        place = {_DENSE: "i", _SCALAR: "0", _STRIDED: f"o{k}"}[walk]
-        lines.append(f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {place});")
+    walk = f"TF_GLOBAL const {index}_t *walk"
+    places = [f"o{k}" for k in range(count)]
+    return "\n".join([*lines, *_kernel("tf_strided", [*operands, walk], places, search, made, types, index), ""])
+
+
+def _kernel(
+    name: str,
+    parameters: Sequence[str],
+    places: Sequence[str],
+    search: Sequence[str],
+    made: Expression,
+    types: Sequence[str],
+    index: str,
+) -> list[str]:
+    """The kernel that finds operand k at places[k], after the statements of `search`."""
+    count = len(made.inputs)
+    lines = [
+        f"TF_KERNEL {name}({', '.join(parameters)}) {{",
+        f"  for ({index}_t i = ({index}_t)tf_global_id(0); i < count; i += ({index}_t)tf_global_size(0)) {{",
+        *search,
+    ]
+    for k, (operand, kind) in enumerate(made.inputs):
+        lines.append(f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {places[k]});")
     lines += [f"    {statement}" for statement in made.statements]
     lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]
-    return "\n".join([*lines, "  }", "}", ""])
+    return [*lines, "  }", "}"]
