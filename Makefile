@@ -8,9 +8,9 @@ PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
-PACKAGES := core sdk conformance
+PACKAGES := core sdk conformance plugins/opencl
 STAMPS := $(VENV)/stamps
-NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
+NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: setup run test lint types tests full sanitize peers clean
@@ -42,7 +42,7 @@ run: setup
 	@echo "make run: passed (conformance on the CPU, digits example)"
 
 test: lint types tests
-	@echo "make test: passed (ruff, mypy --strict, tests of core, sdk, plugins/cpu, conformance)"
+	@echo "make test: passed (ruff, mypy --strict, tests of core, sdk, plugins, conformance)"
 
 lint: setup
 	@echo "== ruff"
@@ -51,7 +51,7 @@ lint: setup
 
 types: setup
 	@echo "== mypy --strict"
-	@$(BIN)/mypy core/src sdk/src plugins/cpu/src conformance/src
+	@$(BIN)/mypy core/src sdk/src plugins/cpu/src plugins/opencl/src conformance/src
 
 tests: setup
 	@echo "== pytest"

@@ -14,6 +14,7 @@ ALLOWED = {
     "core/src": {"timberframe"},
     "sdk/src": {"timberframe", "timberframe_sdk"},
     "plugins/cpu/src": {"timberframe", "timberframe_sdk", "timberframe_cpu"},
+    "plugins/opencl/src": {"timberframe", "timberframe_sdk", "timberframe_opencl"},
     "conformance/src": {"timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
 ON_TOP = {"api", "gradients", "train", "saving"}

@@ -59,6 +59,11 @@ class Target:
             self._supports[key] = self.device.supports(probe(self.device, op, types))
         return self._supports[key]
 
+    def holds(self, types: Types) -> bool:
+        """Whether the device says that it has these dtypes at all: a level asks for nothing in the others."""
+        held = self.device.attributes.dtypes
+        return not held or all(dtype in held for _, dtype in types)
+
     def forget(self) -> None:
         """Asks the device again what it supports, when its kernels have changed."""
         self._supports.clear()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from timberframe_sdk.kernel_device import KernelDevice
 
 GUARD = 64
-"""Bytes before and after each output that a kernel must leave alone; a multiple of every alignment of an element."""
+"""Fewest bytes before and after each output that a kernel must leave alone."""
 POISON = 0x7F  # large in every floating format, so that adding to it shows as well as keeping it
 
 
@@ -23,26 +23,27 @@ class GuardedOutputs:
 
     def __init__(self, device: KernelDevice) -> None:
         self._device = device
+        self._zone = max(GUARD, device.allocator.alignment)  # so that an output lies as aligned as any other
         self._made: list[tuple[Buffer, Array, np.ndarray]] = []
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """A tensor between guard zones; one of objects has none, as it holds no bytes of its own."""
         if dtype.hasobject:
             return self._device.empty(dtype, shape)
-        nbytes = dtype.itemsize * math.prod(shape)
-        pattern = np.random.default_rng(len(self._made)).integers(0, 256, nbytes + 2 * GUARD, np.uint8)
-        pattern[GUARD : GUARD + nbytes] = POISON
+        nbytes, zone = dtype.itemsize * math.prod(shape), self._zone
+        pattern = np.random.default_rng(len(self._made)).integers(0, 256, nbytes + 2 * zone, np.uint8)
+        pattern[zone : zone + nbytes] = POISON
         buffer = self._device.allocator.allocate(pattern.size)
         whole = self._device.array(buffer, 0, pattern.dtype, pattern.shape)
         self._device.copy(self._device.copy_in(pattern), whole)
         self._made.append((buffer, whole, pattern))
-        return self._device.array(buffer, GUARD, dtype, shape)
+        return self._device.array(buffer, zone, dtype, shape)
 
     def check(self) -> None:
         """Raises InternalError if bytes of a zone were written."""
         for i, (_, whole, pattern) in enumerate(self._made):
             now = np.asarray(self._device.copy_out(whole))
-            for where, zone in (("before", slice(0, GUARD)), ("after", slice(pattern.size - GUARD, None))):
+            for where, zone in (("before", slice(0, self._zone)), ("after", slice(pattern.size - self._zone, None))):
                 count = int(np.count_nonzero(now[zone] != pattern[zone]))
                 if count:
                     raise InternalError(

@@ -129,7 +129,7 @@ class _Step:
 
 
 class _Instance:
-    """What one run in flight owns: an arena and the table of arrays."""
+    """What one run in flight owns: an arena and the table of arrays. One whose run failed is dropped."""
 
     __slots__ = ("arena", "slots")
 
@@ -161,6 +161,7 @@ class KernelExecutable:
         self.workspace_slots = {i: self._extra_slot() for i in self.plan.workspaces}
         self.steps = [self._step(n, k, b) for n, k, b in zip(cluster.nodes, definitions, builders, strict=True)]
         self.owned = [v for v in cluster.outputs if v.kind == "temp" and not v.dynamic and v.id not in self._shared()]
+        self.lent = {v.id for v in (*cluster.inputs, *self.owned)} | self._shared()
         persistent = sum(v.nbytes for v in values.values() if v.kind == "const")
         self.memory: Memory = self.plan.memory(persistent)
 
@@ -206,6 +207,10 @@ class KernelExecutable:
         for i, slot in self.workspace_slots.items():
             nbytes = self.cluster.nodes[i].workspace_bytes
             slots[slot] = device.array(arena, self.plan.workspaces[i], np.dtype(np.uint8), (nbytes,))
+        if self.status_slot is not None:
+            slots[self.status_slot] = device.copy_in(
+                np.zeros(STATUS_WORDS, np.int64)
+            )  # kernels leave it if all is well
         return _Instance(slots, arena)
 
     def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
@@ -218,8 +223,6 @@ class KernelExecutable:
                 slots[value.id] = array
             for value in self.owned:
                 slots[value.id] = (guards or self.device).empty(value.dtype, value.shape)
-            if self.status_slot is not None:
-                slots[self.status_slot] = self.device.copy_in(np.zeros(STATUS_WORDS, np.int64))
             with self.transaction.begin(self.device.empty) as arrays:
                 for key, array in arrays.items():
                     slots[key] = array
@@ -231,13 +234,15 @@ class KernelExecutable:
                     guards.check()
                     for value in self.owned:
                         slots[value.id] = guards.release(slots[value.id], value.dtype, value.shape)
-                return [self._output(v, slots, shapes) for v in self.cluster.outputs]
-        finally:
-            for value in (*self.cluster.inputs, *self.owned):
-                slots[value.id] = None
-            for key in self.transaction.value_ids:
-                slots[key] = None
-            self._free.append(instance)
+                outputs = [self._output(v, slots, shapes) for v in self.cluster.outputs]
+        except BaseException:
+            slots.clear()  # the traceback holds the instance
+            del instance.arena
+            raise
+        for key in self.lent:
+            slots[key] = None
+        self._free.append(instance)
+        return outputs
 
     def _launch(self, slots: list[Array | None], context: RunContext) -> dict[int, tuple[int, ...]]:
         shapes: dict[int, tuple[int, ...]] = {}

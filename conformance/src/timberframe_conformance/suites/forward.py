@@ -42,7 +42,7 @@ def supported(op: OpDef, target: Target) -> tuple[dict[str, list[Types]], list[T
         for types in found:
             if target.supports(op, types) is None:
                 groups.setdefault(key, []).append(types)
-            elif is_expected(op.name, dict(types)) is not False:
+            elif is_expected(op.name, dict(types)) is not False and target.holds(types):
                 missing.append(types)
     return groups, missing
 

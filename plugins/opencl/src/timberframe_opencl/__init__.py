@@ -11,6 +11,9 @@ from timberframe_sdk import Device, KernelDef, hookimpl
 @hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
     """The devices that the installed drivers report, accelerators first."""
+    from timberframe_opencl.drivers import find_drivers
+
+    find_drivers()  # before pyopencl loads any
     from timberframe_opencl.device import devices
 
     return cast(list[Device], devices(config))  # a protocol's attributes are invariant, so mypy sees no OpenCLDevice

@@ -42,6 +42,7 @@ class OpenCLDevice(AcceleratorDevice):
     """One OpenCL device with a queue of its own, in order."""
 
     type = TYPE
+    allocator: OpenCLAllocator
 
     def __init__(self, index: int, device: cl.Device, limit: int | None = None) -> None:
         super().__init__(index)
@@ -64,7 +65,7 @@ class OpenCLDevice(AcceleratorDevice):
 
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
         tensor = DeviceTensor(None, dtype, shape)
-        whole = cl.Buffer.from_int_ptr(buffer.handle.int_ptr, retain=True)
+        whole: Any = cl.Buffer.from_int_ptr(buffer.handle.int_ptr, retain=True)  # typed as an object only
         tensor.handle = whole.get_sub_region(offset, max(tensor.nbytes, 1))
         tensor.owner = buffer
         return tensor
@@ -76,8 +77,8 @@ class OpenCLDevice(AcceleratorDevice):
         return tensor
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
-        if source.nbytes:
-            cl.enqueue_copy(self.queue, target.handle, source.handle, byte_count=source.nbytes)
+        if target.nbytes:
+            cl.enqueue_copy(self.queue, target.handle, source.handle, byte_count=target.nbytes)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
         tensor = self.empty(x.dtype, x.shape)

@@ -14,10 +14,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode
+from timberframe.errors import OpError
+from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, Launcher
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
+
+GROUP = 256
+"""Work-items of a group where a kernel does not ask for something else."""
+MOST_ITEMS = 1 << 22
+"""Work-items of a launch; elements beyond that are taken in turns."""
 
 
 class DeviceTensor:
@@ -49,7 +55,7 @@ class DeviceTensor:
 
 @dataclass(frozen=True)
 class Source:
-    """A source and what is defined for it. text: the source, or the name of a file among the accelerator's headers."""
+    """A source and the macros that are defined before it."""
 
     text: str
     defines: tuple[tuple[str, str | int], ...] = ()
@@ -84,7 +90,8 @@ class Limits:
 class AcceleratorDevice(KernelDevice):
     """Base of devices that compile kernels from source.
 
-    A subclass also writes `build`, and sets `limits`.
+    A subclass also writes `build`, and sets `limits`. Its `copy` copies as many bytes as the target has, which may be
+    fewer than the source's.
     """
 
     asynchronous = True
@@ -111,6 +118,18 @@ class AcceleratorDevice(KernelDevice):
                     found = self._functions[key] = self.build(source.whole(), name)
         return found
 
+    def supports(self, node: KernelNode) -> str | None:
+        held = self.attributes.dtypes
+        for value in (*node.inputs, *node.outputs):
+            if value.dtype.name not in held and value.kind != "const":
+                return f"the device holds no {value.dtype.name}; it holds {', '.join(held)}"
+        return super().supports(node)
+
+    def take(self, a: DeviceTensor, shape: tuple[int, ...]) -> DeviceTensor:
+        taken: DeviceTensor = self.empty(a.dtype, shape)
+        self.copy(a, taken)
+        return taken
+
     def kernel(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; chains of elementwise nodes are built from source."""
         if node.op == FUSED:
@@ -123,6 +142,27 @@ class AcceleratorDevice(KernelDevice):
         from timberframe_sdk.accelerator.elementwise import can_fuse
 
         return KernelExecutable(self, fuse(cluster, can_fuse) if self.fuse else cluster)
+
+
+def spread(count: int) -> tuple[tuple[int], tuple[int]]:
+    """Work-items and group size for a kernel that goes over `count` elements by TF_EACH."""
+    return (max(GROUP, min(-(-count // GROUP) * GROUP, MOST_ITEMS)),), (GROUP,)
+
+
+def index_name(*counts: int) -> str:
+    """What INDEX must be for these numbers of elements, so that places do not overflow: int32 or int64."""
+    return "int64" if max(counts, default=0) + MOST_ITEMS >= 2**31 else "int32"
+
+
+def index_type(*counts: int) -> type[np.int32] | type[np.int64]:
+    """The scalar type of a kernel's tf_index arguments for these numbers of elements."""
+    return np.int64 if index_name(*counts) == "int64" else np.int32
+
+
+def failing(launch: Launcher, *reasons: tuple[type[OpError], str]) -> Launcher:
+    """A launcher whose kernel calls tf_report; reason 1 is the first pair: the error, and its words with {0} to {3}."""
+    launch.reasons = reasons  # type: ignore[attr-defined]  # a function takes attributes; Callable does not say so
+    return launch
 
 
 def header_folder() -> Path:

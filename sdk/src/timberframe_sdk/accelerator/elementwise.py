@@ -3,46 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from timberframe.ops import registry
 from timberframe.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.device import Source
+from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread
 from timberframe_sdk.elementwise import ACCELERATOR_TYPES, Expression, expression, has_source
 from timberframe_sdk.fusion import ELEMENTWISE, Dim, merged_dims
 
-GROUP = 256
-_MOST_ITEMS = 1 << 22  # more elements than that are taken in turns
 _CANDIDATES = (
     "float16", "bfloat16", "float32", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
     "uint64",
 )  # fmt: skip
 
 
-def elementwise_kernels(device: str, float64: bool = True) -> list[KernelDef]:
-    """Kernels of all elementwise ops that have a source, for a device type."""
+def _kernels() -> list[KernelDef]:
+    """Kernels of all elementwise ops that have a source."""
     kernels = []
     for op in (registry.get(name) for name in sorted(ELEMENTWISE)):
         types = {}
         for attr in (a for a in op.attrs.values() if a.kind == "type"):
             allowed = _CANDIDATES if attr.allowed is None else [t.name for t in attr.allowed]
-            known = [t for t in _CANDIDATES if t in allowed and (float64 or t != "float64")]
-            types[attr.name] = tuple(t for t in known if op.name == "Cast" or has_source(op.name, t))
+            types[attr.name] = tuple(
+                t for t in _CANDIDATES if t in allowed and (op.name == "Cast" or has_source(op.name, t))
+            )
         if all(types.values()):
-            kernels.append(KernelDef(op.name, device, build_single, types))
+            kernels.append(KernelDef(op.name, "", build_single, types))
     return kernels
 
 
 def can_fuse(node: KernelNode) -> bool:
-    """Whether a node has a form in source."""
+    """Whether a node has a form in source, and its operands broadcast as merged_dims walks them."""
+    if _selects_rows(node):
+        return False
     inputs = list({v.id: v for v in node.inputs}.values())
     return expression(Cluster(node.device, [node], inputs, node.outputs), ACCELERATOR_TYPES) is not None
 
 
+def _selects_rows(node: KernelNode) -> bool:
+    """Whether a Select's condition chooses rows: a vector along the first dimension, not the last."""
+    return node.op == "Select" and 0 < len(node.inputs[0].shape) < len(node.outputs[0].shape)
+
+
 def build_single(node: KernelNode) -> Launcher:
     """The launcher of one elementwise node."""
+    if _selects_rows(node):
+        condition, ones = node.inputs[0], (1,) * (len(node.outputs[0].shape) - 1)
+        column = replace(condition, shape=(condition.shape[0], *ones))
+        node = replace(node, inputs=[column, *node.inputs[1:]])
     inputs = list({v.id: v for v in node.inputs}.values())
     launch = _launcher(node, Cluster(node.device, [node], inputs, list(node.outputs)))
     places = [next(i for i, v in enumerate(node.inputs) if v is x) for x in inputs]
@@ -64,23 +75,24 @@ def _launcher(node: KernelNode, body: Cluster) -> Launcher:
     assert made is not None
     count = body.outputs[0].size
     dims = merged_dims([v.shape for v in body.inputs], body.outputs[0].shape)
-    index = np.dtype(np.int64 if count + _MOST_ITEMS >= 2**31 else np.int32)
+    index = index_type(count)
     types = [v.dtype.name for v in (*body.inputs, *body.outputs)]
-    source = Source(_source(made, types, index.name))
+    source = Source(_source(made, types, index_name(count)))
     steps = [_step(k, dims) for k in range(len(body.inputs))]
-    if None not in steps:
+    dense = [index(step) for step in steps if step is not None]
+    if len(dense) == len(steps):
         function = device.function(source, "tf_dense")
-        walk: list[Any] = [index.type(step) for step in steps]
+        walk: list[Any] = dense
     else:
         function = device.function(source, "tf_strided")
         words = [len(dims), *(n for size, strides in dims for n in (size, *strides))]
         walk = [device.copy_in(np.array(words, index))]
-    items = (max(GROUP, min(-(-count // GROUP) * GROUP, _MOST_ITEMS)),)
-    total = index.type(count)
+    items, group = spread(count)
+    total = index(count)
 
     def launch(*arrays: Any) -> None:
         if count:
-            function(items, (GROUP,), *arrays, total, *walk)
+            function(items, group, *arrays, total, *walk)
 
     return launch
 
@@ -141,3 +153,6 @@ def _kernel(
     lines += [f"    {statement}" for statement in made.statements]
     lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]
     return [*lines, "  }", "}"]
+
+
+KERNELS = _kernels()

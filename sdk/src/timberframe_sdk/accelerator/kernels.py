@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from timberframe.plugin.contracts import KernelDef
-from timberframe_sdk.accelerator.elementwise import elementwise_kernels
+from timberframe_sdk.accelerator import elementwise, indexing
+
+FAMILIES = (elementwise, indexing)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:
     """The kernels for a device type whose class is an AcceleratorDevice."""
-    return [*elementwise_kernels(device)]
+    return [replace(kernel, device=device) for family in FAMILIES for kernel in family.KERNELS]

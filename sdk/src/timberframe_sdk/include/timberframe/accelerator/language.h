@@ -3,7 +3,8 @@
  * A kernel is TF_KERNEL name(TF_GLOBAL const tf_storage_float32 *x, ...) {...}. Elements are read and written by
  * tf_load_<dtype>(pointer, index) and tf_store_<dtype>(pointer, index, value): what lies in memory is
  * tf_storage_<dtype>, what is computed with is tf_value_<dtype> (float for the 16-bit floats). A source for several
- * dtypes is compiled with -DT=float32 and says TF_OF(load, T). */
+ * dtypes is compiled with T defined as float32, say, and writes TF_STORAGE(T), TF_VALUE(T), TF_LOAD(T, pointer, index)
+ * and TF_STORE(T, pointer, index, value). Counts and places are tf_index, which INDEX makes int32 or int64. */
 #ifndef TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 #define TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 
@@ -11,7 +12,10 @@
 
 #define TF_JOIN2_(a, b) tf_##a##_##b
 #define TF_JOIN2(a, b) TF_JOIN2_(a, b)
-#define TF_OF(what, dtype) TF_JOIN2(what, dtype)
+#define TF_STORAGE(dtype) TF_JOIN2(storage, dtype)
+#define TF_VALUE(dtype) TF_JOIN2(value, dtype)
+#define TF_LOAD(dtype, pointer, index) TF_JOIN2(load, dtype)(pointer, index)
+#define TF_STORE(dtype, pointer, index, value) TF_JOIN2(store, dtype)(pointer, index, value)
 
 #if defined(__OPENCL_VERSION__)
 
@@ -116,12 +120,23 @@ TF_STORED_AS_IS(float64, double)
 TF_STORED_AS_BITS(float16)
 TF_STORED_AS_BITS(bfloat16)
 
-/* Reports an error of node number `node` (from 1) into the status words {node, reason, detail[4]}: the first stays. */
-static inline void tf_report(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t d0, int64_t d1) {
+#ifndef INDEX
+#define INDEX int32
+#endif
+typedef TF_VALUE(INDEX) tf_index;
+
+/* Every work-item takes element i, and those that lie a whole launch further on. */
+#define TF_EACH(i, count) for (tf_index i = (tf_index)tf_global_id(0); i < (count); i += (tf_index)tf_global_size(0))
+
+/* Reports an error of node number `node` (from 1) into the status words {node, reason, detail[4]}: the first stays.
+ * Which one is first is left to chance where several work-items report. */
+static inline void tf_report(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t detail0, int64_t detail1,
+                             int64_t detail2) {
   if (tf_atomic_exchange_if_int32(status, 0, (int32_t)node) == 0) {
     status[1] = reason;
-    status[2] = d0;
-    status[3] = d1;
+    status[2] = detail0;
+    status[3] = detail1;
+    status[4] = detail2;
   }
 }
 

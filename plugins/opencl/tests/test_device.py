@@ -1,0 +1,56 @@
+"""The OpenCL plugin on whatever drivers are installed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_opencl.drivers import find_drivers
+
+SPEC = "/device:OPENCL:0"
+
+
+@pytest.fixture
+def session() -> tf.Session:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        if not any(d.spec == SPEC for d in session.list_devices()):
+            pytest.skip("no OpenCL driver is installed")
+        yield session
+
+
+def test_a_chain_of_elementwise_ops_runs_on_the_device(session: tf.Session) -> None:
+    with tf.device(SPEC):
+        x = tf.placeholder(tf.float32, [None, 3])
+        y = tf.tanh(x * 2.0 + tf.constant([1.0, 2.0, 3.0]))
+    given = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
+    np.testing.assert_allclose(session.run(y, {x: given}), np.tanh(given * 2 + [1, 2, 3]), rtol=1e-6)
+
+
+def test_an_index_out_of_range_is_named_and_the_session_goes_on(session: tf.Session) -> None:
+    with tf.device(SPEC):
+        rows = tf.placeholder(tf.int32, [None])
+        taken = tf.gather(tf.constant([[1.0], [2.0]]), rows, name="taken")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'taken': index 2 at position 1 is outside \[0, 2\)"):
+        session.run(taken, {rows: [0, 2]})
+    assert session.run(taken, {rows: [1, 0]}).tolist() == [[2.0], [1.0]]
+
+
+def test_a_driver_of_the_python_environment_is_shown_beside_those_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libacme.so").touch()
+    vendors = tmp_path / "etc" / "OpenCL" / "vendors"
+    vendors.mkdir(parents=True)
+    (vendors / "acme.icd").write_text("/folder/of/the/builder/libacme.so\n")
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OCL_ICD_VENDORS", "kept")
+    find_drivers(tmp_path)
+    monkeypatch.delenv("OCL_ICD_VENDORS")
+    find_drivers(tmp_path)
+    folder = Path(os.environ["OCL_ICD_VENDORS"])
+    assert (folder / "libacme.so.icd").read_text() == str(tmp_path / "lib" / "libacme.so")

@@ -1,0 +1,19 @@
+/* Gather and GatherV2. T: unsigned integer of an element's bytes; TINDEX: dtype of the indices. */
+#include <timberframe/accelerator/language.h>
+
+/* params is [batch, outer, limit, inner], indices [batch, count], the output [batch, outer, count, inner]. */
+TF_KERNEL tf_gather(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_STORAGE(TINDEX) *indices,
+                    TF_GLOBAL TF_STORAGE(T) *out, TF_GLOBAL int64_t *status, int64_t node, tf_index size,
+                    tf_index outer, tf_index limit, tf_index count, tf_index inner) {
+  TF_EACH(i, size) {
+    const tf_index row = i / inner, block = row / count;
+    const tf_index position = block / outer * count + row % count;
+    const int64_t index = TF_LOAD(TINDEX, indices, position);
+    if (index < 0 || index >= limit) {
+      tf_report(status, node, 1, index, position, limit);
+      out[i] = 0;
+    } else {
+      out[i] = params[(block * limit + (tf_index)index) * inner + i % inner];
+    }
+  }
+}
