@@ -41,8 +41,11 @@ def judge_case(case: Case, target: Target) -> Result:
 
 
 def finish(result: Result, target: Target) -> Result:
-    """Adds the command that shows a failure, and applies the profile's waivers."""
+    """Adds the command that shows a failure, and applies what the device and its profile declare."""
     waiver = target.profile.waiver(result.id)
+    left = target.device.attributes.leaves.get(result.op)
+    if result.verdict == "unsupported" and left is not None:
+        result.expected, result.note = False, f"left to the host: {left}"
     if result.verdict in ("fail", "crash", "timeout"):
         result.repro = one_line(result.id, target.name)
         if waiver is not None:

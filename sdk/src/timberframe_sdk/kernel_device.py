@@ -102,6 +102,8 @@ class KernelDevice:
     def supports(self, node: KernelNode) -> str | None:
         if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS or self.kernel(node) is not None:
             return None
+        if node.op in self.attributes.leaves:
+            return f"no kernel, on purpose: {self.attributes.leaves[node.op]}"
         return "; ".join(self.kernels.rejections(node.op, self.type, node.attrs)) or "no kernel is registered"
 
     def compile(self, cluster: Cluster) -> Executable:

@@ -160,8 +160,19 @@ def describe_device(device: Any) -> dict[str, Any]:
     a = device.attributes
     return {
         "type": device.type, "spec": device.spec, "vendor": a.vendor, "model": a.model, "driver": a.driver,
-        "memory": a.memory, "details": {k: str(v) for k, v in a.details.items()},
+        "memory": a.memory, "details": {k: str(v) for k, v in a.details.items()}, "dtypes": list(a.dtypes),
+        "leaves": dict(a.leaves),
     }  # fmt: skip
+
+
+def left_to_the_host(run: Run) -> dict[str, list[str]]:
+    """The ops that the device leaves to the host and that this run asked for, by the reason."""
+    asked = {r.op for r in run.results if r.verdict == "unsupported"}
+    reasons: dict[str, list[str]] = {}
+    for op, reason in sorted(run.device.get("leaves", {}).items()):
+        if op in asked:
+            reasons.setdefault(reason, []).append(op)
+    return reasons
 
 
 def failing(results: Sequence[Result]) -> list[Result]:

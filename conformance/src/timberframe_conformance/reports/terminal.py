@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from timberframe_conformance.case import VERDICTS, Result
-from timberframe_conformance.reports.summary import FAILING, Run, failing
+from timberframe_conformance.reports.summary import FAILING, Run, failing, left_to_the_host
 
 STYLES = {
     "pass": "green",
@@ -85,6 +85,8 @@ def summary(console: Console, run: Run) -> None:
             console.print(f"[yellow]unexpected pass[/] {escape(r.id)}: {escape(r.note)}", highlight=False)
     console.print(_suites(run))
     console.print(_levels(run))
+    for reason, ops in left_to_the_host(run).items():
+        console.print(f"left to the host: {', '.join(ops)}: {escape(reason)}", highlight=False)
     counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)
     style = "red" if run.failed else "green"
     console.print(

@@ -231,13 +231,17 @@ class Allocator(Protocol):
 
 @dataclass(frozen=True)
 class DeviceAttributes:
-    """What a device is. memory: bytes it may use; dtypes: names that it can hold."""
+    """What a device is. memory: bytes it may use; dtypes: names that it can hold.
+
+    leaves: ops that the device leaves to the host on purpose, with the reason, which errors and reports give.
+    """
 
     memory: int
     vendor: str = ""
     model: str = ""
     driver: str = ""
     dtypes: tuple[str, ...] = ()
+    leaves: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
