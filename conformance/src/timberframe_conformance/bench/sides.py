@@ -13,12 +13,13 @@ import timberframe as tf
 from timberframe.dtypes import as_dtype
 from timberframe.graph.apply import apply_op
 from timberframe_conformance.bench import training
-from timberframe_conformance.bench.workloads import Call, Workload, peer_inputs, workloads
+from timberframe_conformance.bench.workload import Call, Workload, peer_inputs
+from timberframe_conformance.bench.workloads import workloads
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
-PEERS = ("numpy", "torch", "tensorflow")
+PEERS = ("numpy", "torch", "tensorflow", "jax")
 DEVICE = "device"
 PLAIN = {"fuse": False, "simplify": False, "cse": False, "fold": False}
 """Executor benchmarks measure nodes, so nothing may remove them."""
@@ -34,7 +35,7 @@ class Measurement:
     flops: float = 0.0
     nbytes: float = 0.0
     per: float = 1.0
-    target: tuple[str, float] | None = None
+    targets: Sequence[tuple[str, float]] = ()
     limit: float | None = None
 
 
@@ -57,7 +58,7 @@ def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measuremen
     for w in workloads(apply_op):
         call = device_call(target, w)
         if call is not None:
-            result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, target=w.target))
+            result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, targets=w.targets))
         result += [
             Measurement(w.name, peer, _bound(w.peers[peer], peer_inputs(peer, w.inputs)), w.flops, w.nbytes)
             for peer in peers
@@ -74,7 +75,7 @@ def training_measurements(target: Target, peers: Sequence[str]) -> list[Measurem
         call()
     except (NotImplementedError, LookupError):
         return []
-    own = Measurement(name, DEVICE, call, *work, target=("tensorflow", 1.0))
+    own = Measurement(name, DEVICE, call, *work, targets=[("tensorflow", 1.0)])
     return [own, *(Measurement(name, p, training.tensorflow_call(), *work) for p in peers if p == "tensorflow")]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.bench.workloads import Call
+from timberframe_conformance.bench.workload import Call
 
 BATCH = 128
 SIZES = (784, 512, 512, 10)

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from timberframe.dtypes import as_dtype
-
-Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Workload:
-    """One op on given inputs. flops, nbytes: the work, for the roofline. peers: the same by other libraries, by name.
-
-    build(tensors) makes the graph's result from placeholders of the inputs. target: (peer, least ratio) that the device
-    is meant to reach.
-    """
-
-    name: str
-    inputs: Sequence[np.ndarray]
-    build: Callable[..., Any]
-    flops: float
-    nbytes: float
-    peers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    target: tuple[str, float] | None = None
+from timberframe_conformance.bench.chains import chains
+from timberframe_conformance.bench.workload import Workload
 
 
 def _rng() -> np.random.Generator:
@@ -40,7 +22,7 @@ MILLION = 1 << 20
 def _unary(name: str, graph: Callable[..., Any], numpy: Callable[..., Any], other: str) -> Workload:
     x = _rng().uniform(-3, 3, MILLION).astype(np.float32)
     peers = {"numpy": numpy, "torch": lambda x: _torch(other)(x), "tensorflow": lambda x: _tensorflow(other)(x)}
-    return Workload(name, [x], graph, MILLION, 8.0 * MILLION, peers, ("numpy", 1.0))
+    return Workload(name, [x], graph, MILLION, 8.0 * MILLION, peers, [("numpy", 1.0)])
 
 
 def _torch(path: str) -> Callable[..., Any]:
@@ -80,25 +62,26 @@ def workloads(op: Callable[..., Any]) -> list[Workload]:
     return [
         matmul(op, 1024, ("numpy", 0.95)), matmul(op, 256), matmul(op, 64),
         Workload("add 1M", [x, y], lambda a, b: op("AddV2", [a, b]), MILLION, 12.0 * MILLION,
-                 {"numpy": np.add, "torch": lambda a, b: a + b, "tensorflow": lambda a, b: a + b}, ("numpy", 1.0)),
+                 {"numpy": np.add, "torch": lambda a, b: a + b, "tensorflow": lambda a, b: a + b}, [("numpy", 1.0)]),
         Workload("mul 1M", [x, y], lambda a, b: op("Mul", [a, b]), MILLION, 12.0 * MILLION,
-                 {"numpy": np.multiply, "torch": lambda a, b: a * b, "tensorflow": lambda a, b: a * b}, ("numpy", 1.0)),
+                 {"numpy": np.multiply, "torch": lambda a, b: a * b, "tensorflow": lambda a, b: a * b},
+                 [("numpy", 1.0)]),
         _unary("exp 1M", lambda a: op("Exp", [a]), np.exp, "exp"),
         _unary("tanh 1M", lambda a: op("Tanh", [a]), np.tanh, "tanh"),
         Workload("sum 1M", [x], lambda a: op("Sum", [a, axis]), MILLION, 4.0 * MILLION,
-                 {"numpy": np.sum, "torch": lambda a: a.sum(), "tensorflow": _later("reduce_sum")}, ("numpy", 1.0)),
+                 {"numpy": np.sum, "torch": lambda a: a.sum(), "tensorflow": _later("reduce_sum")}, [("numpy", 1.0)]),
         Workload("max 1M", [x], lambda a: op("Max", [a, axis]), MILLION, 4.0 * MILLION,
-                 {"numpy": np.max, "torch": lambda a: a.max(), "tensorflow": _later("reduce_max")}, ("numpy", 1.0)),
+                 {"numpy": np.max, "torch": lambda a: a.max(), "tensorflow": _later("reduce_max")}, [("numpy", 1.0)]),
         Workload("softmax 1024x1024", [square], lambda a: op("Softmax", [a]), 5.0 * MILLION, 8.0 * MILLION,
                  {"numpy": _softmax, "torch": lambda a: a.softmax(-1), "tensorflow": _later("softmax")},
-                 ("numpy", 1.0)),
+                 [("numpy", 1.0)]),
         Workload("transpose 1024x1024", [square], lambda a: op("Transpose", [a, swap]), 0, 8.0 * MILLION,
                  {"numpy": lambda a: np.ascontiguousarray(a.T), "torch": lambda a: a.t().contiguous(),
-                  "tensorflow": _later("transpose")}, ("numpy", 1.0)),
+                  "tensorflow": _later("transpose")}, [("numpy", 1.0)]),
         Workload("concat 2x1M", [x, y], lambda a, b: op("ConcatV2", [[a, b], np.int32(0)]), 0, 16.0 * MILLION,
                  {"numpy": lambda a, b: np.concatenate([a, b]), "torch": lambda a, b: _torch("cat")([a, b]),
-                  "tensorflow": lambda a, b: _tensorflow("concat")([a, b], 0)}, ("numpy", 1.0)),
-        convolution(op), *convolution_gradients(op), *random_numbers(op),
+                  "tensorflow": lambda a, b: _tensorflow("concat")([a, b], 0)}, [("numpy", 1.0)]),
+        convolution(op), *convolution_gradients(op), *random_numbers(op), *chains(op),
     ]  # fmt: skip
 
 
@@ -113,7 +96,7 @@ def random_numbers(op: Callable[..., Any]) -> list[Workload]:
             "torch": lambda: _torch(torch)(MILLION),
             "tensorflow": lambda: _tensorflow(f"random.{tensorflow}")([MILLION]),
         }
-        return Workload(name, [], lambda: op(kind, [[MILLION]], attrs), 0, 4.0 * MILLION, peers, ("numpy", 1.0))
+        return Workload(name, [], lambda: op(kind, [[MILLION]], attrs), 0, 4.0 * MILLION, peers, [("numpy", 1.0)])
 
     return [
         workload("uniform 1M", "RandomUniform", generator.random, "rand", "uniform"),
@@ -121,7 +104,7 @@ def random_numbers(op: Callable[..., Any]) -> list[Workload]:
     ]
 
 
-def matmul(op: Callable[..., Any], n: int, target: tuple[str, float] | None = None) -> Workload:
+def matmul(op: Callable[..., Any], n: int, *targets: tuple[str, float]) -> Workload:
     """The product of two n x n matrices."""
     a, b = (_rng().normal(size=(n, n)).astype(np.float32) for _ in range(2))
     peers: dict[str, Callable[..., Any]] = {
@@ -129,7 +112,7 @@ def matmul(op: Callable[..., Any], n: int, target: tuple[str, float] | None = No
         "torch": lambda a, b: a @ b,
         "tensorflow": lambda a, b: a @ b,
     }
-    return Workload(f"matmul {n}", [a, b], lambda a, b: op("MatMul", [a, b]), 2.0 * n**3, 12.0 * n * n, peers, target)
+    return Workload(f"matmul {n}", [a, b], lambda a, b: op("MatMul", [a, b]), 2.0 * n**3, 12.0 * n * n, peers, targets)
 
 
 def convolution(op: Callable[..., Any]) -> Workload:
@@ -150,7 +133,7 @@ def convolution(op: Callable[..., Any]) -> Workload:
     peers: dict[str, Callable[..., Any]] = {"torch": torch_call, "tensorflow": tensorflow_call}
     return Workload(
         "conv 3x3 64 56x56", [x, w], lambda x, w: op("Conv2D", [x, w], attrs), flops, 4.0 * (2 * x.size + w.size),
-        peers, ("matmul", 0.6),
+        peers, [("matmul", 0.6)],
     )  # fmt: skip
 
 
@@ -171,25 +154,11 @@ def convolution_gradients(op: Callable[..., Any]) -> list[Workload]:
     def tensorflow_filter(x: Any, dy: Any) -> Any:
         return _tensorflow("raw_ops").Conv2DBackpropFilter(input=x, filter_sizes=taps, out_backprop=dy, **attrs)
 
-    flops, moved, target = 2.0 * 56 * 56 * 64 * 64 * 9, 4.0 * (2 * x.size + w.size), ("matmul", 0.6)
+    flops, moved, targets = 2.0 * 56 * 56 * 64 * 64 * 9, 4.0 * (2 * x.size + w.size), [("matmul", 0.6)]
     by_input: dict[str, Callable[..., Any]] = {"torch": torch_input, "tensorflow": tensorflow_input}
     return [
         Workload("conv by input", [w, dy], lambda w, dy: op("Conv2DBackpropInput", [sizes, w, dy], attrs), flops, moved,
-                 by_input, target),
+                 by_input, targets),
         Workload("conv by filter", [x, dy], lambda x, dy: op("Conv2DBackpropFilter", [x, taps, dy], attrs), flops,
-                 moved, {"tensorflow": tensorflow_filter}, target),
+                 moved, {"tensorflow": tensorflow_filter}, targets),
     ]  # fmt: skip
-
-
-def peer_inputs(peer: str, inputs: Sequence[np.ndarray]) -> list[Any]:
-    """The inputs in a peer's own form. Raises ImportError where the peer is not installed."""
-    if peer == "torch":
-        import torch
-
-        torch.set_grad_enabled(False)
-        return [torch.from_numpy(x) for x in inputs]
-    if peer == "tensorflow":
-        import tensorflow
-
-        return [tensorflow.constant(x) for x in inputs]
-    return list(inputs)
