@@ -50,8 +50,8 @@ class Figures:
         if not measurement.nbytes or not self.copy_rate:
             return None
         arithmetic = measurement.flops / self.peak if self.peak else 0.0
-        cached = measurement.nbytes <= MEMORY_BYTES / 2
-        return max(arithmetic, float(measurement.nbytes) / (self.copy_rate if cached else self.memory_rate))
+        rate = self.copy_rate if measurement.nbytes <= MEMORY_BYTES else self.memory_rate
+        return max(arithmetic, float(measurement.nbytes) / (rate or self.copy_rate))
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON holds them; times in seconds, rates a second."""
