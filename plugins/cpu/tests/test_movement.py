@@ -12,18 +12,20 @@ from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg, Sample
 from timberframe.plugin.contracts import KernelNode, Value
-from timberframe_cpu.kernels import constants, joining, movement
-from timberframe_cpu.moves import dense, move
+from timberframe_cpu.kernels import constants, movement
+from timberframe_cpu.moves import move
 from timberframe_cpu.native import call
 from timberframe_cpu.testing import run_op
+from timberframe_sdk.moves import dense
 from timberframe_sdk.native import Native
 
+_ELSEWHERE = ("Assert", "Range", "LinSpace", "ResourceStridedSliceAssign")
 OPS = sorted(
     {
         kernel.op
-        for family in (constants, joining, movement)
+        for family in (constants, movement)
         for kernel in family.KERNELS
-        if registry.get(kernel.op).reference is not None and kernel.op not in ("Assert", "Range", "LinSpace")
+        if registry.get(kernel.op).reference is not None and kernel.op not in _ELSEWHERE
     }
 )
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128", "string")

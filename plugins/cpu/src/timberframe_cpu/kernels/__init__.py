@@ -19,7 +19,6 @@ FAMILIES = (
     "image",
     "indexing",
     "indexing_strings",
-    "joining",
     "linalg",
     "movement",
     "normalization",
@@ -32,7 +31,6 @@ FAMILIES = (
     "scan",
     "search",
     "select",
-    "slice_assignment",
     "softmax",
     "unary",
 )

@@ -9,29 +9,11 @@ import numpy as np
 from timberframe.ops import registry
 from timberframe.ops.checks import assertion_error
 from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe_cpu.kernels.movement import itemsize, target
-from timberframe_cpu.moves import element, plan
 from timberframe_cpu.native import native
-from timberframe_cpu.reference import Launcher, or_reference
+from timberframe_cpu.reference import Launcher
 from timberframe_sdk.native import Native
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
-
-
-@or_reference
-def fill(node: KernelNode) -> Native:
-    """dims is not passed to the kernel, so the value is its first input."""
-    return plan([(element(node.outputs[0].shape, 0), target(node))], itemsize(node))
-
-
-@or_reference
-def zeros(node: KernelNode) -> Native:
-    return plan([(element(node.outputs[0].shape), target(node))], itemsize(node))
-
-
-def ones(node: KernelNode) -> Native:
-    one = np.ones((), node.outputs[0].dtype).tobytes()
-    return plan([(element(node.outputs[0].shape), target(node))], itemsize(node), one)
 
 
 def number_range(node: KernelNode) -> Native:
@@ -97,10 +79,6 @@ def check_condition(node: KernelNode) -> Launcher:
 
 
 KERNELS: list[KernelDef] = [
-    KernelDef("Fill", "CPU", fill),
-    KernelDef("Empty", "CPU", zeros),
-    KernelDef("ZerosLike", "CPU", zeros),
-    KernelDef("OnesLike", "CPU", ones),
     KernelDef("Range", "CPU", number_range, {"Tidx": (*FLOATS, "int32", "int64")}),
     KernelDef("LinSpace", "CPU", linspace, {"T": FLOATS}),
     KernelDef("Shape", "CPU", shapes),

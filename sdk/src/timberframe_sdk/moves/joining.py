@@ -1,49 +1,42 @@
-"""Kernels that put tensors together, take them apart, and put borders around them."""
+"""Plans of ops that put tensors together, take them apart, and put borders around them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe_cpu.kernels.movement import host_integers, itemsize, source, target
-from timberframe_cpu.moves import dense, element, plan
-from timberframe_cpu.reference import or_reference
-from timberframe_sdk.native import Native
+from timberframe.plugin.contracts import KernelNode
+from timberframe_sdk.moves.views import Stages, dense, element, host_integers, itemsize, source, target
 
 
-def _joined(node: KernelNode, shapes: Sequence[tuple[int, ...]], axis: int) -> Native:
+def _joined(node: KernelNode, shapes: Sequence[tuple[int, ...]], axis: int) -> Stages:
     """The kernel's inputs, in these shapes, one behind the other along an axis of the output."""
     whole, moves, at = target(node), [], 0
     for number, shape in enumerate(shapes):
         moves.append((dense(shape, itemsize(node), number), whole.along(axis, at, shape[axis])))
         at += shape[axis]
-    return plan(moves, itemsize(node))
+    return [moves]
 
 
-@or_reference
-def concat_v2(node: KernelNode) -> Native:
+def _concat_v2(node: KernelNode) -> Stages:
     shapes = [v.shape for v in node.inputs[:-1]]
     return _joined(node, shapes, host_integers(node, len(shapes))[0] % len(shapes[0]))
 
 
-@or_reference
-def concat(node: KernelNode) -> Native:
+def _concat(node: KernelNode) -> Stages:
     shapes = [v.shape for v in node.inputs[1:]]
     return _joined(node, shapes, host_integers(node, 0)[0] % len(shapes[0]))
 
 
-@or_reference
-def pack(node: KernelNode) -> Native:
+def _pack(node: KernelNode) -> Stages:
     axis = node.attrs["axis"] % len(node.outputs[0].shape)
     return _joined(node, [(*v.shape[:axis], 1, *v.shape[axis:]) for v in node.inputs], axis)
 
 
-@or_reference
-def parallel_concat(node: KernelNode) -> Native:
+def _parallel_concat(node: KernelNode) -> Stages:
     return _joined(node, [v.shape for v in node.inputs], 0)
 
 
-def _parted(node: KernelNode, value: int, axis: int, sizes: Sequence[int]) -> Native:
+def _parted(node: KernelNode, value: int, axis: int, sizes: Sequence[int]) -> Stages:
     """Parts of an input (the only one that the kernel gets), of these sizes along an axis, one for each output."""
     shape, bytes_each = node.inputs[value].shape, node.inputs[value].dtype.itemsize
     whole, moves, at = dense(shape, bytes_each), [], 0
@@ -51,24 +44,21 @@ def _parted(node: KernelNode, value: int, axis: int, sizes: Sequence[int]) -> Na
         part = whole.along(axis, at, size)
         moves.append((part, dense(part.shape, bytes_each, number)))
         at += size
-    return plan(moves, bytes_each)
+    return [moves]
 
 
-@or_reference
-def split(node: KernelNode) -> Native:
+def _split(node: KernelNode) -> Stages:
     value = node.inputs[1]
     axis = host_integers(node, 0)[0] % len(value.shape)
     return _parted(node, 1, axis, [v.shape[axis] for v in node.outputs])
 
 
-@or_reference
-def split_v(node: KernelNode) -> Native:
+def _split_v(node: KernelNode) -> Stages:
     axis = host_integers(node, 2)[0] % len(node.inputs[0].shape)
     return _parted(node, 0, axis, [v.shape[axis] for v in node.outputs])
 
 
-@or_reference
-def unpack(node: KernelNode) -> Native:
+def _unpack(node: KernelNode) -> Stages:
     axis = node.attrs["axis"] % len(node.inputs[0].shape)
     return _parted(node, 0, axis, [1] * len(node.outputs))
 
@@ -78,7 +68,7 @@ def _paddings(node: KernelNode) -> list[tuple[int, int]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _bordered(node: KernelNode, fill: int | None) -> Native:
+def _bordered(node: KernelNode, fill: int | None) -> Stages:
     """The input inside, and borders filled with an input's element (None: with zeros)."""
     whole, shape, pairs = target(node), node.inputs[0].shape, _paddings(node)
     moves = []
@@ -87,52 +77,53 @@ def _bordered(node: KernelNode, fill: int | None) -> Native:
             border = whole.along(axis, start, size)
             moves.append((element(border.shape) if fill is None else element(border.shape, fill), border))
         whole = whole.along(axis, before, shape[axis])  # the next borders lie within this one's
-    return plan([*moves, (source(node), whole)], itemsize(node))
+    return [[*moves, (source(node), whole)]]
 
 
-@or_reference
-def pad(node: KernelNode) -> Native:
+def _pad(node: KernelNode) -> Stages:
     return _bordered(node, None)
 
 
-@or_reference
-def pad_v2(node: KernelNode) -> Native:
+def _pad_v2(node: KernelNode) -> Stages:
     return _bordered(node, 1)  # paddings are not passed to the kernel, so the constant is its second input
 
 
-@or_reference
-def mirror_pad(node: KernelNode) -> Native:
+def _mirror_pad(node: KernelNode) -> Stages:
     """The input inside; then, from the last dimension on, the borders as mirror images of what is there."""
     edge = 1 if node.attrs["mode"] == "REFLECT" else 0
     shape, pairs = node.inputs[0].shape, _paddings(node)
     inside = target(node)
     starts = [before for before, _ in pairs]
-    moves = [(source(node), inside.window(starts, shape))]
+    stages: Stages = [[(source(node), inside.window(starts, shape))]]
     for axis in reversed(range(len(shape))):
         before, after = pairs[axis]
         # Dimensions behind this one are complete; those before it are not begun, but for the input's own part.
         part = inside.window(
             [*starts[: axis + 1], *[0] * (len(shape) - axis - 1)], [*shape[: axis + 1], *inside.shape[axis + 1 :]]
         )
-        rows = part.along(axis, -before, before + shape[axis] + after)
         size = shape[axis]
-        for first, mirror, count in (
-            (0, 2 * before - 1 + edge, before),
-            (before + size, before + size - 1 - edge, after),
-        ):
-            moves.append((rows.along(axis, mirror, count, -1).output(), rows.along(axis, first, count)))
-    return plan(moves, itemsize(node))
+        rows = part.along(axis, -before, before + size + after)
+        stages.append(
+            [
+                (rows.along(axis, mirror, count, -1).output(), rows.along(axis, first, count))
+                for first, mirror, count in (
+                    (0, 2 * before - 1 + edge, before),
+                    (before + size, before + size - 1 - edge, after),
+                )
+            ]
+        )
+    return stages
 
 
-KERNELS: list[KernelDef] = [
-    KernelDef("ConcatV2", "CPU", concat_v2),
-    KernelDef("Concat", "CPU", concat),
-    KernelDef("Pack", "CPU", pack),
-    KernelDef("ParallelConcat", "CPU", parallel_concat),
-    KernelDef("Split", "CPU", split),
-    KernelDef("SplitV", "CPU", split_v),
-    KernelDef("Unpack", "CPU", unpack),
-    KernelDef("Pad", "CPU", pad),
-    KernelDef("PadV2", "CPU", pad_v2),
-    KernelDef("MirrorPad", "CPU", mirror_pad),
-]
+PLANS = {
+    "ConcatV2": _concat_v2,
+    "Concat": _concat,
+    "Pack": _pack,
+    "ParallelConcat": _parallel_concat,
+    "Split": _split,
+    "SplitV": _split_v,
+    "Unpack": _unpack,
+    "Pad": _pad,
+    "PadV2": _pad_v2,
+    "MirrorPad": _mirror_pad,
+}
