@@ -16,6 +16,7 @@ from timberframe.graph.apply import apply_op
 from timberframe.ops import registry
 from timberframe_cpu import blocks, compiled
 from timberframe_sdk import elementwise
+from timberframe_sdk.settings import CACHE_VARIABLE
 
 N = 65_536 + 17
 SECONDS = 120
@@ -26,7 +27,7 @@ needs_compiler = pytest.mark.skipif(compiled.compiler() is None, reason="no C co
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache on disk, and nothing compiled in this process."""
-    monkeypatch.setenv(compiled.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(blocks, "sources", compiled.CompiledSources())
     return tmp_path
 

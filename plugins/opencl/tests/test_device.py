@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_opencl.device import OpenCLDevice
 from timberframe_opencl.drivers import find_drivers
+from timberframe_opencl.memory import Staging
 
 SPEC = "/device:OPENCL:0"
 
 
 @pytest.fixture
-def session() -> tf.Session:
+def session() -> Iterator[tf.Session]:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         if not any(d.spec == SPEC for d in session.list_devices()):
             pytest.skip("no OpenCL driver is installed")
         yield session
+
+
+@pytest.fixture
+def device(session: tf.Session) -> OpenCLDevice:
+    found: OpenCLDevice = next(d for d in session.list_devices() if d.spec == SPEC)
+    return found
 
 
 def test_a_chain_of_elementwise_ops_runs_on_the_device(session: tf.Session) -> None:
@@ -54,3 +63,27 @@ def test_a_driver_of_the_python_environment_is_shown_beside_those_of_the_system(
     find_drivers(tmp_path)
     folder = Path(os.environ["OCL_ICD_VENDORS"])
     assert (folder / "libacme.so.icd").read_text() == str(tmp_path / "lib" / "libacme.so")
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 1000])
+def test_staged_copies_are_whole(device: OpenCLDevice, size: int) -> None:
+    staging = Staging(device.queue, 64)
+    given, got = np.random.default_rng(7).integers(0, 256, size, np.uint8), np.zeros(size, np.uint8)
+    tensor = device.empty(given.dtype, given.shape)
+    staging.write(given, tensor.handle)
+    staging.read(tensor.handle, got)
+    np.testing.assert_array_equal(got, given)
+
+
+def test_a_refused_source_shows_the_words_of_the_driver(device: OpenCLDevice) -> None:
+    with pytest.raises(tf.errors.InternalError, match=r"the driver refuses a source(?s:.*)no_such_name"):
+        device.build("__kernel void wrong(__global int *x) { x[0] = no_such_name; }", "wrong")
+
+
+def test_a_failed_call_of_the_driver_names_the_device(device: OpenCLDevice) -> None:
+    function = device.build("__kernel void good(__global int *x) { x[0] = 1; }", "good")
+    tensor = device.empty(np.dtype(np.int32), (1,))
+    with pytest.raises(tf.errors.OpError, match=r"/device:OPENCL:0: .*INVALID_WORK_GROUP_SIZE"):
+        function((7,), (1 << 20,), tensor)
+    function((1,), (1,), tensor)
+    assert device.copy_out(tensor) == [1]

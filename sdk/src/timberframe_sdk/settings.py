@@ -1,11 +1,24 @@
-"""A session's settings as the hook `timberframe_devices` is told them, read for one device type."""
+"""Settings of a session, as the hook `timberframe_devices` is told them, and of the user's machine."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from platformdirs import user_cache_path
+
 from timberframe.config import ACCELERATORS
+
+CACHE_VARIABLE = "TIMBERFRAME_CACHE"
+"""Names the folder where devices keep what they compiled; by default it is in the user's cache directory."""
+
+
+def cache_folder(name: str) -> Path:
+    """The folder of this name in the cache, which need not exist yet; several processes may use it."""
+    own = os.environ.get(CACHE_VARIABLE)
+    return (Path(own) if own else user_cache_path("timberframe")) / name
 
 
 def memory_limit(config: Mapping[str, Any], device_type: str, total: int, accelerator: bool = True) -> int | None:

@@ -21,13 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 
 from timberframe import logging
 from timberframe_sdk.include import include_directory
-
-CACHE_VARIABLE = "TIMBERFRAME_CACHE"
-"""Where compiled sources are kept; by default in the user's cache directory."""
+from timberframe_sdk.settings import cache_folder
 
 FUNCTION = "tf_fused"
 _FLAGS = (
@@ -115,7 +112,7 @@ def compiled(source: str, isa: str) -> Path:
     path, version = found
     flags = (*_FLAGS, *_ISA_FLAGS[isa])
     key = hashlib.sha256("\0".join((source, _headers(), version, *flags)).encode()).hexdigest()[:32]
-    folder = cache_folder()
+    folder = cache_folder("fused")
     library = folder / f"{key}.so"
     if library.exists():
         return library
@@ -136,12 +133,6 @@ def _sweep(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_SECONDS:
                 shutil.rmtree(left)
-
-
-def cache_folder() -> Path:
-    """Where compiled sources are kept."""
-    own = os.environ.get(CACHE_VARIABLE)
-    return (Path(own) if own else Path(platformdirs.user_cache_dir("timberframe"))) / "fused"
 
 
 @cache

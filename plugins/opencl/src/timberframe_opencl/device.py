@@ -1,41 +1,21 @@
-"""OpenCL devices: memory, copies, and kernels compiled by the driver."""
+"""OpenCL devices: tensors, copies, and kernels compiled by the driver."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
-from timberframe_sdk import DeviceAttributes, InternalError, InvalidArgumentError, memory_limit
-from timberframe_sdk.accelerator import AcceleratorDevice, DeviceTensor, Function, Limits, header_folder
-from timberframe_sdk.allocator import Allocator, Buffer
+from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
+from timberframe_sdk import Buffer, DeviceAttributes, InternalError, InvalidArgumentError, cache_folder, memory_limit
+from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits, header_folder
 
 TYPE = "OPENCL"
-_DTYPES = (
-    "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-)  # fmt: skip
-
-
-class OpenCLAllocator(Allocator):
-    """Buffers of a context, out of a pool that keeps those which were given back."""
-
-    def __init__(self, queue: cl.CommandQueue, limit: int | None) -> None:
-        super().__init__(limit)
-        self.alignment = max(64, queue.device.mem_base_addr_align // 8)
-        self._pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
-
-    def raw(self, nbytes: int) -> Any:
-        try:
-            return self._pool.allocate(max(nbytes, 1))
-        except cl.MemoryError as e:
-            raise MemoryError(str(e)) from e
-
-    def free_idle(self) -> None:
-        """Gives the buffers that nobody uses back to the driver."""
-        self._pool.free_held()
 
 
 class OpenCLDevice(AcceleratorDevice):
@@ -50,16 +30,27 @@ class OpenCLDevice(AcceleratorDevice):
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
         self.allocator = OpenCLAllocator(self.queue, limit)
-        float64 = "cl_khr_fp64" in device.extensions or bool(device.double_fp_config)
+        self._launching = threading.Lock()
         is_cpu = bool(device.type & cl.device_type.CPU)
+        self._staging = None if is_cpu else Staging(self.queue)
         self.priority = 50 if is_cpu else 200  # a CPU behind a driver comes after the CPU itself
-        self.limits = Limits(device.max_work_group_size, device.local_mem_size, float64)
+        self.limits = Limits(device.max_work_group_size, device.local_mem_size, bool(device.double_fp_config))
         self.attributes = DeviceAttributes(
             memory=device.global_mem_size, vendor=device.vendor, model=device.name, driver=device.driver_version,
-            dtypes=(*_DTYPES, "float64") if float64 else _DTYPES,
-            details={"platform": device.platform.name, "compute units": device.max_compute_units},
+            dtypes=tuple(d for d in DTYPES if d != "float64" or self.limits.float64), leaves=LEAVES,
+            details={
+                "platform": device.platform.name, "version": device.version, "compute units": device.max_compute_units,
+                "work-group size": device.max_work_group_size, "local memory": device.local_mem_size,
+                "largest buffer": device.max_mem_alloc_size,
+            },
         )  # fmt: skip
-        self._launching = threading.Lock()
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        try:
+            yield
+        except cl.Error as e:
+            raise device_error(self.spec, e) from e
 
     # Memory
 
@@ -78,23 +69,34 @@ class OpenCLDevice(AcceleratorDevice):
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
         if target.nbytes:
-            cl.enqueue_copy(self.queue, target.handle, source.handle, byte_count=target.nbytes)
+            with self._calling():
+                cl.enqueue_copy(self.queue, target.handle, source.handle, byte_count=target.nbytes)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
         tensor = self.empty(x.dtype, x.shape)
         if tensor.nbytes:
-            dense = np.require(x, requirements=["C", "A"])
-            cl.enqueue_copy(self.queue, tensor.handle, dense.reshape(-1).view(np.uint8), is_blocking=True)
+            host = np.require(x, requirements=["C", "A"]).reshape(-1).view(np.uint8)
+            with self._calling():
+                if self._staging is not None and host.size >= STAGE_BYTES:
+                    self._staging.write(host, tensor.handle)
+                else:
+                    cl.enqueue_copy(self.queue, tensor.handle, host, is_blocking=True)
         return tensor
 
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
         x = np.empty(a.shape, a.dtype)
         if a.nbytes:
-            cl.enqueue_copy(self.queue, x.reshape(-1).view(np.uint8), a.handle, is_blocking=True)
+            host = x.reshape(-1).view(np.uint8)
+            with self._calling():
+                if self._staging is not None and host.size >= STAGE_BYTES:
+                    self._staging.read(a.handle, host)
+                else:
+                    cl.enqueue_copy(self.queue, host, a.handle, is_blocking=True)
         return x
 
     def synchronize(self) -> None:
-        self.queue.finish()
+        with self._calling():
+            self.queue.finish()
 
     def close(self) -> None:
         super().close()
@@ -109,17 +111,23 @@ class OpenCLDevice(AcceleratorDevice):
         if not self.limits.float64:
             options.append("-DTF_NO_FLOAT64")
         try:
-            program = cl.Program(self.context, source).build(options)
-        except cl.RuntimeError as e:
+            with warnings.catch_warnings(action="ignore", category=cl.CompilerWarning):  # of drivers that greet
+                program = cl.Program(self.context, source).build(options, cache_dir=str(cache_folder("opencl")))
+        except cl.Error as e:
             raise InternalError(f"{self.spec}: the driver refuses a source; its words are\n{e}\n{source}") from e
-        kernel = cl.Kernel(program, name)
-        launching, queue, enqueue = self._launching, self.queue, cl.enqueue_nd_range_kernel
+        return self._function(cl.Kernel(program, name))
+
+    def _function(self, kernel: cl.Kernel) -> Function:
+        launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
-            with launching:  # a kernel object holds its arguments
-                kernel.set_args(*given)
-                enqueue(queue, kernel, tuple(items), tuple(group))
+            try:
+                with launching:  # a kernel object holds its arguments
+                    kernel.set_args(*given)
+                    enqueue(queue, kernel, tuple(items), tuple(group))
+            except cl.Error as e:
+                raise device_error(spec, e) from e
 
         return run
 

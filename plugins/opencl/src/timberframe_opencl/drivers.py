@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from platformdirs import user_cache_path
+from timberframe_sdk import cache_folder
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -23,7 +23,7 @@ def find_drivers(prefix: Path = Path(sys.prefix)) -> None:
     own = list(_libraries(prefix))
     if not own:
         return
-    folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "opencl" / _name(prefix)
+    folder = cache_folder("opencl") / "drivers" / _name(prefix)
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {f"{library.name}.icd": str(library) for library in own}
     for icd in sorted(SYSTEM_VENDORS.glob("*.icd")):

@@ -1,5 +1,6 @@
 """Devices with kernels in OpenCL C or CUDA C++: a base class, and kernels in one language that is both."""
 
+from timberframe_sdk.accelerator.device import DTYPES as DTYPES
 from timberframe_sdk.accelerator.device import GROUP as GROUP
 from timberframe_sdk.accelerator.device import AcceleratorDevice as AcceleratorDevice
 from timberframe_sdk.accelerator.device import DeviceTensor as DeviceTensor
@@ -11,3 +12,4 @@ from timberframe_sdk.accelerator.device import header_folder as header_folder
 from timberframe_sdk.accelerator.device import index_name as index_name
 from timberframe_sdk.accelerator.device import index_type as index_type
 from timberframe_sdk.accelerator.device import spread as spread
+from timberframe_sdk.accelerator.leaves import LEAVES as LEAVES

@@ -20,6 +20,11 @@ from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
 
+DTYPES = (
+    "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "bool",
+)  # fmt: skip
+"""The dtypes that accelerators hold. Complex numbers and strings stay on the host."""
 GROUP = 256
 """Work-items of a group where a kernel does not ask for something else."""
 MOST_ITEMS = 1 << 22

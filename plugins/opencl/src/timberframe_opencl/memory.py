@@ -1,0 +1,99 @@
+"""Memory of OpenCL devices: the pool that buffers come from, and copies from and to the host."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from timberframe_sdk import Allocator, InternalError, OpError, ResourceExhaustedError
+
+STAGE_BYTES = 1 << 22
+"""Bytes of each of the two halves of a staging buffer."""
+_EXHAUSTED = frozenset({
+    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_RESOURCES, cl.status_code.OUT_OF_HOST_MEMORY,
+})  # fmt: skip
+
+
+def device_error(spec: str, error: cl.Error) -> OpError:
+    """What a failed call of the driver means to a user."""
+    if error.code in _EXHAUSTED:
+        return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
+    return InternalError(
+        f"{spec}: the driver reports {error}; if the device was lost, close the session and open another"
+    )
+
+
+class OpenCLAllocator(Allocator):
+    """Buffers of a context, out of a pool that keeps those which were given back."""
+
+    def __init__(self, queue: cl.CommandQueue, limit: int | None) -> None:
+        super().__init__(limit)
+        self.alignment = max(64, queue.device.mem_base_addr_align // 8)  # of sub-buffers, in bits
+        self._pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
+
+    def raw(self, nbytes: int) -> Any:
+        try:
+            return self._pool.allocate(max(nbytes, 1))
+        except cl.MemoryError as e:
+            raise MemoryError(str(e)) from e
+
+    def free_idle(self) -> None:
+        """Gives the buffers that nobody uses back to the driver."""
+        self._pool.free_held()
+
+
+class Staging:
+    """Two pieces of page-locked host memory, through which long copies go: one is filled while the other travels."""
+
+    def __init__(self, queue: cl.CommandQueue, nbytes: int = STAGE_BYTES) -> None:
+        self._queue = queue
+        self._nbytes = nbytes
+        self._lock = threading.Lock()
+        self._halves: list[np.ndarray] = []
+
+    def write(self, host: np.ndarray, target: Any) -> None:
+        """Copies bytes of the host into a buffer; returns when they have left `host`, if not yet arrived."""
+        with self._lock:
+            halves = self._memory()
+            busy: list[Any] = [None, None]
+            for i, start in enumerate(range(0, host.size, self._nbytes)):
+                half, part = halves[i % 2], host[start : start + self._nbytes]
+                self._wait(busy[i % 2])
+                half[: part.size] = part
+                busy[i % 2] = cl.enqueue_copy(
+                    self._queue, target, half[: part.size], dst_offset=start, is_blocking=False
+                )
+            for event in busy:  # the memory is the next copy's
+                self._wait(event)
+
+    def read(self, source: Any, host: np.ndarray) -> None:
+        """Copies a buffer into bytes of the host, and waits for them."""
+        with self._lock:
+            halves, starts = self._memory(), range(0, host.size, self._nbytes)
+            events = []
+            for i in range(len(starts) + 1):
+                if i < len(starts):
+                    half = halves[i % 2][: min(self._nbytes, host.size - starts[i])]
+                    events.append(cl.enqueue_copy(self._queue, half, source, src_offset=starts[i], is_blocking=False))
+                if i:
+                    events[i - 1].wait()
+                    part = host[starts[i - 1] : starts[i - 1] + self._nbytes]
+                    part[:] = halves[(i - 1) % 2][: part.size]
+
+    def _memory(self) -> list[np.ndarray]:
+        if not self._halves:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+            access: Any = cl.map_flags.READ | cl.map_flags.WRITE  # typed as an int, which the call's types refuse
+            for _ in range(2):
+                buffer = cl.Buffer(self._queue.context, flags, self._nbytes)
+                half, _ = cl.enqueue_map_buffer(self._queue, buffer, access, 0, (self._nbytes,), np.dtype(np.uint8))
+                self._halves.append(half)
+        return self._halves
+
+    @staticmethod
+    def _wait(event: Any) -> None:
+        if event is not None:
+            event.wait()

@@ -1,0 +1,20 @@
+"""Ops that accelerators leave to the host."""
+
+_LIBRARY = "a decomposition by the host's LAPACK, which no portable kernel matches"
+_TEXT = "works on strings or files, which live on the host"
+_RARE = "rare, and sequential: the host is faster than a launch"
+
+_BY_REASON = {
+    _LIBRARY: (
+        "Cholesky", "CholeskyGrad", "LogMatrixDeterminant", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
+        "MatrixSolveLs", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd",
+    ),
+    _TEXT: (
+        "MergeV2Checkpoints", "RegexFullMatch", "RestoreV2", "SaveV2", "ShardedFilename", "ShardedFilespec",
+        "StaticRegexFullMatch", "StringJoin",
+    ),
+    _RARE: ("EditDistance",),
+}  # fmt: skip
+
+LEAVES = {op: reason for reason, ops in _BY_REASON.items() for op in ops}
+"""Ops that have no kernel here on purpose, with the reason."""
