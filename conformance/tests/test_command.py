@@ -134,3 +134,20 @@ def test_waiver_without_reason_is_a_wrong_call(command: Any, tmp_path: Path) -> 
     status, _, errors = command("run", "--device=reference", "--op=Tanh", f"--profile={profile}")
     assert status == 2
     assert "lacks reason" in errors
+
+
+def test_shares_are_all_ops_and_no_op_twice(command: Any) -> None:
+    listed = [
+        set(command("list", "--device=reference", "--suite=forward", f"--share={k}/3")[1].split()) for k in range(3)
+    ]
+    whole = set(command("list", "--device=reference", "--suite=forward")[1].split())
+    assert set.union(*listed) == whole
+    assert sum(map(len, listed)) == len(whole)
+    assert set(command("list", "--device=reference", "--suite=forward", "--share=today/3")[1].split()) in listed
+
+
+@pytest.mark.parametrize("share", ["3/3", "a/3", "1", "1/0"])
+def test_a_share_that_is_none_is_a_wrong_call(command: Any, share: str) -> None:
+    status, _, errors = command("list", "--device=reference", f"--share={share}")
+    assert status == 2
+    assert "K/N with 0 <= K < N" in errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import sys
 from collections.abc import Sequence
@@ -90,6 +91,9 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="EXPR", help="only ids with these words (and, or, not)"
     )
+    parser.add_argument(
+        "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'today'"
+    )
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
@@ -102,13 +106,24 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _share(text: str) -> tuple[int, int]:
+    """K/N as numbers; today's K goes round all shares day by day."""
+    part, _, of = text.partition("/")
+    count = int(of) if of.isdecimal() else 0
+    if count and part == "today":
+        return datetime.date.today().toordinal() % count, count
+    if not part.isdecimal() or int(part) >= count:
+        raise UsageError(f"share {text!r} is not one; K/N with 0 <= K < N, or today/N, is required")
+    return int(part), count
+
+
 def _options(given: argparse.Namespace) -> Options:
     from timberframe.ops import registry
     from timberframe_conformance.collect import collectors
 
     options = Options(
         given.device, given.level, _names(given.op), _names(given.suite), given.timeout, given.profile,
-        keyword=given.keyword,
+        keyword=given.keyword, share=_share(given.share),
     )  # fmt: skip
     try:
         compile_keyword(given.keyword or "x")

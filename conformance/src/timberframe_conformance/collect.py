@@ -27,14 +27,14 @@ def collectors() -> Mapping[str, Collector]:
 
 def collect(target: Target, options: Options) -> Iterator[Case]:
     """The cases that the options ask for; of two with the same id, which say the same, the first."""
-    ops = [op for op in registry.all_ops() if not options.ops or op.name in options.ops]
+    ops = [op for op in registry.all_ops() if options.wants_op(op.name)]
     seen: set[str] = set()
     matches = compile_keyword(options.keyword) if options.keyword else None
     for name, suite in collectors().items():
         if options.suites and name not in options.suites:
             continue
         for case in suite(target, ops):
-            if options.ops and case.op not in options.ops:
+            if not options.wants_op(case.op):
                 continue
             if not options.wants_level(case.level):
                 continue
@@ -54,7 +54,8 @@ def find_case(target: Target, case_id: str, options: Options) -> Case:
     suite, op, *_ = parts
     for level in ("all", "soak"):
         for case in collect(
-            target, dataclasses.replace(options, level=level, ops=(op,), suites=(suite,), ids=(), keyword="")
+            target,
+            dataclasses.replace(options, level=level, ops=(op,), suites=(suite,), ids=(), keyword="", share=(0, 1)),
         ):
             if case.id == case_id:
                 return case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ class Options:
 
     ops, suites: limit the run; empty is everything. timeout: seconds for one case. mutant: name of the known bug to put
     into the device's kernels. journal: directory of the journals. ids: only these cases, if there are any. keyword:
-    only cases that match, see `keyword.py`.
+    only cases that match, see `keyword.py`. share: (k, n): only the kth of n shares of the ops.
     """
 
     device: str
@@ -31,6 +32,7 @@ class Options:
     journal: str = ""
     ids: tuple[str, ...] = ()
     keyword: str = ""
+    share: tuple[int, int] = (0, 1)
 
     def wants_level(self, level: str) -> bool:
         """Whether cases of a level are part of the run."""
@@ -39,6 +41,15 @@ class Options:
         if level == "soak":
             return False
         return self.level == "all" or (level in LEVELS and LEVELS.index(level) <= LEVELS.index(self.level))
+
+    def wants_op(self, op: str) -> bool:
+        """Whether cases of an op are part of the run."""
+        return (not self.ops or op in self.ops) and zlib.crc32(op.encode()) % self.share[1] == self.share[0]
+
+    @property
+    def partial(self) -> bool:
+        """Whether a level cannot be judged by this run; a level that was chosen is run as a whole."""
+        return bool(self.ops or self.suites or self.keyword or self.share[1] > 1)
 
     @property
     def profile_path(self) -> Path | None:
@@ -50,6 +61,6 @@ class Options:
     @staticmethod
     def from_json(text: str) -> Options:
         data = json.loads(text)
-        for name in ("ops", "suites", "ids"):
+        for name in ("ops", "suites", "ids", "share"):
             data[name] = tuple(data[name])
         return Options(**data)

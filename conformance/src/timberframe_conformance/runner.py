@@ -145,9 +145,8 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         reporter.errors.append(f"pytest ended with status {int(status)}")
     if reporter.errors and not reporter.ids:
         raise RuntimeError(reporter.errors[0])
-    partial = bool(options.ops or options.suites or options.keyword)  # a level that was chosen is run as a whole
-    absent = [] if partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
+    absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
     return Run(
         describe_device(target.device), environment(), reporter.ordered(), time.perf_counter() - start,
-        {"core": absent} if absent else {}, partial,
+        {"core": absent} if absent else {}, options.partial,
     )  # fmt: skip
