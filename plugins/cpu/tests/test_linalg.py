@@ -37,6 +37,17 @@ def test_product_with_transposed_operands(size, swap, dtype):
     np.testing.assert_allclose(out.astype(wide), expected, rtol=relative, atol=absolute)
 
 
+@pytest.mark.parametrize("size", [(2100, 16, 48), (9, 1100, 144), (4, 700, 500), (65, 130, 250)])
+@pytest.mark.parametrize("swap", [(False, False), (True, False), (False, True), (True, True)])
+def test_product_of_several_parts(size, swap):
+    (m, k, n), generator = size, rng()
+    a = generator.standard_normal((k, m) if swap[0] else (m, k)).astype(F)
+    b = generator.standard_normal((n, k) if swap[1] else (k, n)).astype(F)
+    out = run_op("MatMul", {"transpose_a": swap[0], "transpose_b": swap[1]}, [a, b])[0]
+    expected = (a.T if swap[0] else a).astype(np.float64) @ (b.T if swap[1] else b)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=2e-4)
+
+
 def test_product_over_nothing_is_zero():
     assert run_op("MatMul", {}, [np.zeros((2, 0), F), np.zeros((0, 3), F)])[0].tolist() == [[0, 0, 0], [0, 0, 0]]
 

@@ -29,7 +29,7 @@ gemm_function gemm_float32, gemm_float64, gemm_complex64, gemm_complex128, gemm_
 #define small_gemm_float64 TF_JOIN(tf_small_gemm_float64, _, TF_ISA, )
 gemm_function small_gemm_float32, small_gemm_float64;
 
-/* Products whose left matrix is not large; -1 where the BLAS is to compute them. */
+/* Products that are neither small nor narrow; -1 where the BLAS is to compute them. */
 #define panel_gemm_float32 TF_JOIN(tf_panel_gemm_float32, _, TF_ISA, )
 gemm_function panel_gemm_float32;
 

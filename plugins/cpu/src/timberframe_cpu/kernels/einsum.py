@@ -10,7 +10,7 @@ from timberframe.dtypes import as_dtype
 from timberframe.ops.einsum import Equation, label_sizes, parse_equation
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe.shapes import row_major_strides
-from timberframe_cpu.kernels.linalg import BEYOND_BLAS, aligned, gemm_parameters
+from timberframe_cpu.kernels.linalg import BEYOND_BLAS, aligned, gemm_parameters, is_tiled
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 
@@ -97,8 +97,8 @@ class _Plan:
             flags.append(int(layout is swapped))
             steps += self.operand(operand, layout, direct)
         sizes = self.count(rows), self.count(columns), self.count(depth)
-        gemm = gemm_parameters(*sizes, (flags[0], flags[1]), (), ())[:5]
-        blocks = gemm_parameters(*sizes, (flags[0], flags[1]), (), ())[6:8]
+        parameters = gemm_parameters(*sizes, (flags[0], flags[1]), (), (), is_tiled(self.node))
+        gemm, blocks = parameters[:5], parameters[6:8]
         count = self.count(batch)
         result = [*batch, *rows, *columns]
         return [2, *steps, 1, *gemm, count, *blocks, 1, count, 1, 1, *self.scatter(result)]

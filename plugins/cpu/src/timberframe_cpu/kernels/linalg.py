@@ -13,7 +13,8 @@ from timberframe_sdk.native import Native
 
 BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"
 _LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
-_LARGE_TILED, _TILED_LEFT, _TILED_COLUMNS = 2**22, 3 << 16, 128  # the same for csrc/linalg/panel_gemm.c, and its limit
+_LARGE_TILED = 2**22  # the same where csrc/linalg/panel_gemm.c serves the dtype
+_TILED_COLUMNS, _TILED_BLOCK = 128, 2**20  # its blocks: columns in multiples of so many, and least multiplications
 
 
 def block_size(size: int) -> int:
@@ -42,8 +43,9 @@ def gemm_parameters(
     if math.prod(y) == 1 and not transposes[0]:  # one matrix on the right: the batch is more rows
         rows, batch, x, y, rank = rows * math.prod(batch), [], (), (), 0
     block_rows, block_columns = max(rows, 1), max(columns, 1)
-    if tiled and rows * depth <= _TILED_LEFT and columns >= 2 * _TILED_COLUMNS:
-        block_columns = _TILED_COLUMNS if rows * columns * depth >= _LARGE_TILED else columns
+    if tiled and columns >= 2 * _TILED_COLUMNS:
+        if rows * columns * depth >= _LARGE_TILED:
+            block_columns = _TILED_COLUMNS * math.ceil(_TILED_BLOCK / (rows * depth * _TILED_COLUMNS))
     elif rows * columns * depth >= _LARGE:
         if rows >= columns:
             block_rows = block_size(rows)
