@@ -19,6 +19,7 @@ from timberframe_sdk import (
     Cluster,
     Device,
     DeviceAttributes,
+    DLPackView,
     KernelDef,
     KernelNode,
     Memory,
@@ -28,22 +29,34 @@ from timberframe_sdk import (
     UnimplementedError,
     Value,
     hookimpl,
+    take_in,
 )
 
 DELAY_SECONDS = 0.0005
 
 
 class CanaryArray:
-    """A tensor in the canary's memory: a number that means something to the canary only."""
+    """A tensor in the canary's memory: a number that means something to the canary only. owner: of a borrowed one."""
 
-    def __init__(self, device: CanaryDevice, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-        self.device, self.dtype, self.shape = device, dtype, shape
-        self.address = next(device.addresses)
-        self.buffer = device.allocator.allocate(dtype.itemsize * int(np.prod(shape)))
+    def __init__(
+        self,
+        device: CanaryDevice,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        address: int | None = None,
+        owner: Any = None,
+    ) -> None:
+        self.device, self.dtype, self.shape, self.owner = device, dtype, shape, owner
         self.failure: BaseException | None = None
+        if address is not None:
+            self.address = address
+            return
+        self.buffer = device.allocator.allocate(dtype.itemsize * int(np.prod(shape)))
+        self.address = next(device.addresses)
 
     def __del__(self) -> None:
-        self.device.memory.pop(self.address, None)
+        if self.owner is None and hasattr(self, "address"):
+            self.device.memory.pop(self.address, None)
 
 
 class CanaryAllocator(Allocator):
@@ -71,15 +84,43 @@ class Queue:
         self._tasks.put(task)
 
     def wait(self) -> None:
-        done = threading.Event()
-        self._tasks.put(done.set)
-        done.wait()
+        CanaryPending(self, lambda: None).result()
+
+
+class CanaryPending:
+    """A Pending: something that the queue was told to do last."""
+
+    def __init__(self, queue: Queue, task: Callable[[], Any]) -> None:
+        self._over = threading.Event()
+        self._task = task
+        self._value: Any = None
+        self._error: BaseException | None = None
+        queue.enqueue(self._run)
+
+    def _run(self) -> None:
+        try:
+            self._value = self._task()
+        except BaseException as e:
+            self._error = e
+        self._task = lambda: None
+        self._over.set()
+
+    def done(self) -> bool:
+        return self._over.is_set()
+
+    def result(self) -> Any:
+        self._over.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
 
 
 class CanaryDevice:
     type, priority, host_memory, asynchronous = "CANARY", 5, False, True
 
     def __init__(self, index: int, limit: int | None) -> None:
+        self.dlpack_device = 12, index  # kDLExtDev
+        self.copied: list[str] = []  # what crossed between the host and this device, for tests
         self.spec = f"/device:CANARY:{index}"
         self.allocator = CanaryAllocator(limit)
         self.attributes = DeviceAttributes(memory=1 << 30, vendor="Timberframe", model="canary")
@@ -99,19 +140,38 @@ class CanaryDevice:
         return CanaryExecutable(self, cluster)
 
     def copy_in(self, x: np.ndarray) -> CanaryArray:
+        self.copied.append("in")
         made = CanaryArray(self, x.dtype, x.shape)
         address, value = made.address, np.array(x)
         self.queue.enqueue(lambda: self.memory.__setitem__(address, value))
         return made
 
-    def copy_out(self, a: CanaryArray) -> np.ndarray:
-        self.queue.wait()
-        if a.failure is not None:
-            raise a.failure
-        return self.memory[a.address].copy()
+    def start_copy_out(self, a: CanaryArray) -> CanaryPending:
+        self.copied.append("out")
 
-    def copy_from(self, source: Device, a: Any) -> CanaryArray:
-        return self.copy_in(source.copy_out(a))
+        def read() -> np.ndarray:
+            if a.failure is not None:
+                raise a.failure
+            return self.memory[a.address].copy()
+
+        return CanaryPending(self.queue, read)
+
+    def marker(self) -> CanaryPending:
+        return CanaryPending(self.queue, lambda: None)
+
+    def copy_out(self, a: CanaryArray) -> np.ndarray:
+        found: np.ndarray = self.start_copy_out(a).result()
+        return found
+
+    def copy_from(self, source: Device, a: Any) -> None:
+        return None
+
+    def to_dlpack(self, a: CanaryArray) -> DLPackView:
+        return DLPackView(self.dlpack_device, a.address, a.dtype, a.shape, a)
+
+    def from_dlpack(self, x: Any) -> CanaryArray:
+        found = take_in(x)
+        return CanaryArray(self, found.dtype, found.shape, found.address, found.owner)
 
     def synchronize(self) -> None:
         self.queue.wait()
@@ -136,7 +196,7 @@ class CanaryExecutable:
             targets = [*outputs, *(versions[u.new.id] for u in self.cluster.updates)]
             self.device.queue.enqueue(lambda: self._work(given, targets))
             if self.cluster.updates:  # a version is committed only when it is known to be good
-                self.device.queue.wait()
+                context.cancel.wait(self.device.marker())
                 for target in targets:
                     if target.failure is not None:
                         raise target.failure

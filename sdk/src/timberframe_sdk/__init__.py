@@ -30,6 +30,7 @@ from timberframe.ops.samples import ErrorSample as ErrorSample
 from timberframe.ops.samples import Sample as Sample
 from timberframe.plugin.contracts import Array as Array
 from timberframe.plugin.contracts import Cluster as Cluster
+from timberframe.plugin.contracts import Deferred as Deferred
 from timberframe.plugin.contracts import Device as Device
 from timberframe.plugin.contracts import DeviceAttributes as DeviceAttributes
 from timberframe.plugin.contracts import Executable as Executable
@@ -37,6 +38,7 @@ from timberframe.plugin.contracts import KernelDef as KernelDef
 from timberframe.plugin.contracts import KernelNode as KernelNode
 from timberframe.plugin.contracts import Launcher as Launcher
 from timberframe.plugin.contracts import Memory as Memory
+from timberframe.plugin.contracts import Pending as Pending
 from timberframe.plugin.contracts import RandomStream as RandomStream
 from timberframe.plugin.contracts import RunContext as RunContext
 from timberframe.plugin.contracts import Value as Value
@@ -44,6 +46,9 @@ from timberframe.plugin.hooks import hookimpl as hookimpl
 from timberframe_sdk.allocator import Allocator as Allocator
 from timberframe_sdk.allocator import Buffer as Buffer
 from timberframe_sdk.declare import kernel as kernel
+from timberframe_sdk.dlpack import DLPackTensor as DLPackTensor
+from timberframe_sdk.dlpack import DLPackView as DLPackView
+from timberframe_sdk.dlpack import take_in as take_in
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
 from timberframe_sdk.launching import random_launcher as random_launcher

@@ -15,12 +15,14 @@ from timberframe.ops import registry
 from timberframe.plugin.contracts import (
     Array,
     Cluster,
+    Deferred,
     DeviceAttributes,
     Executable,
     KernelDef,
     KernelNode,
     Launcher,
     Memory,
+    Pending,
     RunContext,
     Value,
 )
@@ -28,6 +30,7 @@ from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
+from timberframe_sdk.dlpack import DLPackView, take_in
 from timberframe_sdk.guard import GuardedOutputs
 from timberframe_sdk.launching import build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
@@ -40,13 +43,16 @@ class KernelDevice:
     """Base of devices that have a kernel for each op.
 
     A subclass sets `type`, `allocator` and `attributes`, and writes `array`, `empty`, `copy`, `copy_in`, `copy_out`
-    (and `take` where a kernel decides a shape). Kernels come from the KernelRegistry, which the core sets as `kernels`.
+    (and `take` where a kernel decides a shape). One that is asynchronous also writes `start_copy_out` and `marker`; one
+    that sets `dlpack_device` writes `address` and `adopt`. Kernels come from the KernelRegistry, which the core sets as
+    `kernels`.
     """
 
     type = ""
     priority = 0
     host_memory = False
     asynchronous = False
+    dlpack_device: tuple[int, int] | None = None
     allocator: Allocator
     attributes = DeviceAttributes(memory=0)
     kernels: KernelRegistry
@@ -85,11 +91,40 @@ class KernelDevice:
     def synchronize(self) -> None:
         """Waits for all pending work."""
 
+    def start_copy_out(self, a: Array) -> Pending:
+        """Starts what copy_out does, behind the work that makes `a` and before work that is enqueued later."""
+        return Deferred(lambda: self.copy_out(a))
+
+    def marker(self) -> Pending:
+        """Is done when all work that was enqueued before it is; result() raises its errors."""
+        return Deferred(self.synchronize)
+
+    def copy_from(self, source: Any, a: Array) -> Array | None:
+        """The same tensor by a direct way from another device; None, as here, sends it through the host."""
+        return None
+
+    def address(self, a: Array) -> int:
+        """Where a tensor begins, as DLPack wants it of this kind of device."""
+        raise NotImplementedError
+
+    def adopt(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> Array:
+        """A tensor at an address that DLPack gave, which keeps `owner`."""
+        raise NotImplementedError
+
     # What is done for the vendor
 
-    def copy_from(self, source: Any, a: Array) -> Array:
-        """A tensor of another device, through the host."""
-        return self.copy_in(source.copy_out(a))
+    def to_dlpack(self, a: Array) -> Any:
+        """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
+        if self.dlpack_device is None or self.host_memory:
+            return self.copy_out(a)
+        return DLPackView(self.dlpack_device, self.address(a), np.dtype(a.dtype), tuple(a.shape), a)
+
+    def from_dlpack(self, x: Any) -> Array:
+        """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
+        if self.dlpack_device is None or self.host_memory:
+            return self.copy_in(np.from_dlpack(x))
+        found = take_in(x)
+        return self.adopt(found.address, found.dtype, found.shape, found.owner)
 
     def close(self) -> None:
         """Drops the constants that were uploaded."""
@@ -231,7 +266,7 @@ class KernelExecutable:
                 with running(context):
                     shapes = self._launch(slots, context)
                 if self.status_slot is not None:
-                    self._check_status(self.device.copy_out(slots[self.status_slot]))
+                    self._await_status(self.device.start_copy_out(slots[self.status_slot]), context)
                 if guards is not None:
                     guards.check()
                     for value in self.owned:
@@ -285,6 +320,13 @@ class KernelExecutable:
         copied = self.device.empty(value.dtype, value.shape)
         self.device.copy(array, copied)
         return copied
+
+    def _await_status(self, status: Pending, context: RunContext) -> None:
+        """Has the status words checked: now where a variable waits for it, else before the run gives results."""
+        if context.late is None or self.transaction.updates:
+            self._check_status(context.cancel.wait(status))
+        else:
+            context.late.append((status, self._check_status))
 
     def _check_status(self, status: np.ndarray) -> None:
         """Raises the error that a kernel put into the status word: {node + 1, reason, detail[4]}."""

@@ -26,6 +26,8 @@ SUITE = "device"
 SIZES = (1, 3, 64, 1000, 65_537, 1 << 20)
 SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 1, 3), (4, 0, 2), (70_001,))
 
+OPTIONAL = frozenset({"copy-direct", "dlpack-there-and-back"})
+
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Cases that ask the device itself, without an op."""
@@ -38,10 +40,14 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "allocator-concurrency": _concurrent_allocation,
         "copies-concurrency": _concurrent_copies,
         "synchronize": _synchronize,
-        "copy-from-itself": _copy_from,
+        "copy-started": _started_copy,
+        "copy-direct": _direct_copy,
+        "dlpack-to-numpy": _dlpack_to_numpy,
+        "dlpack-there-and-back": _dlpack_there_and_back,
+        "dlpack-keeps-memory": _dlpack_keeps_memory,
     }
     for name, check in checks.items():
-        yield Case(SUITE, "Device", (), name, check)
+        yield Case(SUITE, "Device", (), name, check, expected=name not in OPTIONAL)
     for dtype in TESTABLE:
         if dtype == "string":
             continue
@@ -210,12 +216,82 @@ def _synchronize(target: Target) -> Measured | None:
     return None
 
 
-def _copy_from(target: Target) -> Measured | None:
+def _started_copy(target: Target) -> Measured | None:
+    """A copy to the host that is only started gives the value that the tensor had then, and is done at some time."""
+    device = target.device
+    x = np.arange(10_000, dtype=np.float32)
+    started, marker = device.start_copy_out(device.copy_in(x)), device.marker()
+    marker.result()
+    if not started.done() or not marker.done():
+        raise CaseFailedError("a copy that was started before a marker is not done when the marker is")
+    for _ in range(2):
+        if not np.array_equal(started.result(), x):
+            raise CaseFailedError("a copy that was started gives other values")
+    return None
+
+
+def _direct_copy(target: Target) -> Measured | None:
     device = target.device
     x = np.arange(12, dtype=np.int32).reshape(3, 4)
-    y = device.copy_out(device.copy_from(device, device.copy_in(x)))
-    if not np.array_equal(x, y):
+    made = device.copy_from(device, device.copy_in(x))
+    if made is None:
+        raise UnsupportedError("the device has no way but through the host")
+    if not np.array_equal(device.copy_out(made), x):
         raise CaseFailedError("copy_from the device itself changes the values")
+    return None
+
+
+def _dlpack_to_numpy(target: Target) -> Measured | None:
+    device = target.device
+    shared = device.dlpack_device
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    given = device.to_dlpack(device.copy_in(x))
+    told = tuple(int(v) for v in given.__dlpack_device__())
+    if told != (shared or (1, 0)):
+        raise CaseFailedError(f"to_dlpack gives a tensor on {told}; the device says {shared}")
+    if told == (1, 0) and not np.array_equal(np.from_dlpack(given), x):
+        raise CaseFailedError("NumPy reads other values through DLPack")
+    return None
+
+
+def _dlpack_there_and_back(target: Target) -> Measured | None:
+    device = target.device
+    if device.dlpack_device is None:
+        raise UnsupportedError("the device does not share memory through DLPack")
+    for dtype in ("float32", "float64", "int64", "uint8", "bool"):
+        if device.attributes.dtypes and dtype not in device.attributes.dtypes:
+            continue
+        for shape in SHAPES:
+            x = make_array(Arg(shape), dtype, generator(f"dlpack/{dtype}"))
+            back = device.from_dlpack(device.to_dlpack(device.copy_in(x)))
+            if tuple(back.shape) != shape or np.dtype(back.dtype) != x.dtype:
+                raise CaseFailedError(f"{dtype}{list(shape)} comes back as {back.dtype}{list(back.shape)}")
+            if device.copy_out(back).tobytes() != x.tobytes():
+                raise CaseFailedError(f"{dtype}{list(shape)} comes back changed")
+    return None
+
+
+def _dlpack_keeps_memory(target: Target) -> Measured | None:
+    """A tensor that was taken in outlives the one that it was made of; its memory goes with the last of them."""
+    device = target.device
+    gc.collect()
+    before = target.statistics()
+    made = device.copy_in(np.arange(100_000, dtype=np.float32))
+    view = device.to_dlpack(made)
+    if device.dlpack_device is not None:
+        view = device.from_dlpack(view)
+    del made
+    gc.collect()
+    others = [device.copy_in(np.zeros(100_000, np.float32)) for _ in range(3)]
+    values = device.copy_out(view) if device.dlpack_device is not None else np.from_dlpack(view)
+    if not np.array_equal(values, np.arange(100_000)):
+        raise CaseFailedError("the memory of a tensor was used again while a DLPack view of it lived")
+    del view, values, others
+    device.synchronize()
+    gc.collect()
+    after = target.statistics()
+    if (after.used, after.live) != (before.used, before.live):
+        raise CaseFailedError(f"{after.used - before.used} bytes stay in use when the last view is gone")
     return None
 
 

@@ -29,6 +29,8 @@ class Stage:
     """One cluster to be: nodes of one device and depth, or what the executor does: one node, or several on lists.
 
     level: depth at which all its shapes are known; 0 means with those of the feeds. wanted: what others need from it.
+    sends: the part of that which leaves its device, with the device that it goes to (None: the host, to plan or for an
+    op that the executor carries out there).
     """
 
     device: Device
@@ -36,6 +38,7 @@ class Stage:
     nodes: list[Node]
     level: int = 0
     wanted: list[Output] = field(default_factory=list)
+    sends: list[tuple[Output, Device | None]] = field(default_factory=list)
 
     @property
     def driven(self) -> bool:
@@ -93,6 +96,7 @@ def make_schedule(program: Program, needed: set[Output]) -> Schedule:
         numbering.add(node)
     stages = _split_for_overlap(_group(program, numbering), numbering)
     _find_wanted(program, stages)
+    _find_sends(stages, numbering.fetched)
     host_feeds = [f for f in program.feeds if f in needed]
     return Schedule(stages, numbering.inference, host_feeds, numbering.fetched)
 
@@ -255,6 +259,27 @@ def _find_wanted(program: Program, stages: list[Stage]) -> None:
         stage = stage_of.get(x.node)
         if stage is not None:
             stage.wanted.append(x)
+
+
+def _find_sends(stages: list[Stage], fetched: dict[int, list[Output]]) -> None:
+    """Lists what leaves the device of each stage, once for each device that it goes to."""
+    if all(s.device is stages[0].device for s in stages) and not fetched:
+        return
+    stage_of = {n: s for s in stages for n in s.nodes}
+    sends: dict[tuple[Output, int], tuple[Output, Device | None]] = {}
+    for stage in stages:
+        for node in stage.nodes:
+            target = None if node.op.on_host else stage.device
+            if node.host_driven and not node.op.on_host:
+                continue  # its inputs stay where they are
+            for x in node.inputs:
+                if x.node in stage_of and stage_of[x.node].device is not target:
+                    sends.setdefault((x, id(target)), (x, target))
+    for x in (x for found in fetched.values() for x in found):
+        sends.setdefault((x, id(None)), (x, None))
+    for x, target in sends.values():
+        if x.node in stage_of and not stage_of[x.node].driven:
+            stage_of[x.node].sends.append((x, target))
 
 
 def _shape_only_reader(node: Node) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -137,6 +138,34 @@ class Memory:
     workspace: int = 0
 
 
+class Pending(Protocol):
+    """Work that a device has been given. done() tells without waiting whether it is over; result() waits for it."""
+
+    def done(self) -> bool: ...
+
+    def result(self) -> Any:
+        """What the work gives; raises the errors of the device that show only now."""
+
+
+class Deferred:
+    """A Pending of a device that can only wait: the work is done when its result is asked for."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> Any:
+        return self._work()
+
+
+_SPIN_SECONDS = 50e-6  # a launch on a device takes about as long; sleeping would take longer
+_LONGEST_PAUSE_SECONDS = 1e-3
+
+
 class CancelToken:
     """Tells a run to stop. `word` is what native code polls: one int32, zero while the run may go on."""
 
@@ -157,6 +186,28 @@ class CancelToken:
         if self.reason is not None:
             raise self.reason
 
+    def wait(self, pending: Pending) -> Any:
+        """The result of a device's work; raises the reason as soon as the run is cancelled, however long that works."""
+        return self.wait_all([pending])[0]
+
+    def wait_all(self, pending: Sequence[Pending]) -> list[Any]:
+        """The results of several works; the first error that shows is raised, whatever the others still do."""
+        found: dict[int, Any] = {}
+        start = time.perf_counter()
+        while True:
+            for i, one in enumerate(pending):
+                if i not in found and one.done():
+                    found[i] = one.result()
+            if len(found) == len(pending):
+                return [found[i] for i in range(len(pending))]
+            self.check()
+            time.sleep(pause(time.perf_counter() - start))
+
+
+def pause(waited: float) -> float:
+    """Seconds to sleep before looking again whether something is done that has taken `waited` seconds by now."""
+    return 0 if waited < _SPIN_SECONDS else min(waited / 8, _LONGEST_PAUSE_SECONDS)
+
 
 class TraceSink(Protocol):
     """Where a traced run reports what it did."""
@@ -171,7 +222,8 @@ class RunContext:
 
     mode: `fast`; `nodes` runs node by node (tracing, and finding the node that fails); `guarded` also puts guard zones
     around every output and poisons memory first. observer, when set, is called after each node in these two modes with
-    (node, input arrays, output arrays).
+    (node, input arrays, output arrays). late, when set, takes checks that an asynchronous executable would wait for, as
+    (what is under way, what raises its error); they are made before anything of the run is given out.
     """
 
     cancel: CancelToken = field(default_factory=CancelToken)
@@ -179,6 +231,7 @@ class RunContext:
     trace: TraceSink | None = None
     mode: str = "fast"
     observer: Callable[[KernelNode, Sequence[Array], Sequence[Array]], None] | None = None
+    late: list[tuple[Pending, Callable[[Any], None]]] | None = None
     _host_state: dict[Any, Any] | None = None
 
     @property
@@ -249,7 +302,9 @@ class Device(Protocol):
     """A device. `type` is its kind in capitals, `spec` its full name such as ``/device:ACME:0``.
 
     priority: the device with the highest gets nodes that nobody placed. host_memory: an ndarray is its Array.
-    asynchronous: run() only enqueues, so the executor needs no thread to overlap it with other devices.
+    asynchronous: run() only enqueues, so the executor needs no thread to overlap it with other devices; such a device
+    also has `start_copy_out` and `marker`. dlpack_device: (type, id) of the DLPack standard where its tensors can be
+    handed out and taken in without a copy, else None.
     """
 
     type: str
@@ -258,6 +313,7 @@ class Device(Protocol):
     priority: int
     host_memory: bool
     asynchronous: bool
+    dlpack_device: tuple[int, int] | None
     kernels: KernelRegistry
     """Set by the core: the kernels of all plugins."""
 
@@ -276,8 +332,20 @@ class Device(Protocol):
     def copy_out(self, a: Array) -> np.ndarray:
         """A host copy; waits for pending work and raises its errors."""
 
-    def copy_from(self, source: Device, a: Array) -> Array:
-        """The same tensor on this device, from another one."""
+    def start_copy_out(self, a: Array) -> Pending:
+        """Starts what copy_out does, behind the work that makes `a` and before work that is enqueued later."""
+
+    def marker(self) -> Pending:
+        """Is done when all work that was enqueued before it is; result() raises its errors."""
+
+    def copy_from(self, source: Device, a: Array) -> Array | None:
+        """The same tensor on this device by a direct way from another one; None where it must go through the host."""
+
+    def to_dlpack(self, a: Array) -> Any:
+        """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
+
+    def from_dlpack(self, x: Any) -> Array:
+        """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
 
     def synchronize(self) -> None:
         """Waits for all pending work and raises its errors."""

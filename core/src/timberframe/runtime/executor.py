@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +12,9 @@ from timberframe.compiler import specialise
 from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
 from timberframe.compiler.state import uninitialized
-from timberframe.errors import FailedPreconditionError, InternalError, OpError, UnknownError
-from timberframe.plugin.contracts import Array, Device, RunContext
+from timberframe.errors import FailedPreconditionError, OpError, UnknownError
+from timberframe.plugin.contracts import Array, CancelToken, Device, Pending, RunContext
+from timberframe.runtime.overlap import Overlapped, overlapping
 
 if TYPE_CHECKING:
     from timberframe.runtime.session import Runtime
@@ -26,14 +25,64 @@ def execute(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: Ru
     return Run(plan, inputs, runtime, context).results()
 
 
+def run_to_end(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[np.ndarray]:
+    """Runs once and returns the results on the host, when every device has done its part and has no error to tell."""
+    if plan.asynchronous:
+        context.late = []
+    results = execute(plan, inputs, runtime, context)
+    if not plan.asynchronous:
+        return [to_host(x, context.cancel) for x in results]
+    works = [_Told(d.start_copy_out(a), d, plan) if d is not None and d.asynchronous else None for a, d in results]
+    ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
+    settle(context)
+    context.cancel.wait_all([*(w for w in works if w is not None), *ends])
+    return [to_host(x, context.cancel) if w is None else w.result() for x, w in zip(results, works, strict=True)]
+
+
+def settle(context: RunContext) -> None:
+    """Raises the errors that asynchronous devices have kept until now."""
+    for entry in list(context.late or ()):
+        pending, check = entry
+        check(context.cancel.wait(pending))
+        if context.late is not None and entry in context.late:  # no other thread was quicker
+            context.late.remove(entry)
+
+
+def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
+    """The value on the host; stops waiting for it when the run is cancelled."""
+    array, device = located
+    if device is None:
+        return np.asarray(array)
+    found: np.ndarray = cancel.wait(device.start_copy_out(array)) if device.asynchronous else device.copy_out(array)
+    return found
+
+
+class _Told:
+    """What a device does, its errors with the device and the place of their node."""
+
+    def __init__(self, pending: Pending, device: Device, plan: Plan) -> None:
+        self.pending, self.device, self.plan = pending, device, plan
+        self.done = pending.done
+        self.start = time.perf_counter_ns()
+
+    def result(self) -> Any:
+        try:
+            return self.pending.result()
+        except OpError as e:
+            raise specialise.located_on(e, self.plan.program.nodes, self.device) from e.__cause__
+        except Exception as e:
+            raise _unknown(e, self.device) from e
+
+
 class Run:
-    """One run in flight: `found` holds the arrays made so far."""
+    """One run in flight: `found` holds the arrays made so far, `sent` what is on its way to the host."""
 
     def __init__(self, plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> None:
         self.plan = plan
         self.runtime = runtime
         self.context = context
         self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
+        self.sent: dict[Output, _Told] = {}
         self._copies: dict[tuple[Output, int], Array] = {}
         self.level = plan.bind(inputs)
 
@@ -45,7 +94,7 @@ class Run:
             if self.level.overlaps is None:
                 self.level.overlaps = len(stages) > 1 and overlapping(stages)
             if self.level.overlaps:
-                _Overlapped(self, stages).run()
+                Overlapped(self, stages).run()
             else:
                 for stage in stages:
                     self.run_stage(stage)
@@ -57,7 +106,8 @@ class Run:
         plan, bound = self.plan, dict(self.level.stages)
         for depth in plan.depths:
             if depth and (depth in plan.schedule.inference or any(s.level == depth for s in plan.schedule.stages)):
-                self.level = plan.deeper(self.level, depth, self.found)
+                found = {x: (self._on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
+                self.level = plan.deeper(self.level, depth, {**self.found, **found} if found else self.found)
                 bound.update(self.level.stages)
             for stage in plan.schedule.stages:
                 if stage.depth == depth:
@@ -66,11 +116,17 @@ class Run:
     def run_stage(self, bound: BoundStage) -> None:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""
         self.context.cancel.check()
+        if self.context.late and (bound.nodes or bound.cluster is None or bound.cluster.updates):
+            settle(self.context)  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
             from timberframe.runtime.drivers import drive
 
             for node in bound.nodes:
-                arrays = [self._located(x) for x in node.inputs if x.dtype.name != "resource"]
+                arrays = [
+                    (self._on_host(x), None) if node.op.on_host else self._located(x)
+                    for x in node.inputs
+                    if x.dtype.name != "resource"
+                ]
                 try:
                     made = drive(node, arrays, bound.device, self)
                 except OpError as e:
@@ -90,7 +146,7 @@ class Run:
         except (KeyboardInterrupt, SystemExit):
             raise
         except Exception as e:
-            raise UnknownError(f"device {device.spec} failed: {type(e).__name__}: {e}") from e
+            raise _unknown(e, device) from e
         if self.context.trace is not None:
             names = [n.name for n in bound.stage.nodes]
             self.context.trace.event(
@@ -98,6 +154,24 @@ class Run:
             )
         for x, array in zip(bound.outputs, outputs, strict=True):
             self.found[x] = array, device
+        self._send(bound)
+
+    def _send(self, bound: BoundStage) -> None:
+        """Starts the copies of what other devices wait for, so that they go on beside later work."""
+        for x, target in bound.stage.sends:
+            array, home = self.found[x]
+            assert home is not None
+            start = time.perf_counter_ns()
+            direct = None if target is None else target.copy_from(home, array)
+            if direct is not None:
+                assert target is not None
+                self._received(x, target, direct, start)
+            elif home.asynchronous and x not in self.sent:
+                self.sent[x] = _Told(home.start_copy_out(array), home, self.plan)
+
+    def arrived(self, bound: BoundStage) -> bool:
+        """Whether everything that the stage needs from other devices is there, so that it need not wait."""
+        return all(self.sent[x].done() for x in bound.inputs if x in self.sent)
 
     def _located(self, x: Output) -> Located:
         known = self.level.facts.values.get(x)
@@ -108,16 +182,34 @@ class Run:
         array, home = self._located(x)
         if home is device:
             return array
-        key = x, id(device)
-        copied = self._copies.get(key)
-        if copied is None:
-            start = time.perf_counter_ns() if self.context.trace is not None else 0
-            copied = move((array, home), device)
-            self._copies[key] = copied
-            if self.context.trace is not None and home is not None:
-                end = time.perf_counter_ns()
-                self.context.trace.event(f"_Recv {x.name}", "copy", start, end, device.spec, source=home.spec)
-        return copied
+        copied = self._copies.get((x, id(device)))
+        if copied is not None:
+            return copied
+        start = time.perf_counter_ns()
+        if home is None:
+            copied = self._copies[x, id(device)] = device.copy_in(array)
+            return copied
+        if x in self.sent:
+            start = self.sent[x].start
+        return self._received(x, device, device.copy_in(self._on_host(x)), start)
+
+    def _on_host(self, x: Output) -> np.ndarray:
+        """The value of x on the host, waiting for the copy that was started when x was made."""
+        located = self._located(x)
+        sent = self.sent.get(x)
+        host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
+        if self.context.late:
+            settle(self.context)
+        return host
+
+    def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:
+        self._copies[x, id(device)] = array
+        if self.context.trace is not None:
+            source = self.found[x][1]
+            assert source is not None
+            end = time.perf_counter_ns()
+            self.context.trace.event(f"_Recv {x.name}", "copy", start, end, device.spec, source=source.spec)
+        return array
 
     def _result(self, x: Output) -> Located:
         known = self.level.facts.values.get(x)
@@ -126,6 +218,8 @@ class Run:
         array, device = self.found[x]
         if device is None:
             return array.copy(), None  # a feed that is fetched
+        if x.node.feed:
+            return device.copy_in(device.copy_out(array)), device
         if x.node.on_lists and device.host_memory:
             return np.array(array), None  # an element that its list goes on to hold
         return array, device
@@ -140,6 +234,11 @@ def _at_its_reader(error: FailedPreconditionError, bound: BoundStage) -> OpError
     return error
 
 
+def _unknown(error: Exception, device: Device) -> UnknownError:
+    """What a device says in an exception of its own."""
+    return UnknownError(f"device {device.spec} failed: {type(error).__name__}: {error}")
+
+
 def move(located: Located, device: Device) -> Array:
     """The array on a device; the same object where it is there already."""
     array, home = located
@@ -147,130 +246,5 @@ def move(located: Located, device: Device) -> Array:
         return array
     if home is None:
         return device.copy_in(array)
-    return device.copy_from(home, array)
-
-
-def overlapping(stages: Sequence[BoundStage]) -> bool:
-    """Whether stages of different devices could run at the same time and gain from threads of their own."""
-    waits = dependencies(stages)
-    reach: list[set[int]] = []
-    for before in waits:
-        reach.append(set(before).union(*(reach[b] for b in before)))
-    for j, stage in enumerate(stages):
-        for i in range(j):
-            other = stages[i]
-            both_enqueue = other.device.asynchronous and stage.device.asynchronous
-            if other.device is not stage.device and i not in reach[j] and not both_enqueue:
-                return True
-    return False
-
-
-def dependencies(stages: Sequence[BoundStage]) -> list[set[int]]:
-    """For each stage, the positions of the stages that must end before it starts."""
-    maker = {x: i for i, s in enumerate(stages) for x in s.outputs}
-    stage_of = {n: i for i, s in enumerate(stages) for n in s.stage.nodes}
-    waits: list[set[int]] = []
-    last_on: dict[int, int] = {}
-    for i, stage in enumerate(stages):
-        before = {maker[x] for x in stage.inputs if x in maker}
-        for node in stage.stage.nodes:
-            before.update(stage_of[c] for c in _ordered_before(node) if c in stage_of)
-        if id(stage.device) in last_on:
-            before.add(last_on[id(stage.device)])  # one device runs its stages in order
-        last_on[id(stage.device)] = i
-        waits.append({b for b in before if b != i})
-    return waits
-
-
-def _ordered_before(node: Any) -> list[Any]:
-    """The nodes that must run before, looking through NoOps."""
-    result, stack, seen = [], [*node.control, *node.after], set()
-    while stack:
-        before = stack.pop()
-        if before in seen:
-            continue
-        seen.add(before)
-        result.append(before)
-        if before.op.name == "NoOp":
-            stack.extend((*before.control, *before.after))
-    return result
-
-
-class _Overlapped:
-    """Runs stages as soon as what they wait for is done; the caller's thread takes its share."""
-
-    def __init__(self, run: Run, stages: list[BoundStage]) -> None:
-        self.run_ = run
-        self.stages = stages
-        self.waits = dependencies(stages)
-        self.left = [len(w) for w in self.waits]
-        self.followers: list[list[int]] = [[] for _ in stages]
-        for i, before in enumerate(self.waits):
-            for b in before:
-                self.followers[b].append(i)
-        self.ready = [i for i, n in enumerate(self.left) if n == 0]
-        self.condition = threading.Condition()
-        self.unfinished = len(stages)
-        self.failure: BaseException | None = None
-        self.running = 0
-
-    def run(self) -> None:
-        """Runs all stages; raises the first failure when nothing of the run is at work any more."""
-        with self.condition:
-            try:
-                self._schedule()
-            except BaseException as e:  # Ctrl-C, which comes to the thread that waits here
-                self._fail(e)
-            self._drain()
-        if self.failure is not None:
-            raise self.failure
-
-    def _schedule(self) -> None:
-        pool: ThreadPoolExecutor = self.run_.runtime.pool
-        while self.unfinished and self.failure is None:
-            while len(self.ready) > 1:
-                pool.submit(self._one, self.ready.pop())
-            if self.ready:
-                mine = self.ready.pop()
-                self.condition.release()
-                try:
-                    self._one(mine)
-                finally:
-                    self.condition.acquire()
-            else:
-                self.condition.wait(0.1)  # a bounded wait lets Ctrl-C through
-
-    def _fail(self, error: BaseException) -> None:
-        """Notes the first failure and stops the other stages."""
-        if self.failure is None:
-            self.failure = error
-            self.run_.context.cancel.cancel(
-                error if isinstance(error, OpError) else InternalError(f"a peer stage failed: {error!r}")
-            )
-
-    def _drain(self) -> None:
-        """After a failure, waits until no stage of this run is at work, so that nothing of it outlives the call."""
-        while self.failure is not None and self.running:
-            self.condition.wait(0.1)
-
-    def _one(self, i: int) -> None:
-        with self.condition:
-            if self.failure is not None:
-                return
-            self.running += 1
-        error: BaseException | None = None
-        try:
-            self.run_.run_stage(self.stages[i])
-        except BaseException as e:
-            error = e
-        with self.condition:
-            self.running -= 1
-            if error is not None:
-                self._fail(error)
-            else:
-                self.unfinished -= 1
-                for follower in self.followers[i]:
-                    self.left[follower] -= 1
-                    if not self.left[follower]:
-                        self.ready.append(follower)
-            self.condition.notify_all()
+    direct = device.copy_from(home, array)
+    return device.copy_in(home.copy_out(array)) if direct is None else direct

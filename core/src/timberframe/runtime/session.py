@@ -23,7 +23,7 @@ from timberframe.plugin import loader
 from timberframe.plugin.contracts import CancelToken, RunContext
 from timberframe.runtime.dense_plans import DensePlans, worth_trying
 from timberframe.runtime.devices import devices_for
-from timberframe.runtime.executor import execute
+from timberframe.runtime.executor import run_to_end
 from timberframe.runtime.feeds import feed_array, feed_tensors
 from timberframe.runtime.fetches import Fetches, structure_key
 from timberframe.runtime.joins import Joins
@@ -286,8 +286,8 @@ class Runner:
         context.step = next(session.runtime.steps)
         session.begin(context.cancel)
         try:
-            results = iter(execute(self.plan_for(inputs), inputs, session.runtime, context))
-            found = [_host(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
+            results = iter(run_to_end(self.plan_for(inputs), inputs, session.runtime, context))
+            found = [_scalar(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
         finally:
             session.end(context.cancel)
         if self._may_be_direct and context.trace is None:
@@ -335,11 +335,6 @@ class Runner:
         if len(outputs) == 1:
             return lambda *values: assemble([_scalar(direct(*values))])
         return lambda *values: assemble([_scalar(x) for x in direct(*values)])
-
-
-def _host(located: Located) -> Any:
-    array, device = located
-    return _scalar(array if device is None else device.copy_out(array))
 
 
 def _scalar(array: Any) -> Any:

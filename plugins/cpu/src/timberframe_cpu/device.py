@@ -13,7 +13,7 @@ import numpy as np
 
 from timberframe.dtypes import NUMERIC
 from timberframe.errors import InvalidArgumentError
-from timberframe.plugin.contracts import Cluster, DeviceAttributes, KernelNode
+from timberframe.plugin.contracts import Cluster, Deferred, DeviceAttributes, KernelNode, Pending
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS
 from timberframe_cpu.allocator import ArenaPool, CpuAllocator
@@ -21,6 +21,7 @@ from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.dlpack import HOST
 from timberframe_sdk.settings import memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -52,6 +53,7 @@ class CpuDevice:
     priority = 100
     host_memory = True
     asynchronous = False
+    dlpack_device = HOST
     kernels: KernelRegistry
 
     def __init__(
@@ -111,9 +113,24 @@ class CpuDevice:
         """The array itself: tensors of this device are host arrays."""
         return a
 
-    def copy_from(self, source: Any, a: Any) -> np.ndarray:
-        """The tensor of another device, through the host."""
-        return self.copy_in(source.copy_out(a))
+    def start_copy_out(self, a: np.ndarray) -> Pending:
+        """The array itself."""
+        return Deferred(lambda: a)
+
+    def marker(self) -> Pending:
+        """Is done at once."""
+        return Deferred(lambda: None)
+
+    def copy_from(self, source: Any, a: Any) -> None:
+        """There is no way but through the host, which this device is."""
+
+    def to_dlpack(self, a: np.ndarray) -> np.ndarray:
+        """The array itself, which knows DLPack."""
+        return a
+
+    def from_dlpack(self, x: Any) -> np.ndarray:
+        """A view of what x holds in host memory."""
+        return self.copy_in(np.from_dlpack(x))
 
     def synchronize(self) -> None:
         """Does nothing: a run has ended when it returns."""

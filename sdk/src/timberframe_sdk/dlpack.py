@@ -1,0 +1,169 @@
+"""DLPack capsules: tensors in a device's own memory, shared with other libraries without a copy.
+
+The structures are those of the DLPack standard (dlpack.h, DLManagedTensor), which every consumer still takes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from timberframe.errors import InvalidArgumentError
+from timberframe.shapes import format_shape
+
+HOST = (1, 0)
+"""kDLCPU."""
+
+_FRESH, _USED = b"dltensor", b"used_dltensor"
+_KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BFLOAT = 4
+_CODES = {code: kind for kind, code in _KINDS.items()}
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _DLManagedTensor(ctypes.Structure):
+    _fields_ = (("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", _DELETER))
+
+
+_new = ctypes.pythonapi.PyCapsule_New
+_new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
+_valid = ctypes.pythonapi.PyCapsule_IsValid
+_valid.restype, _valid.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
+_rename = ctypes.pythonapi.PyCapsule_SetName
+_rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
+
+_exported: dict[int, tuple[Any, ...]] = {}
+
+
+def _delete(address: int) -> None:
+    """Its consumer is done with a tensor."""
+    _exported.pop(address, None)
+
+
+def _drop_capsule(capsule: int) -> None:
+    """The capsule is gone; if nobody took the tensor out of it, so is the tensor."""
+    if _valid(capsule, _FRESH):
+        _exported.pop(_pointer(capsule, _FRESH), None)
+
+
+_deleter = _DELETER(_delete)
+_destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_drop_capsule)
+
+
+class DLPackView:
+    """What `to_dlpack` gives for device memory: hands out capsules that keep `owner` alive.
+
+    address: of the first byte, in the device's terms. The tensor is dense and row-major.
+    """
+
+    def __init__(
+        self, device: tuple[int, int], address: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any
+    ) -> None:
+        self.device, self.address, self.dtype, self.shape, self.owner = device, address, dtype, shape, owner
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(self, **_: Any) -> Any:
+        """A capsule of the unversioned kind. What a run gives is complete, so there is no stream to wait for."""
+        rank = len(self.shape)
+        shape = (ctypes.c_int64 * rank)(*self.shape)
+        code, bits = _encode(self.dtype)
+        tensor = _DLTensor(self.address, *self.device, rank, code, bits, 1, shape, None, 0)
+        managed = _DLManagedTensor(tensor, None, _deleter)
+        where = ctypes.addressof(managed)
+        _exported[where] = managed, shape, self.owner
+        return _new(where, _FRESH, ctypes.cast(_destructor, ctypes.c_void_p))
+
+
+class _Borrowed:
+    """Keeps a tensor that was taken out of a capsule; tells its owner when it is done with."""
+
+    def __init__(self, managed: _DLManagedTensor) -> None:
+        self._managed = managed
+
+    def __del__(self) -> None:
+        if self._managed.deleter:
+            self._managed.deleter(ctypes.addressof(self._managed))
+
+
+@dataclass(frozen=True)
+class DLPackTensor:
+    """A tensor that was taken in. It may be used for as long as `owner` lives."""
+
+    address: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    owner: Any
+
+
+def take_in(x: Any) -> DLPackTensor:
+    """The tensor of an object with `__dlpack__`, whose `__dlpack_device__` the caller has compared.
+
+    InvalidArgumentError unless it is dense, row-major and of a dtype that NumPy or ml_dtypes has.
+    """
+    capsule = x.__dlpack__()
+    where = _pointer(id(capsule), _FRESH)
+    managed = ctypes.cast(where, ctypes.POINTER(_DLManagedTensor)).contents
+    _rename(id(capsule), _USED)
+    owner = _Borrowed(managed)
+    tensor = managed.tensor
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if tensor.strides and not _is_dense(shape, tensor.strides[: tensor.ndim]):
+        raise InvalidArgumentError(
+            f"a DLPack tensor of shape {format_shape(shape)} has strides {tensor.strides[: tensor.ndim]}; "
+            "it must be dense and row-major, make a contiguous copy of it"
+        )
+    dtype = _decode(tensor.code, tensor.bits, tensor.lanes)
+    return DLPackTensor((tensor.data or 0) + tensor.byte_offset, dtype, shape, owner)
+
+
+def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:
+    wanted = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    return 0 in shape or all(d == 1 or s == w for d, s, w in zip(shape, strides, wanted, strict=True))
+
+
+def _encode(dtype: np.dtype[Any]) -> tuple[int, int]:
+    if dtype == ml_dtypes.bfloat16:
+        return _BFLOAT, 16
+    if dtype.kind not in _KINDS or not dtype.isbuiltin:
+        raise InvalidArgumentError(f"dtype {dtype} cannot be given out through DLPack; numbers and bool can")
+    return _KINDS[dtype.kind], dtype.itemsize * 8
+
+
+def _decode(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+    if (code, bits, lanes) == (_BFLOAT, 16, 1):
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    try:
+        if lanes != 1 or bits % 8:
+            raise TypeError
+        return np.dtype("bool" if _CODES[code] == "b" else f"{_CODES[code]}{bits // 8}")
+    except (KeyError, TypeError):
+        raise InvalidArgumentError(
+            f"a DLPack tensor has type code {code} of {bits} bits and {lanes} lanes; numbers and bool are known"
+        ) from None

@@ -1,0 +1,83 @@
+"""DLPack capsules of a device whose memory NumPy cannot see."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_sdk import InvalidArgumentError, take_in
+
+
+@pytest.fixture
+def canary() -> Iterator[Any]:
+    with tf.Session() as session:
+        yield next(d for d in session.list_devices() if d.spec == "/device:CANARY:0")
+
+
+def live(device: Any) -> int:
+    gc.collect()
+    device.synchronize()
+    gc.collect()
+    return int(device.allocator.statistics().live)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, np.complex64, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(), (0, 2), (3, 1, 5)])
+def test_tensor_goes_out_and_comes_in_without_a_copy(canary: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    given = canary.copy_in(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
+    taken = canary.from_dlpack(canary.to_dlpack(given))
+    assert (taken.address, taken.shape, taken.dtype) == (given.address, shape, np.dtype(dtype))
+
+
+def test_memory_lives_as_long_as_the_last_view(canary: Any) -> None:
+    before = live(canary)
+    given = canary.copy_in(np.arange(6.0))
+    taken = canary.from_dlpack(canary.to_dlpack(given))
+    del given
+    assert live(canary) == before + 1
+    np.testing.assert_array_equal(canary.copy_out(taken), np.arange(6.0))
+    del taken
+    assert live(canary) == before
+
+
+def test_capsule_that_nobody_takes_keeps_nothing(canary: Any) -> None:
+    before = live(canary)
+    canary.to_dlpack(canary.copy_in(np.arange(6.0))).__dlpack__()
+    assert live(canary) == before
+
+
+def test_capsule_is_taken_once(canary: Any) -> None:
+    view = canary.to_dlpack(canary.copy_in(np.arange(6.0)))
+    capsule = view.__dlpack__()
+
+    class Given:
+        def __dlpack__(self) -> object:
+            return capsule
+
+    take_in(Given())
+    with pytest.raises(ValueError, match=r"incorrect name"):
+        take_in(Given())
+
+
+def test_numpy_is_taken_in_where_it_is_dense() -> None:
+    x = np.arange(12, dtype=np.int16).reshape(3, 4)
+    taken = take_in(x)
+    assert (taken.address, taken.shape, taken.dtype) == (x.ctypes.data, (3, 4), np.int16)
+    with pytest.raises(InvalidArgumentError, match=r"shape \[4,3\] has strides \[1, 4\]; it must be dense and row-major"):
+        take_in(x.T)
+    held = sys.getrefcount(x)
+    del taken
+    assert sys.getrefcount(x) == held - 1
+
+
+def test_dtype_that_dlpack_lacks_is_named(canary: Any) -> None:
+    view = canary.to_dlpack(canary.copy_in(np.zeros(2, ml_dtypes.float8_e5m2)))
+    with pytest.raises(InvalidArgumentError, match=r"dtype float8_e5m2 cannot be given out"):
+        view.__dlpack__()
