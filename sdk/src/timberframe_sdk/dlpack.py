@@ -150,7 +150,7 @@ def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:
 def _encode(dtype: np.dtype[Any]) -> tuple[int, int]:
     if dtype == ml_dtypes.bfloat16:
         return _BFLOAT, 16
-    if dtype.kind not in _KINDS or not dtype.isbuiltin:
+    if dtype.kind not in _KINDS or dtype.isbuiltin != 1:
         raise InvalidArgumentError(f"dtype {dtype} cannot be given out through DLPack; numbers and bool can")
     return _KINDS[dtype.kind], dtype.itemsize * 8
 

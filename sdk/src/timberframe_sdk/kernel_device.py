@@ -265,8 +265,7 @@ class KernelExecutable:
                     slots[key] = array
                 with running(context):
                     shapes = self._launch(slots, context)
-                if self.status_slot is not None:
-                    self._await_status(self.device.start_copy_out(slots[self.status_slot]), context)
+                late = self.status_slot is not None and not self._checked_now(instance, context)
                 if guards is not None:
                     guards.check()
                     for value in self.owned:
@@ -278,7 +277,8 @@ class KernelExecutable:
             raise
         for key in self.lent:
             slots[key] = None
-        self._free.append(instance)
+        if not late:
+            self._free.append(instance)
         return outputs
 
     def _launch(self, slots: list[Array | None], context: RunContext) -> dict[int, tuple[int, ...]]:
@@ -321,12 +321,20 @@ class KernelExecutable:
         self.device.copy(array, copied)
         return copied
 
-    def _await_status(self, status: Pending, context: RunContext) -> None:
-        """Has the status words checked: now where a variable waits for it, else before the run gives results."""
+    def _checked_now(self, instance: _Instance, context: RunContext) -> bool:
+        """Has the status words checked: now (True) where a variable waits for it, else before the run gives results."""
+        assert self.status_slot is not None
+        status = self.device.start_copy_out(instance.slots[self.status_slot])
         if context.late is None or self.transaction.updates:
             self._check_status(context.cancel.wait(status))
-        else:
-            context.late.append((status, self._check_status))
+            return True
+
+        def check(words: np.ndarray) -> None:
+            self._check_status(words)
+            self._free.append(instance)  # one whose words tell an error is not used again
+
+        context.late.add(status, check)
+        return False
 
     def _check_status(self, status: np.ndarray) -> None:
         """Raises the error that a kernel put into the status word: {node + 1, reason, detail[4]}."""

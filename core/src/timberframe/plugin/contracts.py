@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import secrets
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from timberframe.dtypes import DType
+from timberframe.plugin.waiting import CancelToken as CancelToken
+from timberframe.plugin.waiting import Deferred as Deferred
+from timberframe.plugin.waiting import LateErrors as LateErrors
+from timberframe.plugin.waiting import Pending as Pending
 
 if TYPE_CHECKING:
     from timberframe.plugin.kernels import KernelRegistry
@@ -138,77 +141,6 @@ class Memory:
     workspace: int = 0
 
 
-class Pending(Protocol):
-    """Work that a device has been given. done() tells without waiting whether it is over; result() waits for it."""
-
-    def done(self) -> bool: ...
-
-    def result(self) -> Any:
-        """What the work gives; raises the errors of the device that show only now."""
-
-
-class Deferred:
-    """A Pending of a device that can only wait: the work is done when its result is asked for."""
-
-    __slots__ = ("_work",)
-
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self._work = work
-
-    def done(self) -> bool:
-        return True
-
-    def result(self) -> Any:
-        return self._work()
-
-
-_SPIN_SECONDS = 50e-6  # a launch on a device takes about as long; sleeping would take longer
-_LONGEST_PAUSE_SECONDS = 1e-3
-
-
-class CancelToken:
-    """Tells a run to stop. `word` is what native code polls: one int32, zero while the run may go on."""
-
-    __slots__ = ("reason", "word")
-
-    def __init__(self) -> None:
-        self.word = np.zeros(1, np.int32)
-        self.reason: BaseException | None = None
-
-    def cancel(self, reason: BaseException) -> None:
-        """Stops the run with this error; the first reason stays."""
-        if self.reason is None:
-            self.reason = reason
-        self.word[0] = 1
-
-    def check(self) -> None:
-        """Raises the reason if the run was cancelled."""
-        if self.reason is not None:
-            raise self.reason
-
-    def wait(self, pending: Pending) -> Any:
-        """The result of a device's work; raises the reason as soon as the run is cancelled, however long that works."""
-        return self.wait_all([pending])[0]
-
-    def wait_all(self, pending: Sequence[Pending]) -> list[Any]:
-        """The results of several works; the first error that shows is raised, whatever the others still do."""
-        found: dict[int, Any] = {}
-        start = time.perf_counter()
-        while True:
-            for i, one in enumerate(pending):
-                if i not in found and one.done():
-                    found[i] = one.result()
-            if len(found) == len(pending):
-                return [found[i] for i in range(len(pending))]
-            self.check()
-            time.sleep(pause(time.perf_counter() - start))
-
-
-def pause(waited: float) -> float:
-    """Seconds to sleep before looking again whether something is done that has taken `waited` seconds by now."""
-    return 0 if waited < _SPIN_SECONDS else min(waited / 8, _LONGEST_PAUSE_SECONDS)
-
-
 class TraceSink(Protocol):
     """Where a traced run reports what it did."""
 
@@ -222,8 +154,8 @@ class RunContext:
 
     mode: `fast`; `nodes` runs node by node (tracing, and finding the node that fails); `guarded` also puts guard zones
     around every output and poisons memory first. observer, when set, is called after each node in these two modes with
-    (node, input arrays, output arrays). late, when set, takes checks that an asynchronous executable would wait for, as
-    (what is under way, what raises its error); they are made before anything of the run is given out.
+    (node, input arrays, output arrays). late, when set, takes the checks for which an asynchronous executable would
+    wait.
     """
 
     cancel: CancelToken = field(default_factory=CancelToken)
@@ -231,7 +163,7 @@ class RunContext:
     trace: TraceSink | None = None
     mode: str = "fast"
     observer: Callable[[KernelNode, Sequence[Array], Sequence[Array]], None] | None = None
-    late: list[tuple[Pending, Callable[[Any], None]]] | None = None
+    late: LateErrors | None = None
     _host_state: dict[Any, Any] | None = None
 
     @property

@@ -13,7 +13,7 @@ from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
 from timberframe.compiler.state import uninitialized
 from timberframe.errors import FailedPreconditionError, OpError, UnknownError
-from timberframe.plugin.contracts import Array, CancelToken, Device, Pending, RunContext
+from timberframe.plugin.contracts import Array, CancelToken, Device, LateErrors, Pending, RunContext
 from timberframe.runtime.overlap import Overlapped, overlapping
 
 if TYPE_CHECKING:
@@ -28,24 +28,16 @@ def execute(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: Ru
 def run_to_end(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[np.ndarray]:
     """Runs once and returns the results on the host, when every device has done its part and has no error to tell."""
     if plan.asynchronous:
-        context.late = []
+        context.late = LateErrors()
     results = execute(plan, inputs, runtime, context)
     if not plan.asynchronous:
         return [to_host(x, context.cancel) for x in results]
     works = [_Told(d.start_copy_out(a), d, plan) if d is not None and d.asynchronous else None for a, d in results]
     ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
-    settle(context)
+    if context.late is not None:
+        context.late.settle(context.cancel)
     context.cancel.wait_all([*(w for w in works if w is not None), *ends])
     return [to_host(x, context.cancel) if w is None else w.result() for x, w in zip(results, works, strict=True)]
-
-
-def settle(context: RunContext) -> None:
-    """Raises the errors that asynchronous devices have kept until now."""
-    for entry in list(context.late or ()):
-        pending, check = entry
-        check(context.cancel.wait(pending))
-        if context.late is not None and entry in context.late:  # no other thread was quicker
-            context.late.remove(entry)
 
 
 def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
@@ -116,8 +108,9 @@ class Run:
     def run_stage(self, bound: BoundStage) -> None:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""
         self.context.cancel.check()
-        if self.context.late and (bound.nodes or bound.cluster is None or bound.cluster.updates):
-            settle(self.context)  # what is written must not rest on results that an error has spoilt
+        late = self.context.late
+        if late is not None and (bound.nodes or bound.cluster is None or bound.cluster.updates):
+            late.settle(self.context.cancel)  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
             from timberframe.runtime.drivers import drive
 
@@ -198,8 +191,8 @@ class Run:
         located = self._located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
-        if self.context.late:
-            settle(self.context)
+        if self.context.late is not None:
+            self.context.late.settle(self.context.cancel)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:

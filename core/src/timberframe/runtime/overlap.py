@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe.compiler.plan import BoundStage
 from timberframe.errors import InternalError, OpError
-from timberframe.plugin.contracts import pause
+from timberframe.plugin.waiting import pause
 
 if TYPE_CHECKING:
     from timberframe.runtime.executor import Run

@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from timberframe_opencl.events import Enqueued
 from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
-from timberframe_sdk import Buffer, DeviceAttributes, InternalError, InvalidArgumentError, cache_folder, memory_limit
+from timberframe_sdk import (
+    Buffer,
+    Deferred,
+    DeviceAttributes,
+    InternalError,
+    InvalidArgumentError,
+    Pending,
+    cache_folder,
+    memory_limit,
+)
 from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits, header_folder
 
 TYPE = "OPENCL"
@@ -44,6 +54,8 @@ class OpenCLDevice(AcceleratorDevice):
                 "largest buffer": device.max_mem_alloc_size,
             },
         )  # fmt: skip
+        self._abandoned: list[Any] = []
+        self.dlpack_device = 4, index  # kDLOpenCL
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
@@ -94,9 +106,31 @@ class OpenCLDevice(AcceleratorDevice):
                     cl.enqueue_copy(self.queue, host, a.handle, is_blocking=True)
         return x
 
+    def start_copy_out(self, a: DeviceTensor) -> Pending:
+        x = np.empty(a.shape, a.dtype)
+        if not a.nbytes:
+            return Deferred(lambda: x)
+        with self._calling():
+            event = cl.enqueue_copy(self.queue, x.reshape(-1).view(np.uint8), a.handle, is_blocking=False)
+            self.queue.flush()
+        return Enqueued(self.spec, event, x, self._abandoned)
+
+    def marker(self) -> Pending:
+        with self._calling():
+            event = cl.enqueue_marker(self.queue)
+            self.queue.flush()
+        return Enqueued(self.spec, event, None, self._abandoned)
+
     def synchronize(self) -> None:
         with self._calling():
             self.queue.finish()
+        self._abandoned.clear()
+
+    def address(self, a: DeviceTensor) -> int:
+        return int(a.handle.int_ptr)
+
+    def adopt(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> DeviceTensor:
+        return DeviceTensor(cl.Buffer.from_int_ptr(address, retain=True), dtype, shape, owner)
 
     def close(self) -> None:
         super().close()
