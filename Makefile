@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
-PACKAGES := core sdk conformance plugins/opencl
+PACKAGES := core sdk conformance plugins/opencl plugins/cuda
 STAMPS := $(VENV)/stamps
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
@@ -51,13 +51,15 @@ lint: setup
 
 types: setup
 	@echo "== mypy --strict"
-	@$(BIN)/mypy core/src sdk/src plugins/cpu/src plugins/opencl/src conformance/src
+	@$(BIN)/mypy core/src sdk/src plugins/cpu/src plugins/opencl/src plugins/cuda/src conformance/src
 
 tests: setup
 	@echo "== pytest"
 	@$(BIN)/pytest -n 2
 
 full: test run sanitize peers
+	@echo "== all CUDA sources"
+	@$(BIN)/python plugins/cuda/tests/test_nvrtc.py
 	@echo "== all mutants"
 	@$(BIN)/conformance mutants
 	@echo "== killed writers of checkpoints"

@@ -15,6 +15,7 @@ ALLOWED = {
     "sdk/src": {"timberframe", "timberframe_sdk"},
     "plugins/cpu/src": {"timberframe", "timberframe_sdk", "timberframe_cpu"},
     "plugins/opencl/src": {"timberframe", "timberframe_sdk", "timberframe_opencl"},
+    "plugins/cuda/src": {"timberframe", "timberframe_sdk", "timberframe_cuda"},
     "conformance/src": {"timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
 ON_TOP = {"api", "gradients", "train", "saving"}

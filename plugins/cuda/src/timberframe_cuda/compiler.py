@@ -1,0 +1,67 @@
+"""Sources in CUDA C++ compiled by NVRTC, into a cache on disk that processes share."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from timberframe_sdk.accelerator import header_folder
+
+_FLAGS = (
+    "-default-device",  # functions without a mark are the device's
+    "--fmad=false",  # a * b + c rounds twice, as on every other device
+    "-std=c++17",
+)
+
+
+def flags(architecture: str) -> list[str]:
+    """NVRTC's options for an architecture such as ``sm_80`` (machine code) or ``compute_80`` (PTX)."""
+    return [f"-arch={architecture}", *_FLAGS, f"-I{header_folder()}"]
+
+
+def compiled(source: str, architecture: str) -> bytes:
+    """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's words."""
+    from cupy.cuda import nvrtc
+
+    words = (source, _headers(), architecture, *_FLAGS, repr(nvrtc.getVersion()))
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
+    folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "cuda"
+    kept = folder / f"{key}.cubin"
+    with contextlib.suppress(OSError):
+        return kept.read_bytes()
+    made = _compile(source, architecture)
+    with contextlib.suppress(OSError):  # without a cache it works as well, only slower
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as scratch:
+            scratch.write(made)
+        Path(scratch.name).replace(kept)  # at once: another process sees the whole file or none
+    return made
+
+
+def _compile(source: str, architecture: str) -> bytes:
+    from cupy.cuda import nvrtc
+
+    program = nvrtc.createProgram(source, "kernel.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, flags(architecture))
+        made: bytes = (nvrtc.getPTX if architecture.startswith("compute") else nvrtc.getCUBIN)(program)
+        return made
+    except nvrtc.NVRTCError as e:
+        raise RuntimeError(f"{e}\n{nvrtc.getProgramLog(program)}") from e
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@cache
+def _headers() -> str:
+    """A digest of all headers that a source may include."""
+    digest = hashlib.sha256()
+    for header in sorted(header_folder().rglob("*.h")):
+        digest.update(header.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,89 @@
+"""Every source that the SDK's accelerator kernels are built from, found by building them for samples of each op."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from cuda_on_cpu.device import EmulatedDevice
+from timberframe.dtypes import resource
+from timberframe.errors import OpError
+from timberframe.ops import registry
+from timberframe.plugin import loader
+from timberframe_conformance import drive
+from timberframe_conformance.case import Types, UnsupportedError
+from timberframe_conformance.cases.trials import Trial, trials
+from timberframe_conformance.cluster import one_node
+from timberframe_conformance.suites.forward import is_callable, supported
+from timberframe_conformance.target import Target
+from timberframe_sdk import Device, KernelDef, hookimpl
+from timberframe_sdk.accelerator import Function
+from timberframe_sdk.accelerator.kernels import accelerator_kernels
+from timberframe_sdk.launching import build_kernel
+
+
+class RecordingDevice(EmulatedDevice):
+    """Keeps the sources that it is asked to build, each with the node that asked first, and builds nothing."""
+
+    type = "RECORDING"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: dict[str, str] = {}
+        self.asking = ""
+
+    def build(self, source: str, name: str) -> Function:
+        self.sources.setdefault(source, self.asking)
+        return lambda items, group, *arguments: None
+
+
+class RecordingPlugin:
+    """The plugin of one such device."""
+
+    def __init__(self) -> None:
+        self.device = RecordingDevice()
+
+    @hookimpl
+    def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:
+        return cast(list[Device], [self.device])  # a protocol's attributes are invariant
+
+    @hookimpl
+    def timberframe_kernels(self) -> list[KernelDef]:
+        return accelerator_kernels(self.device.type)
+
+
+def kernel_sources(most: int, ops: Sequence[str] = ()) -> dict[str, str]:
+    """Sources, and what each is for. most: samples of an op that are built in one combination of dtypes."""
+    plugin = RecordingPlugin()
+    loader.registry.add("recording", plugin)
+    device = plugin.device
+    device.kernels = loader.registry.kernels
+    target = Target("recording", cast(Device, device), config={"plugins": ("recording",)})
+    for op in registry.all_ops():
+        if (ops and op.name not in ops) or not is_callable(op):
+            continue
+        counts: dict[Types, int] = {}
+        for trial in trials(op, supported(op, target)[0]):
+            counts[trial.types] = counts.get(trial.types, 0) + 1
+            if counts[trial.types] <= most:
+                device.asking = f"{op.name} {dict(trial.types)} {trial.detail}"
+                _build(target, trial)
+    return device.sources
+
+
+def _build(target: Target, trial: Trial) -> None:
+    """Builds the kernel of a trial's node. What fails at that has no source; the conformance suite tells why."""
+    arrays = trial.arrays(trial.detail)
+    attrs = trial.attrs(arrays)
+    with contextlib.suppress(OpError, UnsupportedError):
+        if any(a.dtype is resource for a in trial.op.inputs):  # a variable's node is made by the compiler
+            drive.call(target, trial.op, attrs, arrays)
+            return
+        cluster, _ = one_node(target.device, trial.op, attrs, [np.asarray(x) for x in drive.flatten(arrays)])
+        node = cluster.nodes[0]
+        kernel = loader.registry.kernels.find(node.op, target.device.type, node.attrs)
+        if kernel is not None:
+            build_kernel(kernel, node)
