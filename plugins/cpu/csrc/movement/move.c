@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <timberframe/selection.h>
+
 #include "common/table.h"
 #include "strided.h"
 #include "transpose.h"
@@ -237,30 +239,21 @@ typedef struct selection {
   int64_t place, dimension, size, stride, step, count, shrink, begin_masked, end_masked;
 } selection;
 
-static int64_t clamp(int64_t index, int64_t size, int64_t low, int64_t high) {
-  if (index < 0) index += size;
-  return index < low ? low : index > high ? high : index;
-}
-
 /* How many bytes into the sliced tensor the selected elements begin. Reasons: 1, index d0 of dimension d1, whose size is
  * d2, is outside; 2, d0 elements of dimension d1 are selected, not d2. */
 static int32_t selection_offset(tf_context *context, const tf_tensor *begin, const tf_tensor *end, const selection *s,
                                 int64_t selections, int64_t *offset) {
   *offset = 0;
   for (const selection *stop = s + selections; s < stop; s++) {
-    int64_t size = s->size, low = s->step > 0 ? 0 : -1, high = s->step > 0 ? size : size - 1;
-    int64_t first = index_at(begin, s->place);
+    int64_t size = s->size, first = index_at(begin, s->place);
     if (s->shrink) {
       if (first < -size || first >= size)
         return tf_fail(context, TF_INVALID_ARGUMENT, 1, first, s->dimension, size, 0);
       *offset += (first < 0 ? first + size : first) * s->stride;
       continue;
     }
-    int64_t last = index_at(end, s->place);
-    first = s->begin_masked ? (s->step > 0 ? low : high) : clamp(first, size, low, high);
-    last = s->end_masked ? (s->step > 0 ? high : low) : clamp(last, size, low, high);
-    int64_t span = s->step > 0 ? last - first : first - last, step = s->step > 0 ? s->step : -s->step;
-    int64_t count = span > 0 ? (span + step - 1) / step : 0;
+    first = tf_selection_first(first, size, s->step, s->begin_masked);
+    const int64_t count = tf_selection_count(first, index_at(end, s->place), size, s->step, s->end_masked);
     if (count != s->count) return tf_fail(context, TF_INVALID_ARGUMENT, 2, count, s->dimension, s->count, 0);
     *offset += first * s->stride;
   }

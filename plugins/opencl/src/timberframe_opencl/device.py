@@ -70,7 +70,7 @@ class OpenCLDevice(AcceleratorDevice):
         tensor = DeviceTensor(None, dtype, shape)
         whole: Any = cl.Buffer.from_int_ptr(buffer.handle.int_ptr, retain=True)  # typed as an object only
         tensor.handle = whole.get_sub_region(offset, max(tensor.nbytes, 1))
-        tensor.owner = buffer
+        tensor.owner, tensor.offset = buffer, offset
         return tensor
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:

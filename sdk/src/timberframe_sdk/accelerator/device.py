@@ -34,14 +34,18 @@ MOST_ITEMS = 1 << 22
 class DeviceTensor:
     """A dense row-major tensor in a device's memory.
 
-    handle: what the device's kernels take for a pointer. owner: keeps the memory.
+    handle: what the device's kernels take for a pointer. owner: keeps the memory, which begins `offset` bytes into it;
+    two tensors of the same owner and offset lie in the same memory.
     """
 
-    __slots__ = ("dtype", "handle", "owner", "shape")
+    __slots__ = ("dtype", "handle", "offset", "owner", "shape")
 
-    def __init__(self, handle: Any, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any = None) -> None:
+    def __init__(
+        self, handle: Any, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any = None, offset: int = 0
+    ) -> None:
         self.handle = handle
         self.owner = owner
+        self.offset = offset
         self.dtype = dtype
         self.shape = shape
 
@@ -56,6 +60,10 @@ class DeviceTensor:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    def begins_where(self, other: DeviceTensor) -> bool:
+        """Whether both lie in the same memory."""
+        return self is other or (self.owner is not None and self.owner is other.owner and self.offset == other.offset)
 
 
 @dataclass(frozen=True)

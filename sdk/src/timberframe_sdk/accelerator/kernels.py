@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from timberframe.plugin.contracts import KernelDef
-from timberframe_sdk.accelerator import elementwise, indexing
+from timberframe_sdk.accelerator import elementwise, indexing, movement
 
-FAMILIES = (elementwise, indexing)
+FAMILIES = (elementwise, indexing, movement)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:
