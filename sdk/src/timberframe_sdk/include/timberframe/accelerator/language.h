@@ -4,7 +4,9 @@
  * tf_load_<dtype>(pointer, index) and tf_store_<dtype>(pointer, index, value): what lies in memory is
  * tf_storage_<dtype>, what is computed with is tf_value_<dtype> (float for the 16-bit floats). A source for several
  * dtypes is compiled with T defined as float32, say, and writes TF_STORAGE(T), TF_VALUE(T), TF_LOAD(T, pointer, index)
- * and TF_STORE(T, pointer, index, value). Counts and places are tf_index, which INDEX makes int32 or int64. */
+ * and TF_STORE(T, pointer, index, value). Counts and places are tf_index, which INDEX makes int32 or int64.
+ * TF_KERNEL_OF(x, y, z) is a kernel that is launched in groups of this size; TF_UNROLL stands before a loop.
+ * tf_lane() is tf_local_id(0) as an index: by pointer[tf_lane()] a CPU's compiler sees that the lanes read neighbours. */
 #ifndef TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 #define TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 
@@ -20,6 +22,8 @@
 #if defined(__OPENCL_VERSION__)
 
 #define TF_KERNEL __kernel void
+#define TF_KERNEL_OF(x, y, z) __kernel __attribute__((reqd_work_group_size(x, y, z))) void
+#define TF_UNROLL _Pragma("unroll")
 #define TF_GLOBAL __global
 #define TF_LOCAL __local
 #define TF_SHARED __local /* of an array declared in a kernel, which its work-group shares */
@@ -27,6 +31,7 @@
 #define tf_global_id(d) get_global_id(d)
 #define tf_global_size(d) get_global_size(d)
 #define tf_local_id(d) ((int32_t)get_local_id(d))
+#define tf_lane() get_local_id(0)
 #define tf_local_size(d) ((int32_t)get_local_size(d))
 #define tf_group_id(d) get_group_id(d)
 #define tf_group_count(d) get_num_groups(d)
@@ -46,6 +51,8 @@ static inline uint16_t tf_float16_from_float32(float x) {
 #elif defined(__CUDACC__)
 
 #define TF_KERNEL extern "C" __global__ void
+#define TF_KERNEL_OF(x, y, z) extern "C" __global__ void __launch_bounds__((x) * (y) * (z))
+#define TF_UNROLL _Pragma("unroll")
 #define TF_GLOBAL
 #define TF_LOCAL
 #define TF_SHARED __shared__
@@ -54,6 +61,7 @@ static inline uint16_t tf_float16_from_float32(float x) {
 #define tf_global_id(d) ((int64_t)tf_axis(blockIdx, d) * tf_axis(blockDim, d) + tf_axis(threadIdx, d))
 #define tf_global_size(d) ((int64_t)tf_axis(gridDim, d) * tf_axis(blockDim, d))
 #define tf_local_id(d) ((int32_t)tf_axis(threadIdx, d))
+#define tf_lane() ((int32_t)threadIdx.x)
 #define tf_local_size(d) ((int32_t)tf_axis(blockDim, d))
 #define tf_group_id(d) ((int64_t)tf_axis(blockIdx, d))
 #define tf_group_count(d) ((int64_t)tf_axis(gridDim, d))

@@ -1,0 +1,173 @@
+"""Products of matrices on accelerators: which kernel of matmul.h, with which tiles, and its arguments.
+
+MatMul and its kin are such products, and einsums and what else needs one share this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe_sdk.accelerator.device import Limits, Source, index_name, index_type, spread
+from timberframe_sdk.fusion import merged_dims
+
+LANES, LINES = 16, 16
+"""Work-items of a group that computes a tile: LANES along columns, which a CPU's registers take at once."""
+_SMALL_DEPTH, _SMALL = 8, 4096  # terms and products up to which a matrix is not worth a tile
+_GROUPS = 64  # that are enough work for a device: with fewer, the terms are cut into parts
+_PART = 1024  # terms worth a part
+_MOST_BATCHES = 65535  # groups in the third dimension that CUDA takes
+
+Launch = Callable[[Any, Any, Any, Any], None]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Sizes of the tiles of product.h."""
+
+    lines: int
+    each_row: int
+    each_column: int
+    depth: int
+
+    @property
+    def rows(self) -> int:
+        return self.lines * self.each_row
+
+    @property
+    def columns(self) -> int:
+        return LANES * self.each_column
+
+    def count(self, rows: int, columns: int) -> int:
+        """Tiles of a matrix."""
+        return -(-rows // self.rows) * -(-columns // self.columns)
+
+    def macros(self) -> dict[str, int]:
+        return {
+            "LANES": LANES, "LINES": self.lines, "EACH_ROW": self.each_row, "EACH_COLUMN": self.each_column,
+            "DEPTH": self.depth,
+        }  # fmt: skip
+
+
+def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
+    """The tiles for a product of this size: 64 x 64, 16 along a side that is shorter; less where a device has less."""
+    lines = LINES if limits.group >= LANES * LINES else 8
+    each_row, each_column = (1 if rows <= LANES else 4), (1 if columns <= LANES else 4)
+    for depth in (32, 16):
+        tiles = Tiles(lines, each_row, each_column, depth)
+        if depth * (tiles.rows + tiles.columns + 1) * np.dtype(part).itemsize <= limits.shared:
+            break
+    return tiles
+
+
+def part_type(dtype: np.dtype[Any]) -> str:
+    """The dtype in which products are added: float32 for 16-bit floats; unsigned for integers, as signed sums must wrap."""
+    if dtype.kind in "iu":
+        return "uint64" if dtype.itemsize == 8 else "uint32"
+    return "float64" if dtype.name == "float64" else "float32"
+
+
+def written_type(dtype: np.dtype[Any]) -> str:
+    """The dtype in which a result is written: unsigned for integers, as their sums are."""
+    return f"uint{8 * dtype.itemsize}" if dtype.kind == "i" else dtype.name
+
+
+def cut_depth(depth: int, tiles: int, step: int, worth: int = _PART) -> tuple[int, int]:
+    """Into how many parts the terms of a product are cut, and the length of each, by its sizes alone."""
+    parts = max(1, min(_GROUPS // max(tiles, 1), depth // worth))
+    length = -(-max(depth, 1) // parts // step) * step
+    return max(1, -(-depth // length)), length
+
+
+def add_parts(device: Any, part: str, dtype: str, count: int, parts: int, start: int = 0) -> Callable[[Any, Any], None]:
+    """A launch (sums, result) that adds the parts of `count` sums, which begin `start` elements into `sums`."""
+    macros = {"PART": part, "T": dtype, "INDEX": index_name(count)}
+    function = device.function(Source.file("parts.h", **macros), "tf_add_parts")
+    items, group = spread(count)
+    sizes = index_type(count)(count), np.int32(parts), np.int64(start)
+    return lambda sums, result: function(items, group, sums, result, *sizes)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A batch of products of matrices: the sizes of each, whether the operands lie transposed, and their batches."""
+
+    rows: int
+    columns: int
+    depth: int
+    swaps: tuple[bool, bool]
+    x_batch: tuple[int, ...] = ()
+    y_batch: tuple[int, ...] = ()
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return tuple(np.broadcast_shapes(self.x_batch, self.y_batch))
+
+    @property
+    def small(self) -> bool:
+        """Whether a work-item for each element does better than tiles."""
+        return self.depth <= _SMALL_DEPTH or self.rows * self.columns * self.depth <= _SMALL
+
+    def merged(self) -> Product:
+        """The same with one matrix on the right taken by all rows of the batch at once."""
+        if math.prod(self.y_batch) != 1 or self.swaps[0]:
+            return self
+        return Product(self.rows * math.prod(self.batch), self.columns, self.depth, self.swaps)
+
+    def walk(self) -> np.ndarray[Any, Any]:
+        """The words by which matmul.h finds the matrices of each product."""
+        dims = merged_dims([self.x_batch, self.y_batch], self.batch)
+        return np.array([len(dims), *(n for size, steps in dims for n in (size, *steps))], np.int64)
+
+    def build(self, device: Any, types: tuple[Any, Any, Any]) -> tuple[Launch, int]:
+        """A launch (x, y, z, workspace) for operands and a result of these dtypes, and the bytes of its workspace."""
+        this = self.merged()
+        count = math.prod(this.batch) * this.rows * this.columns
+        if not count:
+            return lambda x, y, z, workspace: None, 0
+        if this.small:
+            return this._small(device, types, count), 0
+        return this._tiled(device, types, count)
+
+    def _small(self, device: Any, types: tuple[Any, Any, Any], count: int) -> Launch:
+        index = index_type(count)
+        macros = _macros(types) | Tiles(1, 1, 1, 1).macros() | {"LEFT_SWAPPED": 0, "RIGHT_SWAPPED": 0}
+        source = Source.file("matmul.h", INDEX=index_name(count), TZ=written_type(types[2]), **macros)
+        function = device.function(source, "tf_small_matmul")
+        steps = (1, self.rows) if self.swaps[0] else (self.depth, 1), (1, self.depth) if self.swaps[1] else (
+            self.columns, 1,
+        )  # fmt: skip
+        sizes = [np.int32(n) for n in (self.rows, self.columns, self.depth, *steps[0], *steps[1])]
+        walk, (items, group) = device.copy_in(self.walk()), spread(count)
+        return lambda x, y, z, workspace: function(items, group, x, y, z, index(count), *sizes, walk)
+
+    def _tiled(self, device: Any, types: tuple[Any, Any, Any], count: int) -> tuple[Launch, int]:
+        part, batch = part_type(types[2]), math.prod(self.batch)
+        tiles = tiles_for(device.limits, part, self.rows, self.columns)
+        number = tiles.count(self.rows, self.columns)
+        parts, length = cut_depth(self.depth, number * batch, tiles.depth)
+        written = written_type(types[2]) if parts == 1 else part
+        swaps = {"LEFT_SWAPPED": int(self.swaps[0]), "RIGHT_SWAPPED": int(self.swaps[1])}
+        source = Source.file("matmul.h", TZ=written, **_macros(types), **tiles.macros(), **swaps)
+        function = device.function(source, "tf_matmul")
+        group = LANES, tiles.lines, 1
+        items = number * LANES, tiles.lines, min(batch * parts, _MOST_BATCHES)
+        sizes = [np.int32(n) for n in (self.rows, self.columns, self.depth, batch, parts, length)]
+        walk = device.copy_in(self.walk())
+        if parts == 1:
+            return lambda x, y, z, workspace: function(items, group, x, y, z, *sizes, walk), 0
+        add = add_parts(device, part, written_type(types[2]), count, parts)
+
+        def launch(x: Any, y: Any, z: Any, workspace: Any) -> None:
+            function(items, group, x, y, workspace, *sizes, walk)
+            add(workspace, z)
+
+        return launch, parts * count * np.dtype(part).itemsize
+
+
+def _macros(types: tuple[Any, Any, Any]) -> dict[str, str | int]:
+    return {"TX": types[0].name, "TY": types[1].name, "PART": part_type(types[2])}
