@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import groupby
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
+from timberframe_sdk.reduction import reduction_runs
 
 _REAL = tuple(t.name for t in (*INTEGER, *FLOATING[:4]))
 _ALL = tuple(t.name for t in NUMERIC)
@@ -22,12 +22,6 @@ _TILE = 1024  # TILE of reducer.h
 _SEGMENT = 1 << 16  # elements: a part of a sum smaller than this is not worth a thread
 _PIECES = 32  # that a large reduction is cut into, whatever the number of threads, so that its result is the same
 _ACCUMULATOR_BYTES = 16
-
-
-def reduction_runs(shape: tuple[int, ...], axes: tuple[int, ...]) -> list[tuple[bool, int]]:
-    """The shape as alternating (is reduced, size) runs; dimensions of size one vanish."""
-    dims = [(i in axes, d) for i, d in enumerate(shape) if d != 1]
-    return [(reduced, math.prod(d for _, d in run)) for reduced, run in groupby(dims, key=lambda x: x[0])]
 
 
 def reduction_parameters(node: KernelNode, shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
