@@ -7,6 +7,7 @@ from timberframe_sdk.accelerator.device import DeviceTensor as DeviceTensor
 from timberframe_sdk.accelerator.device import Function as Function
 from timberframe_sdk.accelerator.device import Limits as Limits
 from timberframe_sdk.accelerator.device import Source as Source
+from timberframe_sdk.accelerator.device import Table as Table
 from timberframe_sdk.accelerator.device import failing as failing
 from timberframe_sdk.accelerator.device import header_folder as header_folder
 from timberframe_sdk.accelerator.device import index_name as index_name

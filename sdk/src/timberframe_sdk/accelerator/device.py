@@ -15,7 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from timberframe.errors import OpError
-from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, Launcher
+from timberframe.graph.inference import arg_ranges
+from timberframe.ops import registry
+from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, Launcher, RunContext
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
@@ -64,6 +66,56 @@ class DeviceTensor:
     def begins_where(self, other: DeviceTensor) -> bool:
         """Whether both lie in the same memory."""
         return self is other or (self.owner is not None and self.owner is other.owner and self.offset == other.offset)
+
+
+class Table(DeviceTensor):
+    """Numbers of the host that a kernel reads at each launch, such as sizes and strides: an argument of Functions.
+
+    They are uploaded at the first launch, and dropped again where that run fails.
+    """
+
+    __slots__ = ("_device", "_host", "_uploaded")
+
+    def __init__(self, device: AcceleratorDevice, host: np.ndarray) -> None:
+        self._device = device
+        self._host = host
+        self._uploaded: DeviceTensor | None = None
+        super().__init__(None, host.dtype, host.shape)
+
+    @property
+    def handle(self) -> Any:
+        """What the device's kernels take for a pointer."""
+        uploaded = self._uploaded
+        if uploaded is None:
+            uploaded = self._uploaded = self._device.copy_in(self._host)
+            self._device.uploads().append(self)
+        return uploaded.handle
+
+    @handle.setter
+    def handle(self, handle: Any) -> None:
+        self._uploaded = handle
+
+    def drop(self) -> None:
+        """Gives the device's memory back until the next launch."""
+        self._uploaded = None
+
+
+class AcceleratorExecutable(KernelExecutable):
+    """A cluster as a list of launches; a run that fails leaves no table that it uploaded."""
+
+    def run(self, inputs: Sequence[Any], context: RunContext) -> list[Any]:
+        device: Any = self.device
+        uploads: list[Table] = device.uploads()
+        before = len(uploads)  # not 0 in the body of a loop
+        try:
+            return super().run(inputs, context)
+        except BaseException:
+            for table in uploads[before:]:
+                table.drop()
+            raise
+        finally:
+            if not before:
+                uploads.clear()
 
 
 @dataclass(frozen=True)
@@ -115,6 +167,7 @@ class AcceleratorDevice(KernelDevice):
         super().__init__(index)
         self._functions: dict[tuple[Source, str], Function] = {}
         self._building = threading.Lock()
+        self._of_thread = threading.local()
 
     def build(self, source: str, name: str) -> Function:
         """Compiles a source and returns its kernel `name`; InternalError with the compiler's words where it fails."""
@@ -131,10 +184,20 @@ class AcceleratorDevice(KernelDevice):
                     found = self._functions[key] = self.build(source.whole(), name)
         return found
 
+    def table(self, host: np.ndarray) -> Table:
+        """Numbers that a builder has for its kernel."""
+        return Table(self, host)
+
+    def uploads(self) -> list[Table]:
+        """The tables that the run of this thread has uploaded so far."""
+        found: list[Table] = self._of_thread.__dict__.setdefault("uploads", [])
+        return found
+
     def supports(self, node: KernelNode) -> str | None:
         held = self.attributes.dtypes
-        for value in (*node.inputs, *node.outputs):
-            if value.dtype.name not in held and value.kind != "const":
+        handles = _handles(node)
+        for i, value in enumerate((*node.inputs, *node.outputs)):
+            if value.dtype.name not in held and value.kind != "const" and i not in handles:
                 return f"the device holds no {value.dtype.name}; it holds {', '.join(held)}"
         return super().supports(node)
 
@@ -154,7 +217,16 @@ class AcceleratorDevice(KernelDevice):
     def compile(self, cluster: Cluster) -> Executable:
         from timberframe_sdk.accelerator.elementwise import can_fuse
 
-        return KernelExecutable(self, fuse(cluster, can_fuse) if self.fuse else cluster)
+        return AcceleratorExecutable(self, fuse(cluster, can_fuse) if self.fuse else cluster)
+
+
+def _handles(node: KernelNode) -> set[int]:
+    """Positions of the inputs that stand for variables, whose values kernels get in their place."""
+    op = registry.find(node.op)
+    if op is None or not (op.reads or op.updates):
+        return set()
+    ranges = arg_ranges(op.inputs, node.attrs)
+    return {i for name in (*op.reads, *op.updates) for i in ranges[name]}
 
 
 def spread(count: int) -> tuple[tuple[int], tuple[int]]:

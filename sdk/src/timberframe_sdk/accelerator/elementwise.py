@@ -86,7 +86,7 @@ def _launcher(node: KernelNode, body: Cluster) -> Launcher:
     else:
         function = device.function(source, "tf_strided")
         words = [len(dims), *(n for size, strides in dims for n in (size, *strides))]
-        walk = [device.copy_in(np.array(words, index))]
+        walk = [device.table(np.array(words, index))]
     items, group = spread(count)
     total = index(count)
 

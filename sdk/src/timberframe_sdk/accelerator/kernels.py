@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from timberframe.plugin.contracts import KernelDef
-from timberframe_sdk.accelerator import elementwise, indexing, matmul, movement, reduction, rows
+from timberframe_sdk.accelerator import elementwise, indexing, matmul, movement, reduction, rows, scatter
 
-FAMILIES = (elementwise, indexing, matmul, movement, reduction, rows)
+FAMILIES = (elementwise, indexing, matmul, movement, reduction, rows, scatter)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:

@@ -10,33 +10,21 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError, OutOfRangeError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk.indexing import (
+    INDEX_REASON,
+    MODES,
+    PARTITION_REASON,
+    SEGMENT_REASON,
+    TUPLE_REASON,
+    gather_sizes,
+    sorted_segment_ids,
+    stitch_table,
+    tuple_sizes,
+)
 from timberframe_sdk.native import Native
 
-INDEX_REASON = "index {0} at position {1} is outside [0, {2}); it must name a slice of params"
-TUPLE_REASON = "index tuple {0} has {1} in dimension {2}; it must lie in [0, {3})"
-_SEGMENT_REASON = "segment id {0} at position {1} is outside [0, {2}); it must be below num_segments"
 LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
-PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
-_MODES = {
-    "Add": "add", "Sub": "sub", "Min": "min", "Max": "max", "Sum": "add", "Mean": "add", "Prod": "mul", "Nd": "add",
-    "NdNonAliasingAdd": "add",
-}  # fmt: skip
-
-
-def gather_sizes(node: KernelNode) -> tuple[int, int, int, int, int]:
-    """Sizes that see params as [batch, outer, limit, inner] and indices as [batch, count]; count comes before inner."""
-    params, indices = node.inputs[0], node.inputs[1]
-    axis, batch = 0, 0
-    if node.op == "GatherV2":
-        value = node.const(2)
-        assert value is not None
-        axis = int(value) % len(params.shape)
-        batch = node.attrs["batch_dims"] + (len(indices.shape) if node.attrs["batch_dims"] < 0 else 0)
-    elif node.op == "ResourceGather":
-        axis = batch = node.attrs["batch_dims"]
-    outer, inner = math.prod(params.shape[batch:axis]), math.prod(params.shape[axis + 1 :])
-    return math.prod(params.shape[:batch]), outer, params.shape[axis], math.prod(indices.shape[batch:]), inner
 
 
 def _gather(node: KernelNode) -> Native:
@@ -47,17 +35,16 @@ def _gather(node: KernelNode) -> Native:
 
 def _gather_nd(node: KernelNode) -> Native:
     params, indices = node.inputs
-    depth = indices.shape[-1]
-    inner = math.prod(params.shape[depth:]) * params.dtype.itemsize
+    count, depth, inner, _ = tuple_sizes(indices.shape, params.shape)
     ignore = node.attrs.get("bad_indices_policy") == "IGNORE"
-    return native("gather_nd", math.prod(indices.shape[:-1]), depth, inner, ignore, reasons=(TUPLE_REASON,))
+    return native("gather_nd", count, depth, inner * params.dtype.itemsize, ignore, reasons=(TUPLE_REASON,))
 
 
 def _scatter(node: KernelNode) -> Native:
     """Parameters: struct accumulate_shape of csrc/indexing/accumulate.c."""
     indices = node.inputs[0 if node.op == "ScatterNd" else 1]
-    output, depth, count = node.outputs[0], indices.shape[-1], math.prod(indices.shape[:-1])
-    inner, rows = math.prod(output.shape[depth:]), math.prod(output.shape[:depth])
+    output = node.outputs[0]
+    count, depth, inner, rows = tuple_sizes(indices.shape, output.shape)
     ignore = node.attrs["bad_indices_policy"] == "IGNORE"
     kind = _KINDS["ScatterNd" if node.op == "ScatterNd" else "TensorScatter"]
     if node.op == "TensorScatterUpdate":
@@ -65,7 +52,7 @@ def _scatter(node: KernelNode) -> Native:
         nbytes = inner * output.dtype.itemsize
         return native("scatter_update", kind, count, nbytes, depth, ignore, rows, 0, 0, reasons=(TUPLE_REASON,))
     node.workspace(8 * max(count, 1) + 4 * output.size)
-    mode = _MODES[node.op.removeprefix("Tensor").removeprefix("Scatter")]
+    mode = MODES[node.op.removeprefix("Tensor").removeprefix("Scatter")]
     name = f"accumulate_{mode}_{node.attrs['T'].name}"
     return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(TUPLE_REASON,))
 
@@ -75,20 +62,16 @@ def _unsorted_segments(node: KernelNode) -> Native:
     count, rows = math.prod(ids.shape), output.shape[0]
     inner = math.prod(output.shape[1:])
     node.workspace(8 * max(count, 1) + 4 * output.size)
-    name = f"accumulate_{_MODES[node.op.removeprefix('UnsortedSegment')]}_{node.attrs['T'].name}"
-    return native(name, 2, count, inner, 0, 0, rows, 0, 8 * max(count, 1), reasons=("", _SEGMENT_REASON))
+    name = f"accumulate_{MODES[node.op.removeprefix('UnsortedSegment')]}_{node.attrs['T'].name}"
+    return native(name, 2, count, inner, 0, 0, rows, 0, 8 * max(count, 1), reasons=("", SEGMENT_REASON))
 
 
 def _sorted_segments(node: KernelNode) -> Native:
-    ids, output = node.const(1), node.outputs[0]
-    assert ids is not None
-    if ids.size != node.inputs[0].shape[0]:
-        fact = f"data has {node.inputs[0].shape[0]} rows and segment_ids {ids.size} elements"
-        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must agree", node.name)
+    ids, output = sorted_segment_ids(node), node.outputs[0]
     inner, rows = math.prod(output.shape[1:]), output.shape[0]
     node.workspace(max(4 * output.size, 8))
     kind = node.op.removeprefix("Segment")
-    name = f"accumulate_{_MODES[kind]}_{node.attrs['T'].name}"
+    name = f"accumulate_{MODES[kind]}_{node.attrs['T'].name}"
     return native(name, 3, ids.size, inner, 0, 0, rows, kind == "Mean", 0, *ids.tolist())
 
 
@@ -137,20 +120,6 @@ def _dynamic_partition(node: KernelNode) -> Native:
     data, partitions = node.inputs
     inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize
     return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(PARTITION_REASON,))
-
-
-def stitch_table(node: KernelNode) -> np.ndarray:
-    """For each output row, the number of the data input it comes from (-1: none) and the row of that."""
-    table = np.full((node.outputs[0].shape[0], 2), -1, np.int64)
-    for i in range(node.attrs["N"]):
-        indices = node.const(i)
-        assert indices is not None
-        flat = indices.ravel()
-        # of equal indices the last wins: NumPy leaves that open, so only last occurrences are stored
-        written, last = np.unique(flat[::-1], return_index=True)
-        table[written, 0] = i
-        table[written, 1] = flat.size - 1 - last
-    return table
 
 
 def _dynamic_stitch(node: KernelNode) -> Native:

@@ -11,7 +11,8 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe.shapes import row_major_strides
-from timberframe_cpu.kernels import indexing
+from timberframe_cpu.kernels.indexing import LENGTH_REASON, check_dims_differ
+from timberframe_sdk import indexing
 
 _Launcher = Callable[..., Any]
 
@@ -126,11 +127,11 @@ def _one_hot(node: KernelNode) -> _Launcher:
 
 def _reverse_sequence(node: KernelNode) -> _Launcher:
     batch, seq = node.attrs["batch_dim"], node.attrs["seq_dim"]
-    indexing.check_dims_differ(node)
+    check_dims_differ(node)
 
     def launch(x: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
         limit, counts = x.shape[seq], lengths.astype(np.int64)
-        _check(node, (counts < 0) | (counts > limit), indexing.LENGTH_REASON, counts, limit)
+        _check(node, (counts < 0) | (counts > limit), LENGTH_REASON, counts, limit)
         out[...] = x
         source, target = np.moveaxis(x, (batch, seq), (0, 1)), np.moveaxis(out, (batch, seq), (0, 1))
         for i, count in enumerate(counts):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from timberframe.ops import registry
 from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe_cpu.kernels.indexing import INDEX_REASON, TUPLE_REASON
 from timberframe_cpu.native import native
+from timberframe_sdk.indexing import (
+    DIVISOR_REASON,
+    INDEX_REASON,
+    NUMBER_REASON,
+    TUPLE_REASON,
+    has_scalar_update,
+    update_sizes,
+)
 from timberframe_sdk.native import Native
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
@@ -17,8 +23,6 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 _INDICES = ("int32", "int64")
 _FLAGS = ("use_nesterov", "update_slots", "multiply_linear_by_lr")
 _ROW_REASON = INDEX_REASON.replace("params", "the variable")
-_NUMBER_REASON = "index {1} at position {0} is outside [0, {3}); it must name a slice of the variable"
-_DIVISOR_REASON = "update {0} is 0; integers must not be divided by zero"
 
 _RULES = {
     "GradientDescent": ("gradient_descent", _NUMBERS),
@@ -57,17 +61,15 @@ def _apply(node: KernelNode) -> Native:
 
 def _update_rows(node: KernelNode) -> Native:
     """Parameters: struct rows_shape of csrc/indexing/update_rows.c."""
-    variable, indices, updates = node.inputs
+    variable = node.inputs[0]
     by_tuple = "Nd" in node.op
     kind = node.op.removeprefix("ResourceScatter").removeprefix("Nd").lower()
     dtype = node.attrs["T" if by_tuple else "dtype"]
-    depth = indices.shape[-1] if by_tuple else 1
-    count = math.prod(indices.shape[:-1] if by_tuple else indices.shape)
-    inner = math.prod(variable.shape[depth:])
-    scalar = not by_tuple and not updates.shape and bool(indices.shape or variable.shape[1:])
+    count, depth, inner, _ = update_sizes(node)
+    scalar = has_scalar_update(node)
     ignore = node.attrs.get("bad_indices_policy") == "IGNORE"
     node.workspace(8 * max(count, 1))
-    reasons = (TUPLE_REASON if by_tuple else _NUMBER_REASON, _DIVISOR_REASON)
+    reasons = (TUPLE_REASON if by_tuple else NUMBER_REASON, DIVISOR_REASON)
     if kind == "update":
         size = variable.dtype.itemsize
         return native("update_rows", count, inner * size, depth, scalar, ignore, size, reasons=reasons)

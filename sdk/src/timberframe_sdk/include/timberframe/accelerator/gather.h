@@ -1,4 +1,4 @@
-/* Gather and GatherV2. T: unsigned integer of an element's bytes; TINDEX: dtype of the indices. */
+/* Gather and its kin. T: unsigned integer that divides a slice; TINDEX: dtype of the indices. */
 #include <timberframe/accelerator/language.h>
 
 /* params is [batch, outer, limit, inner], indices [batch, count], the output [batch, outer, count, inner]. */
@@ -7,13 +7,30 @@ TF_KERNEL tf_gather(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_ST
                     tf_index outer, tf_index limit, tf_index count, tf_index inner) {
   TF_EACH(i, size) {
     const tf_index row = i / inner, block = row / count;
-    const tf_index position = block / outer * count + row % count;
+    const tf_index position = block / outer * count + row - block * count;
     const int64_t index = TF_LOAD(TINDEX, indices, position);
     if (index < 0 || index >= limit) {
       tf_report(status, node, 1, index, position, limit);
       out[i] = 0;
     } else {
-      out[i] = params[(block * limit + (tf_index)index) * inner + i % inner];
+      out[i] = params[(block * limit + (tf_index)index) * inner + i - row * inner];
+    }
+  }
+}
+
+/* The same where batch and outer are 1. */
+TF_KERNEL tf_gather_rows(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_STORAGE(TINDEX) *indices,
+                         TF_GLOBAL TF_STORAGE(T) *out, TF_GLOBAL int64_t *status, int64_t node, tf_index size,
+                         tf_index outer, tf_index limit, tf_index count, tf_index inner) {
+  (void)outer, (void)count;
+  TF_EACH(i, size) {
+    const tf_index row = inner == 1 ? i : i / inner;
+    const int64_t index = TF_LOAD(TINDEX, indices, row);
+    if (index < 0 || index >= limit) {
+      tf_report(status, node, 1, index, row, limit);
+      out[i] = 0;
+    } else {
+      out[i] = params[(tf_index)index * inner + i - row * inner];
     }
   }
 }

@@ -140,14 +140,21 @@ typedef TF_VALUE(INDEX) tf_index;
 
 /* Reports an error of node number `node` (from 1) into the status words {node, reason, detail[4]}: the first stays.
  * Which one is first is left to chance where several work-items report. */
-static inline void tf_report(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t detail0, int64_t detail1,
-                             int64_t detail2) {
+static inline void tf_report_details(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t detail0,
+                                     int64_t detail1, int64_t detail2, int64_t detail3) {
   if (tf_atomic_exchange_if_int32(status, 0, (int32_t)node) == 0) {
     status[1] = reason;
     status[2] = detail0;
     status[3] = detail1;
     status[4] = detail2;
+    status[5] = detail3;
   }
+}
+
+/* tf_report_details for reasons with three details or fewer. */
+static inline void tf_report(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t detail0, int64_t detail1,
+                             int64_t detail2) {
+  tf_report_details(status, node, reason, detail0, detail1, detail2, 0);
 }
 
 #endif

@@ -1,0 +1,49 @@
+"""Sorting on accelerators: blocks by a kernel of the family, then rounds of merging (see sort.h)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from timberframe_sdk.accelerator.device import GROUP, DeviceTensor, Source, index_name, index_type, spread
+
+BLOCK = 1024
+"""Entries that one work-group sorts: TF_BLOCK of sort.h."""
+_MERGED = 16
+"""Entries that one work-item merges: TF_MERGED of sort.h."""
+
+
+class Sort:
+    """A stable sort of `rows` rows of `size` entries each.
+
+    key: dtype of the keys. reach: what places must be able to count beside the entries. header: the source of tf_merge.
+    macros: what sources that include sort.h are compiled with. nbytes: of the workspace that holds the entries. side:
+    where in it they are at the end.
+    """
+
+    def __init__(
+        self, device: Any, rows: int, size: int, key: str, reach: int = 0, header: str = "merge.h", **more: str
+    ) -> None:
+        total = rows * size
+        self.index = index_type(2 * total, reach)
+        self.macros = {"KEY": key, "INDEX": index_name(2 * total, reach), **more}
+        self.nbytes = 2 * total * (np.dtype(key).itemsize + np.dtype(self.index).itemsize)
+        self.blocks = -(-size // BLOCK)
+        self.groups = ((rows * self.blocks * GROUP,), (GROUP,))
+        self._sizes = self.index(total), self.index(size)
+        self._runs = [BLOCK << i for i in range((self.blocks - 1).bit_length())]
+        self.side = self.index(len(self._runs) % 2)
+        self._spread = spread(rows * -(-size // _MERGED))
+        self._merge = device.function(Source.file(header, **self.macros), "tf_merge") if self._runs else None
+
+    def merge(self, workspace: DeviceTensor, *arguments: Any) -> None:
+        """Merges the sorted blocks of each row; arguments: what SORT_PARAMETERS asks for."""
+        for i, run in enumerate(self._runs):
+            assert self._merge is not None
+            self._merge(*self._spread, workspace, *self._sizes, self.index(run), self.index(i % 2), *arguments)
+
+
+def key_name(rows: int) -> str:
+    """The dtype of keys that are row numbers below `rows`; the highest key stands for no row."""
+    return "uint32" if rows < 2**32 - 1 else "uint64"
