@@ -20,7 +20,8 @@ TYPES = {
 }  # fmt: skip
 """The C types of the dtypes that a source for the CPU holds."""
 
-ACCELERATOR_TYPES = {**TYPES, "float16": "float", "bfloat16": "float"}
+SHORT_FLOATS = ("float16", "bfloat16")
+ACCELERATOR_TYPES = {**TYPES, **dict.fromkeys(SHORT_FLOATS, "float")}
 """The same for accelerators, which compute with the 16-bit floats in float32 and convert where they load and store."""
 
 # In the templates {0}, {1} and {2} are the operands, {T} their C type, {U} its unsigned one, {f} f32 or f64, and
@@ -96,8 +97,12 @@ def expression(body: Cluster, types: Mapping[str, str] = TYPES) -> Expression | 
         text = _term(node, [names[v.id] for v in node.inputs], types)
         if text is None:
             return None
-        name = names[node.outputs[0].id] = f"v{i}"
-        statements.append(f"const {types[node.outputs[0].dtype.name]} {name} = {text};")
+        result = node.outputs[0]
+        kind = result.dtype.name
+        if kind in SHORT_FLOATS and any(v is result for n in body.nodes for v in n.inputs):
+            text = f"tf_float32_from_{kind}(tf_{kind}_from_float32({text}))"  # each node rounds, as it does by itself
+        name = names[result.id] = f"v{i}"
+        statements.append(f"const {types[kind]} {name} = {text};")
     if any(v.dtype.name not in types for v in (*body.inputs, *body.outputs)):
         return None
     return Expression(
@@ -145,7 +150,7 @@ def _cast(node: KernelNode, operand: str, types: Mapping[str, str]) -> str | Non
         return None
     if "int" in target and "float" in source and types is TYPES:
         return None  # what lies out of range is the kernel's business
-    if target in ("float16", "bfloat16"):
+    if target in SHORT_FLOATS:
         return f"tf_float32_from_{target}(tf_{target}_from_float32((float){operand}))"
     return f"({types[target]}){operand}"
 

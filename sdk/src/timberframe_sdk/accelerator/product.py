@@ -65,7 +65,7 @@ def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
 
 
 def part_type(dtype: np.dtype[Any]) -> str:
-    """The dtype in which products are added: float32 for 16-bit floats; unsigned for integers, as signed sums must wrap."""
+    """The dtype in which products are added: float32 for 16-bit floats, unsigned for integers, whose sums wrap."""
     if dtype.kind in "iu":
         return "uint64" if dtype.itemsize == 8 else "uint32"
     return "float64" if dtype.name == "float64" else "float32"
