@@ -194,7 +194,7 @@ def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Se
     known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, feeds, strict=True)}
     inputs = list(known.values())
     ran = builder.copy(wanted.order, known, wanted.graph)
-    return Program(builder.nodes, inputs, _found(wanted.fetches, known, ran))
+    return Program(wanted.graph, builder.nodes, inputs, _found(wanted.fetches, known, ran))
 
 
 def _found(

@@ -12,6 +12,7 @@ from timberframe.shapes import Shape
 
 if TYPE_CHECKING:
     from timberframe.graph.function import FuncGraph
+    from timberframe.graph.graph import Graph
     from timberframe.plugin.contracts import Device
 
 
@@ -78,9 +79,10 @@ class Node:
 
 
 class Program:
-    """Nodes in topological order, what is fed, and what is fetched (a node stands for 'run it')."""
+    """Nodes of a graph in topological order, what is fed, and what is fetched (a node stands for 'run it')."""
 
-    def __init__(self, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
+    def __init__(self, graph: Graph, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
+        self.graph = graph
         self.nodes = nodes
         self.feeds = feeds
         self.fetches = fetches
@@ -97,7 +99,7 @@ class FunctionProgram(Program):
         fetches: list[Output | Node],
         result_count: int,
     ) -> None:
-        super().__init__(nodes, feeds, fetches)
+        super().__init__(function, nodes, feeds, fetches)
         self.function = function
         self.result_count = result_count
 

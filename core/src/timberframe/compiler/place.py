@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from timberframe.compiler.host_side import cannot_hold, stays_on_host
 from timberframe.compiler.ir import ARRAYS, BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
-from timberframe.compiler.state import variable_name
+from timberframe.compiler.state import variable_key, variable_name
 from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.device_spec import DeviceSpec
 from timberframe.graph.function import FuncGraph
+from timberframe.graph.graph import Graph
+from timberframe.graph.operation import Operation
+from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.plugin.contracts import Device, KernelNode, Value
 from timberframe.plugin.kernels import KernelRegistry
@@ -44,6 +48,11 @@ class Devices:
         spec = DeviceSpec.from_string(requested)
         return [d for d in self.devices if spec.matches(DeviceSpec.from_string(d.spec))]
 
+    @property
+    def host(self) -> Device | None:
+        """The best device that works in the host's memory."""
+        return next((d for d in self.devices if d.host_memory), None)
+
     def describe(self) -> str:
         """Which devices exist and which plugins failed, for errors."""
         text = "devices: " + (", ".join(d.spec for d in self.devices) or "none")
@@ -69,6 +78,10 @@ class Placer:
         where: dict[str, Device] = dict(variables)
         by_name = {n.name: n for n in program.nodes}
         report: list[Placement] = []
+        host = self.devices.host
+        if self.strict or host is self.devices.devices[0]:
+            host = None  # there is nothing to choose
+        self._users = _VariableUsers(program.graph)
         for node in program.nodes:
             if node.feed or node.host_value or node.op.name == "Const":
                 continue
@@ -76,6 +89,8 @@ class Placer:
             colocated = self._colocated(node, by_name, where)
             if colocated is not None:
                 node.device, node.reason = colocated
+            elif host is not None and not node.requested and stays_on_host(node) and not self._refusal(node, host):
+                node.device, node.reason = host, "small, and the host has all that it needs"
             else:
                 node.device, node.reason, rejected = self._choose(node)
             if node.op.name == "VarHandleOp" and node.variable is not None:
@@ -91,6 +106,9 @@ class Placer:
         """The device that a variable or a colocation request dictates."""
         for name in _variables(node):
             if name in where:
+                why = None if node.op.name == "VarHandleOp" else self._refusal(node, where[name])
+                if why is not None:
+                    raise self._stranded(node, name, where[name], why)
                 return where[name], f"with variable '{name}'"
         for name in node.colocation:
             other = by_name.get(name)
@@ -99,6 +117,8 @@ class Placer:
         return None
 
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+        if node.op.name == "VarHandleOp":
+            return self._decide(node)  # it depends on who uses the variable
         types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
         key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
         try:
@@ -120,22 +140,42 @@ class Placer:
                 )
                 return device, reason, tuple(rejected)
             rejected.append((device.spec, why or "strict placement allows the best device only"))
-        if node.requested and self.soft:
+        if node.requested and (self.soft or node.op.name in _FOR_THE_HOST):
             for device in self.devices.devices:
                 if device in wanted:
                     continue
                 why = self._refusal(node, device)
                 if why is None:
-                    what = f"has no kernel ({rejected[0][1]})" if rejected else "does not exist"
-                    return device, f"soft placement: {node.requested} {what}", tuple(rejected)
+                    return device, self._moved(node, rejected), tuple(rejected)
                 rejected.append((device.spec, why))
         raise self._no_device(node, wanted, rejected)
 
+    def _moved(self, node: Node, rejected: Sequence[tuple[str, str]]) -> str:
+        if not self.soft:
+            return f"tells the host, though {node.requested} is requested"
+        what = f"cannot run it ({rejected[0][1]})" if rejected else "does not exist"
+        return f"soft placement: {node.requested} {what}"
+
     def _refusal(self, node: Node, device: Device) -> str | None:
         """Why the device cannot run the node; None if it can."""
+        why = cannot_hold(node, device)
+        if why is not None:
+            return why
+        if node.op.name == "VarHandleOp" and node.variable is not None and not device.host_memory:
+            return self._users.refusal(node.variable, device)
+        if STATE_WRITE.get(node.op.name):
+            return _assign_refusal(node, device)
         if node.op.name in _STRUCTURAL or node.bodies or node.on_lists or node.op.on_host:
             return None
         return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
+
+    def _stranded(self, node: Node, variable: str, device: Device, why: str) -> Exception:
+        tail = f"  [{node.where}]" if node.where else ""
+        return UnimplementedError(
+            f"{node.op.name} '{node.name}': variable '{variable}' lives on {device.spec}, "
+            f"which cannot run this ({why}); make the variable on a device that can{tail}",
+            node.name,
+        )
 
     def _no_device(self, node: Node, wanted: list[Device], rejected: list[tuple[str, str]]) -> Exception:
         head = f"{node.op.name} '{node.name}'"
@@ -175,6 +215,8 @@ class Placer:
                 return False
             if op.op_def.on_host or op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
                 return False  # the executor's
+            if not device.host_memory and any(t.dtype.name == "string" for t in (*op.inputs, *op.outputs)):
+                return False
             if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
                 continue
             if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):
@@ -200,6 +242,46 @@ def _variables(node: Node) -> list[str]:
     return []
 
 
+class _VariableUsers:
+    """Who in a graph reads and writes each variable, though this run may not need it: they all go where it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._users: dict[str, list[Operation]] | None = None
+
+    def refusal(self, variable: str, device: Device) -> str | None:
+        """Why the device cannot run one of them; None if it can run all."""
+        if self._users is None:
+            self._users = self._find()
+        for op in self._users.get(variable, ()):
+            if op.type in STATE_WRITE:
+                why = _assign_refusal(op, device) if STATE_WRITE[op.type] else None
+            else:
+                why = device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device))
+            if why is not None:
+                return f"{op.type} '{op.name}', which uses it: {why}"
+        return None
+
+    def _find(self) -> dict[str, list[Operation]]:
+        found: dict[str, list[Operation]] = {}
+        for op in self._graph.get_operations():
+            if op.op_def.reads or op.op_def.updates or op.type in STATE_WRITE:
+                for x in op.inputs:
+                    if x.op.type == "VarHandleOp":
+                        found.setdefault(variable_key(x.op.name, x.op.attrs), []).append(op)
+        return found
+
+
+def _assign_refusal(node: Any, device: Device) -> str | None:
+    """Why the device lacks the pure op of an AssignAdd or AssignSub."""
+    op, value = STATE_WRITE[node.op_def.name if isinstance(node, Operation) else node.op.name], node.inputs[1]
+    given = _kernel_node(registry.get(op), node.name, {"T": value.dtype}, node, device)
+    return device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]]))
+
+
+_FOR_THE_HOST = frozenset({"Assert"})
+"""Ops that tell the host something: TensorFlow's kernels for accelerators want their inputs in its memory, too."""
+
 _STRUCTURAL = frozenset({"Const", "Placeholder", "NoOp", "VarHandleOp", *STATE_READ, *STATE_WRITE, *LOOPS, *BRANCHES})
 """Ops that the compiler carries out itself."""
 
@@ -207,9 +289,12 @@ _STRUCTURAL = frozenset({"Const", "Placeholder", "NoOp", "VarHandleOp", *STATE_R
 def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
     """The node as a device's `supports` sees it; sizes that are not known yet are -1."""
 
+    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the variables behind handles
+
     def value(i: int, x: Any) -> Value:
         shape = tuple(-1 if d is None else d for d in x.static_shape or ())
-        return Value(i, x.dtype.numpy, shape, "temp")
+        dtype = held if x.dtype.name == "resource" and held is not None else x.dtype
+        return Value(i, dtype.numpy, shape, "temp")
 
     inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
     outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from timberframe.compiler.host_side import follows_from_shapes
 from timberframe.compiler.ir import Node, Output, Program
 from timberframe.graph.inference import arg_ranges
 from timberframe.plugin.contracts import Device
@@ -72,8 +73,9 @@ def planned_inputs(node: Node) -> tuple[Output, ...]:
 def find_host_values(program: Program) -> set[Output]:
     """Marks the nodes that are computed on the host while planning, and returns the values that planning needs.
 
-    These nodes are shapes, and chains of ops with a value function that lead from shapes, constants and feeds to an
-    input that some op needs for planning. Where a chain starts from a computed tensor, its value is fetched first.
+    These nodes are shapes, chains of ops with a value function that lead from shapes, constants and feeds to an input
+    that some op needs for planning, and small integers that follow from these. Where a chain starts from a computed
+    tensor, its value is fetched first.
     """
     needed: set[Output] = set()
     for node in reversed(program.nodes):
@@ -86,6 +88,8 @@ def find_host_values(program: Program) -> set[Output]:
         elif any(x in needed for x in node.outputs):
             node.host_value = True
             needed.update(node.inputs)
+    for node in program.nodes:
+        node.host_value = node.host_value or (not node.feed and follows_from_shapes(node))
     return needed
 
 

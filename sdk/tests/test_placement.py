@@ -1,0 +1,215 @@
+"""Where nodes go when an accelerator is the best device, and what stays in the host's memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe.graph.apply import apply_op
+from timberframe.plugin import loader
+from timberframe_sdk import Device, KernelNode, hookimpl
+
+canary: Any = sys.modules["timberframe_canary"]
+FAST, CPU = "/device:FAST:0", "/device:CPU:0"
+LACKING = ("Tanh", "ResourceApplyMomentum")
+
+
+class FastDevice(canary.CanaryDevice):  # type: ignore[misc]  # the module is loaded by hand
+    """An accelerator that comes before the CPU and lacks some kernels."""
+
+    type, priority = "FAST", 200
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index, None)
+        self.spec = f"/device:FAST:{index}"
+
+    def supports(self, node: KernelNode) -> str | None:
+        return "no kernel is registered" if node.op in LACKING else super().supports(node)
+
+
+class FastPlugin:
+    @hookimpl
+    def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:
+        return [FastDevice(i) for i in range(config["count"].get("FAST", 0))]
+
+
+if "fast" not in loader.registry.plugins:
+    loader.registry.add("fast", FastPlugin())
+
+
+def fast(**settings: Any) -> tf.Session:
+    """A session of the default graph, with one accelerator."""
+    return tf.Session(config=tf.SessionConfig(device_count={"FAST": 1}, plugins=["fast", "cpu"], **settings))
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph() -> Any:
+    with tf.Graph().as_default():
+        yield
+
+
+def devices(session: tf.Session, fetches: Any) -> dict[str, str]:
+    """The device of each placed node."""
+    return {p.node: p.device for p in session.explain(fetches).placements}
+
+
+def test_accelerator_comes_before_the_cpu() -> None:
+    x = tf.placeholder(tf.float32, [100, 100])
+    y = tf.matmul(x, x, name="y")
+    with fast() as session:
+        (placement,) = session.explain(y).placements
+        assert (placement.device, placement.reason) == (FAST, "first device by priority that has a kernel")
+        np.testing.assert_array_equal(session.run(y, {x: np.eye(100)}), np.eye(100))
+
+
+def test_node_without_a_kernel_goes_to_the_host_and_the_report_says_why() -> None:
+    x = tf.placeholder(tf.float32, [100])
+    y = tf.tanh(x, name="y")
+    with fast() as session:
+        (placement,) = session.explain(y).placements
+        assert (placement.device, placement.rejected) == (CPU, ((FAST, "no kernel is registered"),))
+
+
+def test_small_integers_of_the_host_stay_there() -> None:
+    x = tf.placeholder(tf.float32, [100, 100])
+    begin = tf.placeholder(tf.int32, [2])
+    start = tf.add(begin, 1, name="start")
+    y = tf.slice(x, start, [3, 3], name="y")
+    with fast() as session:
+        assert devices(session, y) == {"start": CPU, "y": FAST}
+        given = np.arange(10_000).reshape(100, 100)
+        np.testing.assert_array_equal(session.run(y, {x: given, begin: [4, 5]}), given[5:8, 6:9])
+        assert "small, and the host has all that it needs" in str(session.explain(y))
+
+
+def test_long_integers_go_to_the_accelerator() -> None:
+    x = tf.placeholder(tf.int32, [100])
+    with fast() as session:
+        assert devices(session, tf.add(x, 1, name="y")) == {"y": FAST}
+
+
+def test_integers_that_follow_from_shapes_are_no_work_for_a_device() -> None:
+    x = tf.placeholder(tf.float32, [None, 100])
+    count = tf.cast(tf.reduce_prod(tf.shape(x)), tf.float32)
+    mean = tf.divide(tf.reduce_sum(x), count, name="mean")
+    with fast() as session:
+        assert set(devices(session, mean).values()) == {FAST}
+        assert len(session.explain(mean, {x: np.ones((3, 100))}).stages) == 1
+        for rows in (3, 7):
+            assert session.run(mean, {x: np.full((rows, 100), 2)}) == 2
+
+
+def test_scalars_beside_a_node_of_the_host_do_not_bounce() -> None:
+    x = tf.placeholder(tf.float32, [])
+    y = tf.tanh(tf.tanh(x, name="a") * 2.0, name="b")
+    with fast() as session:
+        assert set(devices(session, y).values()) == {CPU}
+
+
+def test_variable_goes_where_all_its_users_can_run() -> None:
+    slow = tf.Variable(np.zeros(100, np.float32), name="slow")
+    quick = tf.Variable(np.zeros(100, np.float32), name="quick")
+    slow_step = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(slow))
+    quick_step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(quick))
+    with fast() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([slow_step, quick_step])
+        homes = {n: session.runtime.variables.device(n).spec for n in ("slow", "quick")}
+        assert homes == {"slow": CPU, "quick": FAST}
+        np.testing.assert_allclose(session.run([slow, quick]), np.full((2, 100), -0.1))
+
+
+def test_user_of_a_variable_that_its_device_lacks_is_named() -> None:
+    v = tf.Variable(np.zeros(100, np.float32), name="v")
+    with fast() as session:
+        session.run(v.initializer)
+        apply_op("ResourceApplyMomentum", [v.handle, v.handle, 0.1, v.read_value(), 0.9], name="late")
+        with pytest.raises(
+            tf.errors.UnimplementedError, match=r"'late': variable 'v' lives on /device:FAST:0, which cannot run this"
+        ):
+            session.run("late")
+
+
+def strings(spec: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """A graph that is all on one device: a number, a string made of it, and a string variable."""
+    with tf.device(spec):
+        x = tf.placeholder(tf.float32, [3], name="x")
+        y = tf.add(x, x, name="y")
+        name = tf.placeholder(tf.string, [], name="name")
+        label = tf.stack([name, "!"], name="label")
+        kept = tf.Variable(tf.constant(["a", "b"]), name="kept")
+    return y, label, kept
+
+
+def test_strings_stay_on_the_host() -> None:
+    y, label, kept = strings("")
+    with fast() as session:
+        session.run(kept.initializer)
+        found = session.run([y, label, kept], {"x:0": [1, 2, 3], "name:0": "a"})
+        assert [np.asarray(f).tolist() for f in found] == [[2, 4, 6], [b"a", b"!"], [b"a", b"b"]]
+        places = devices(session, [y, label, kept])
+        assert (places["y"], places["label"], places["kept"]) == (FAST, CPU, CPU)
+
+
+def test_strings_on_an_accelerator_move_under_soft_placement() -> None:
+    y, label, kept = strings(FAST)
+    with fast(allow_soft_placement=True) as session:
+        session.run(kept.initializer)
+        found = session.run([y, label, kept], {"x:0": [1, 2, 3], "name:0": "a"})
+        assert [np.asarray(f).tolist() for f in found] == [[2, 4, 6], [b"a", b"!"], [b"a", b"b"]]
+        moved = next(p for p in session.explain(label).placements if p.node == "label")
+        assert moved.reason == f"soft placement: {FAST} cannot run it (strings live in the host's memory only)"
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_strings_on_an_accelerator_are_an_error_without(which: int) -> None:
+    fetch = strings(FAST)[which]
+    with (
+        fast() as session,
+        pytest.raises(tf.errors.UnimplementedError, match=r"/device:FAST:0: strings live in the host's memory only"),
+    ):
+        session.run(fetch, {"name:0": "a"})
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_assertion_on_an_accelerator_tells_its_message(soft: bool) -> None:
+    with tf.device(FAST):
+        x = tf.placeholder(tf.float32, [3])
+        with tf.control_dependencies([tf.Assert(tf.reduce_all(x > 0), ["x is", x], name="check")]):
+            y = x * 2.0
+    with fast(allow_soft_placement=soft) as session:
+        np.testing.assert_array_equal(session.run(y, {x: [1, 2, 3]}), [2, 4, 6])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"'check'.*x is.*-2"):
+            session.run(y, {x: [1, -2, 3]})
+
+
+def test_assertion_in_a_loop_on_an_accelerator_tells_its_message() -> None:
+    def body(i: tf.Tensor, a: tf.Tensor) -> Any:
+        with tf.control_dependencies([tf.Assert(tf.reduce_all(a < 30), ["a is", a])]):
+            return i + 1, a * 2.0
+
+    with tf.device(FAST):
+        start = tf.placeholder(tf.float32, [2])
+        result = tf.while_loop(lambda i, a: i < 3, body, [tf.constant(0), start])[1]
+    with fast() as session:
+        np.testing.assert_array_equal(session.run(result, {start: [1, 2]}), [8, 16])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"a is.*32"):
+            session.run(result, {start: [1, 8]})
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_values_of_an_accelerator_are_saved_and_restored(soft: bool, tmp_path: Any) -> None:
+    with tf.device(FAST):
+        v = tf.Variable(np.arange(3, dtype=np.float32), name="v")
+        save = apply_op("SaveV2", [str(tmp_path / "v"), ["v"], [""], [v.read_value()]])
+        (restored,) = apply_op("RestoreV2", [str(tmp_path / "v"), ["v"], [""]], {"dtypes": (tf.float32,)})
+        twice = restored * 2.0
+    with fast(allow_soft_placement=soft) as session:
+        session.run(v.initializer)
+        session.run(save)
+        np.testing.assert_array_equal(session.run(twice), [0, 2, 4])
