@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from timberframe.plugin.contracts import KernelDef
-from timberframe_sdk.accelerator import elementwise, indexing, matmul, movement, reduction, rows, scatter
+from timberframe_sdk.accelerator import (
+    addition,
+    elementwise,
+    indexing,
+    matmul,
+    movement,
+    normalization,
+    reduction,
+    rows,
+    scatter,
+)
 
-FAMILIES = (elementwise, indexing, matmul, movement, reduction, rows, scatter)
+FAMILIES = (addition, elementwise, indexing, matmul, movement, normalization, reduction, rows, scatter)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import GROUP, Source, index_name, index_type, spread
-from timberframe_sdk.accelerator.elementwise import build_single
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.reduction import reduction_passes
 
@@ -211,15 +210,6 @@ def bias_add_grad(node: KernelNode) -> Launcher:
     rank = len(node.inputs[0].shape)
     channels = 1 if node.attrs["data_format"] == "NCHW" else rank - 1
     return _launcher(node, [i for i in range(rank) if i != channels])
-
-
-@kernel(KERNELS, ("BiasAdd", "BiasAddV1"), "", types=_NUMBERS, inplace=((0, 0),))
-def bias_add(node: KernelNode) -> Launcher:
-    """The sum with a vector along the channels."""
-    x, bias = node.inputs
-    behind = len(x.shape) - 2 if node.attrs.get("data_format") == "NCHW" else 0
-    column = replace(bias, shape=(*bias.shape, *(1,) * behind))
-    return build_single(replace(node, op="AddV2", inputs=[x, column]))
 
 
 @kernel(KERNELS, ("ArgMax", "ArgMin"), "", types={"T": (*FLOATS, *INTEGERS, "bool")})
