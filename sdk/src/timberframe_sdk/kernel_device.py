@@ -224,7 +224,7 @@ class KernelExecutable:
         slots = [node.inputs[i].id for i in passed_inputs(node)] + [v.id for v in node.outputs]
         if node.index in self.workspace_slots:
             slots.append(self.workspace_slots[node.index])
-        if kernel is not None and kernel.status and self.status_slot is not None:
+        if kernel is not None and (kernel.status or kernel.heeds_status) and self.status_slot is not None:
             slots.append(self.status_slot)
         return _Step(node, launch, slots)
 

@@ -2,8 +2,7 @@
 #include <timberframe/math/precision_float32.h>
 
 #include <timberframe/math/exponential.h>
-
-#include "binary/power.h"
+#include <timberframe/math/power.h>
 #include "common/broadcast_half.h"
 
 /* X(op, type, T, expression): 0 where x is 0, whatever y is. */

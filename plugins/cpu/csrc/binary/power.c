@@ -1,22 +1,8 @@
 /* Powers, angles and neighbours of floating-point numbers. */
-#include "binary/power.h"
+#include <timberframe/math/neighbour.h>
+#include <timberframe/math/power.h>
 
 #include "common/broadcast_half.h"
-
-/* The next float on the way from x to y, by its bits, which count up with the magnitude. */
-#define NEIGHBOUR(type, T, U, sign)                                                                                  \
-  static inline T neighbour_##type(T x, T y) {                                                                       \
-    U bits;                                                                                                          \
-    memcpy(&bits, &x, sizeof bits);                                                                                  \
-    const U away = bits + 1, back = bits - 1;                                                                        \
-    U moved = (x < y) == !(bits >> sign) ? away : back;                                                              \
-    moved = x == 0 ? (U)(y < 0) << sign | 1 : moved;                                                                 \
-    T result;                                                                                                        \
-    memcpy(&result, &moved, sizeof result);                                                                          \
-    return x != x || y != y ? x + y : x == y ? y : result;                                                           \
-  }
-NEIGHBOUR(float32, float, uint32_t, 31)
-NEIGHBOUR(float64, double, uint64_t, 63)
 
 /* Powers of floats in blocks: first as if every element were of the usual kind, and again with all the special cases if
  * one is not. */
@@ -51,8 +37,8 @@ TF_HALF_LOOPS2(power)
   X(power, float64, double, power_float64_of(x, y))                                                                  \
   X(atan2, float32, float, angle_float32(x, y))                                                                      \
   X(atan2, float64, double, angle_float64(x, y))                                                                     \
-  X(next_after, float32, float, neighbour_float32(x, y))                                                             \
-  X(next_after, float64, double, neighbour_float64(x, y))
+  X(next_after, float32, float, tf_next_after_f32(x, y))                                                             \
+  X(next_after, float64, double, tf_next_after_f64(x, y))
 #define HALVES(X) X(atan2)
 
 #define DEFINE(op, type, T, expression)                                                                              \

@@ -1,67 +1,12 @@
-/* The Hurwitz zeta function and the derivatives of digamma, in float64. */
-#include <math.h>
+/* The Hurwitz zeta function and the derivatives of digamma. */
+#include <timberframe/math/zeta.h>
 
 #include "common/broadcast.h"
-#include "unary/digamma.h"
 
-/* B_2j / (2j)! of the Euler-Maclaurin formula (DLMF 25.11.43), B being Bernoulli's numbers. */
-static const double coefficients[] = {
-    1.0 / 12.0,
-    -1.0 / 720.0,
-    1.0 / 30240.0,
-    -1.0 / 1209600.0,
-    1.0 / 47900160.0,
-    -691.0 / 1307674368000.0,
-    1.0 / 74724249600.0,
-    -3617.0 / 10670622842880000.0,
-    43867.0 / 5109094217170944000.0,
-    -174611.0 / 802857662698291200000.0,
-    77683.0 / 14101100039391805440000.0,
-    -236364091.0 / 1693824136731743669452800000.0,
-};
-
-/* For x > 1 and q > 0: terms up to 10 + x, or till they no longer count; then the Euler-Maclaurin formula. Where x is
- * so large that there would be many terms, they vanish at once. */
-static double positive_zeta(double x, double q) {
-  double total = 0.0, a = q;
-  for (double k = 1.0; a < 10.0 + x; k += 1.0) {
-    const double term = pow(a, -x);
-    total += term;
-    if (term <= 0x1p-60 * total) return total;
-    a = q + k;
-  }
-  const double last = pow(a, -x);
-  double factor = x * last / a, series = 0.0;
-  for (int j = 0; j < (int)(sizeof coefficients / sizeof *coefficients); j++) {
-    series += coefficients[j] * factor;
-    factor *= (x + 2 * j + 1) / a * ((x + 2 * j + 2) / a);
-  }
-  return total + (last * (a / (x - 1.0)) + 0.5 * last + series);
-}
-
-/* Terms below 0 are (-1)^x times the first of the zeta function from p = ceil(q) - q on, up to 1 - q. */
-static double zeta(double x, double q) {
-  if (x == 1.0) return INFINITY;
-  if (!(x > 1.0) || q != q) return NAN;
-  if (q > 0.0) return positive_zeta(x, q);
-  const int even = fmod(x, 2.0) == 0.0;
-  if (q == floor(q)) return even ? INFINITY : NAN;
-  if (x != floor(x)) return NAN;
-  const double p = ceil(q) - q;
-  const double below = positive_zeta(x, p) - positive_zeta(x, 1.0 - q);
-  return positive_zeta(x, 1.0 - p) + (even ? below : -below);
-}
-
-static double polygamma(double n, double x) {
-  if (n != floor(n) || !(n >= 0.0) || isinf(n)) return NAN;
-  if (n == 0.0) return tf_digamma(x);
-  const double value = tgamma(n + 1.0) * zeta(n + 1.0, x);
-  return fmod(n, 2.0) == 1.0 ? value : -value;
-}
-
-#define ALL(X) X(zeta, float32, float) X(zeta, float64, double) X(polygamma, float32, float) X(polygamma, float64, double)
+#define ALL(X)                                                                                                       \
+  X(zeta, float32, float) X(zeta, float64, double) X(polygamma, float32, float) X(polygamma, float64, double)
 #define DEFINE(op, type, T)                                                                                          \
-  static T op##_##type##_of(T x, T y) { return (T)op((double)x, (double)y); }                                        \
+  static T op##_##type##_of(T x, T y) { return (T)tf_##op((double)x, (double)y); }                                   \
   TF_COSTLY_LOOP2(op##_##type, T, T, op##_##type##_of(x, y)) TF_BROADCAST_KERNEL(op##_##type, 2)
 #define LIST(op, type, T) TF_ENTRY(op##_##type),
 

@@ -6,7 +6,7 @@
 #define T float complex
 #define RULE(name) name##_rule_complex64
 #define SQRT csqrtf
-#include "optimizer/rules.h"
+#include <timberframe/optimizer/rules.h>
 #undef T
 #undef RULE
 #undef SQRT
@@ -17,7 +17,7 @@
 #define T double complex
 #define RULE(name) name##_rule_complex128
 #define SQRT csqrt
-#include "optimizer/rules.h"
+#include <timberframe/optimizer/rules.h>
 #undef T
 
 UPDATE_DRIVER(complex64, float complex, float complex, , APPLY_AS_IT_IS)

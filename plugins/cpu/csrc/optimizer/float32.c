@@ -10,8 +10,8 @@
 #define POW powf
 #define EXP expf
 #define HIGHER(a, b) ((a) < (b) ? (b) : (a))
-#include "optimizer/rules.h"
-#include "optimizer/real_rules.h"
+#include <timberframe/optimizer/rules.h>
+#include <timberframe/optimizer/real_rules.h>
 #undef T
 
 UPDATE_DRIVER(float32, float, float, , APPLY_AS_IT_IS)

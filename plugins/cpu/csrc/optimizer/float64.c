@@ -10,8 +10,8 @@
 #define POW pow
 #define EXP exp
 #define HIGHER(a, b) ((a) < (b) ? (b) : (a))
-#include "optimizer/rules.h"
-#include "optimizer/real_rules.h"
+#include <timberframe/optimizer/rules.h>
+#include <timberframe/optimizer/real_rules.h>
 #undef T
 
 UPDATE_DRIVER(float64, double, double, , APPLY_AS_IT_IS)

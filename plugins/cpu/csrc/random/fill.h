@@ -2,6 +2,8 @@
 #ifndef TIMBERFRAME_CPU_RANDOM_FILL_H
 #define TIMBERFRAME_CPU_RANDOM_FILL_H
 
+#include <timberframe/random/uniform.h>
+
 #include "philox.h"
 
 enum { CHUNK_BLOCKS = 64, CHUNK_NUMBERS = 4 * CHUNK_BLOCKS, CHUNK_GRAIN = 64 };
@@ -41,23 +43,5 @@ typedef struct fill_job {
     context->parallel_for(context, chunks, CHUNK_GRAIN, name##_range, &job);                                       \
     return TF_OK;                                                                                                  \
   }
-
-/* A number in [1, 2) with the low 23 bits as its mantissa, less 1. */
-static inline float uniform_float32(uint32_t bits) {
-  union {
-    uint32_t bits;
-    float value;
-  } u = {(bits & 0x7fffffu) | 0x3f800000u};
-  return u.value - 1.0f;
-}
-
-/* 20 bits of the first number above the 32 of the second. */
-static inline double uniform_float64(uint32_t high, uint32_t low) {
-  union {
-    uint64_t bits;
-    double value;
-  } u = {(uint64_t)((high & 0xfffffu) | 0x3ff00000u) << 32 | low};
-  return u.value - 1.0;
-}
 
 #endif

@@ -1,5 +1,5 @@
 /* Standard normals of float32, and of float16 and bfloat16, which are the same numbers rounded. */
-#include <timberframe/math/functions_float32.h>
+#include <timberframe/random/normal_float32.h>
 
 #include "common/half.h"
 
@@ -12,15 +12,7 @@ static inline void normals_float32(const uint32_t *bits, float *out, int64_t cou
 
 static inline void normals_float32(const uint32_t *bits, float *out, int64_t count) {
   for (int64_t i = 0; i < count / 2; i++) {
-    const float u = uniform_float32(bits[2 * i]);
-    /* The angle is rounded once from float64: its error counts in full where the sine is near 0. */
-    const float angle = (float)(6.283185307179586 * (double)uniform_float32(bits[2 * i + 1]));
-    const float bounded = u < (float)SMALLEST_UNIFORM ? (float)SMALLEST_UNIFORM : u;
-    const float radius = __builtin_sqrtf(-2.0f * tf_log_f32(bounded));
-    int32_t quadrant;
-    const float r = tf_reduce_half_pi_f32(angle, &quadrant);
-    out[2 * i] = tf_sin_quadrant_f32(r, quadrant) * radius;
-    out[2 * i + 1] = tf_sin_quadrant_f32(r, quadrant + 1) * radius;
+    normal_pair_float32(bits + 2 * i, out + 2 * i);
   }
 }
 

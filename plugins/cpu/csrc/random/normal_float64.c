@@ -1,5 +1,5 @@
 /* Standard normals of float64. */
-#include <timberframe/math/functions_float64.h>
+#include <timberframe/random/normal_float64.h>
 
 #define NORMAL_REAL double
 #define NORMAL_NUMBERS 2
@@ -11,13 +11,7 @@ static inline void normals_float64(const uint32_t *bits, double *out, int64_t co
 
 static inline void normals_float64(const uint32_t *bits, double *out, int64_t count) {
   for (int64_t i = 0; i < count / 2; i++) {
-    const double u = uniform_float64(bits[4 * i], bits[4 * i + 1]);
-    const double angle = 6.283185307179586 * uniform_float64(bits[4 * i + 2], bits[4 * i + 3]);
-    const double radius = __builtin_sqrt(-2.0 * tf_log_f64(u < SMALLEST_UNIFORM ? SMALLEST_UNIFORM : u));
-    int64_t quadrant;
-    const double r = tf_reduce_half_pi_f64(angle, &quadrant);
-    out[2 * i] = tf_sin_quadrant_f64(r, quadrant) * radius;
-    out[2 * i + 1] = tf_sin_quadrant_f64(r, quadrant + 1) * radius;
+    normal_pair_float64(bits + 4 * i, out + 2 * i);
   }
 }
 

@@ -1,38 +1,12 @@
-/* Philox 4x32-10 (Salmon, Moraes, Dror, Shaw; SC 2011): blocks of four 32-bit numbers of a key and a counter.
- *
- * Blocks are made several at a time in 64-bit lanes, of which a multiplication takes the lower half: what the upper
- * half holds between rounds does not matter. */
+/* Blocks of Philox made several at a time in 64-bit lanes, of which a multiplication takes the lower half: what the
+ * upper half holds between rounds does not matter; and where a kernel's stream starts. */
 #ifndef TIMBERFRAME_CPU_PHILOX_H
 #define TIMBERFRAME_CPU_PHILOX_H
 
+#include <timberframe/random/philox.h>
+
 #include "common/lanes.h"
 #include "common/table.h"
-
-#define PHILOX_M0 0xD2511F53u
-#define PHILOX_M1 0xCD9E8D57u
-#define PHILOX_W0 0x9E3779B9u
-#define PHILOX_W1 0xBB67AE85u
-enum { PHILOX_ROUNDS = 10 };
-
-typedef struct philox {
-  uint64_t key, low, high; /* the counter's lower and upper halves */
-} philox;
-
-static inline void philox_block(const philox *g, uint64_t offset, uint32_t x[4]) {
-  const uint64_t low = g->low + offset, high = g->high + (low < offset);
-  uint32_t a = (uint32_t)low, b = (uint32_t)(low >> 32), c = (uint32_t)high, d = (uint32_t)(high >> 32);
-  uint32_t k0 = (uint32_t)g->key, k1 = (uint32_t)(g->key >> 32);
-  for (int round = 0; round < PHILOX_ROUNDS; round++) {
-    const uint64_t p = (uint64_t)PHILOX_M0 * a, q = (uint64_t)PHILOX_M1 * c;
-    a = (uint32_t)(q >> 32) ^ b ^ k0;
-    b = (uint32_t)q;
-    c = (uint32_t)(p >> 32) ^ d ^ k1;
-    d = (uint32_t)p;
-    k0 += PHILOX_W0;
-    k1 += PHILOX_W1;
-  }
-  x[0] = a, x[1] = b, x[2] = c, x[3] = d;
-}
 
 #if defined(__AVX512F__)
 
@@ -157,19 +131,11 @@ enum philox_origin {
   PHILOX_STATE,     /* number of the first of the inputs key, counter, alg */
   PHILOX_ORIGINS
 };
-enum { PHILOX_PARAMETERS = 5, PHILOX_ALGORITHM = 1, PHILOX_AUTOMATIC = 3, PHILOX_BAD_ALGORITHM = 1 };
+enum { PHILOX_PARAMETERS = 5, PHILOX_BAD_ALGORITHM = 1 };
 
 static inline uint64_t philox_seed(const void *seeds, int64_t i, int64_t bytes, int64_t is_signed) {
   if (bytes == 8) return ((const uint64_t *)seeds)[i];
   return is_signed ? (uint64_t)(int64_t)((const int32_t *)seeds)[i] : ((const uint32_t *)seeds)[i];
-}
-
-/* The generator of a pair of seeds: they are mixed by one block of a fixed key. */
-static inline philox philox_of_seeds(uint64_t first, uint64_t second) {
-  const philox scramble = {0x02461E293EC8F720u, first, second};
-  uint32_t x[4];
-  philox_block(&scramble, 0, x);
-  return (philox){x[0] | (uint64_t)x[1] << 32, 0, x[2] | (uint64_t)x[3] << 32};
 }
 
 /* Where the stream of this launch starts; a stateful one moves on for the next launch. */

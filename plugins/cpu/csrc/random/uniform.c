@@ -14,8 +14,8 @@
 
 CONVERT(random_uniform_float32, float, 1, uniform_float32(b[0]))
 CONVERT(random_uniform_float64, double, 2, uniform_float64(b[0], b[1]))
-CONVERT(random_uniform_float16, tf_float16, 1, tf_float16_from_float32((float)(int32_t)(b[0] & 0x3ffu) * 0x1p-10f))
-CONVERT(random_uniform_bfloat16, tf_bfloat16, 1, tf_bfloat16_from_float32((float)(int32_t)(b[0] & 0x7fu) * 0x1p-7f))
+CONVERT(random_uniform_float16, tf_float16, 1, tf_float16_from_float32(uniform_float16(b[0])))
+CONVERT(random_uniform_bfloat16, tf_bfloat16, 1, tf_bfloat16_from_float32(uniform_bfloat16(b[0])))
 CONVERT(random_bits_32, uint32_t, 1, b[0])
 CONVERT(random_bits_64, uint64_t, 2, b[0] | (uint64_t)b[1] << 32)
 

@@ -18,6 +18,7 @@ from timberframe.errors import OpError
 from timberframe.graph.inference import arg_ranges
 from timberframe.ops import registry
 from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, Launcher, RunContext
+from timberframe_sdk.declare import Builder
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
@@ -199,6 +200,9 @@ class AcceleratorDevice(KernelDevice):
         for i, value in enumerate((*node.inputs, *node.outputs)):
             if value.dtype.name not in held and value.kind != "const" and i not in handles:
                 return f"the device holds no {value.dtype.name}; it holds {', '.join(held)}"
+        found = self.kernel(node)
+        if found is not None and not self.limits.float64 and getattr(found.build, "needs_float64", False):
+            return "its kernel computes in float64, which the device lacks"
         return super().supports(node)
 
     def take(self, a: DeviceTensor, shape: tuple[int, ...]) -> DeviceTensor:
@@ -227,6 +231,12 @@ def _handles(node: KernelNode) -> set[int]:
         return set()
     ranges = arg_ranges(op.inputs, node.attrs)
     return {i for name in (*op.reads, *op.updates) for i in ranges[name]}
+
+
+def needs_float64(build: Builder) -> Builder:
+    """Marks a kernel's builder: it serves only devices that have float64."""
+    build.needs_float64 = True  # type: ignore[attr-defined]  # a function takes attributes; Callable does not say so
+    return build
 
 
 def spread(count: int) -> tuple[tuple[int], tuple[int]]:

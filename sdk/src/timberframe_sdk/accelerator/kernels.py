@@ -12,12 +12,13 @@ from timberframe_sdk.accelerator import (
     matmul,
     movement,
     normalization,
+    optimizer,
     reduction,
     rows,
     scatter,
 )
 
-FAMILIES = (addition, elementwise, indexing, matmul, movement, normalization, reduction, rows, scatter)
+FAMILIES = (addition, elementwise, indexing, matmul, movement, normalization, optimizer, reduction, rows, scatter)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:

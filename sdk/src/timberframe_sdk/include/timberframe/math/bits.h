@@ -41,6 +41,17 @@ static inline double tf_flip_sign_f64(double y, double x) {
 }
 #endif
 
+/* |y| with x's sign. */
+static inline float tf_copy_sign_f32(float y, float x) {
+  return tf_of_int_f32((tf_int_of_f32(y) & INT32_MAX) | (tf_int_of_f32(x) & INT32_MIN));
+}
+
+#ifndef TF_NO_FLOAT64
+static inline double tf_copy_sign_f64(double y, double x) {
+  return tf_of_int_f64((tf_int_of_f64(y) & INT64_MAX) | (tf_int_of_f64(x) & INT64_MIN));
+}
+#endif
+
 /* A number whose unit is 1: added to a small one it rounds that to an integer, which then is the sum's low bits. */
 #define TF_ROUNDER32 0x1.8p23f
 #define TF_ROUNDER64 0x1.8p52

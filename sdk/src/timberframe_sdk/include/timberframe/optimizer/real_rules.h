@@ -46,8 +46,8 @@ RULE_FUNCTION(adam_with_amsgrad) {
   variable_out[i] = ABS(l) > threshold ? (threshold * SIGN(l) - l) / curve : 0;
 #define RATE_POWER(x) POW(x, -rate_power)
 
-static void RULE(ftrl_with)(const T *scalars, T shrinkage, T rate_power, int64_t times_rate, const T *const *in,
-                            T *const *out, const T *gradient, int64_t count) {
+static inline void RULE(ftrl_with)(const T *scalars, T shrinkage, T rate_power, int64_t times_rate,
+                                   const T *const *in, T *const *out, const T *gradient, int64_t count) {
   const T rate = scalars[0], l2 = scalars[2], threshold = times_rate ? scalars[1] * rate : scalars[1];
   STATE(0, variable);
   STATE(1, accumulator);
@@ -126,11 +126,10 @@ RULE_FUNCTION(proximal_adagrad) {
 /* scalars: learning rate, l1, l2, global step. */
 RULE_FUNCTION(adagrad_da) {
   const T rate = scalars[0], l1 = scalars[1], l2 = scalars[2], step = scalars[3];
-  STATE(0, variable);
+  T *variable_out = out[0];
   STATE(1, sum);
   STATE(2, square);
   (void)flag;
-  (void)variable_in;
   EACH_ELEMENT {
     const T g = gradient[i], s = sum_in[i] + g, q = square_in[i] + g * g, curve = l2 * (step * rate) + SQRT(q);
     sum_out[i] = s;

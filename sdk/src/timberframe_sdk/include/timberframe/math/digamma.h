@@ -1,8 +1,8 @@
 /* The derivative of log(gamma(x)), which the functions of one operand and those of two share. */
-#ifndef TF_UNARY_DIGAMMA_H
-#define TF_UNARY_DIGAMMA_H
+#ifndef TIMBERFRAME_MATH_DIGAMMA_H
+#define TIMBERFRAME_MATH_DIGAMMA_H
 
-#include <math.h>
+#include <timberframe/math/library.h>
 
 #define TF_PI 0x1.921fb54442d18p+1
 
@@ -27,7 +27,7 @@ static inline double tf_digamma_positive(double x) {
 static inline double tf_digamma(double x) {
   if (x > 0.0) return tf_digamma_positive(x);
   double fraction = x - rint(x);
-  if (!(fraction != 0.0)) return NAN;
+  if (!(fraction != 0.0)) return TF_NAN64;
   return tf_digamma_positive(1.0 - x) - TF_PI / tan(TF_PI * fraction);
 }
 

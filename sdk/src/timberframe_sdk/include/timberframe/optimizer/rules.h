@@ -1,14 +1,15 @@
 /* The rules by which optimizers change a variable and its slots, for one computing type.
  *
- * Included with T (the type), RULE(name) (the function's name in this type) and SQRT defined. A rule changes `count`
- * elements: state 0 is the variable, the others its slots in the op's order. in[k] and out[k] are equal or do not
- * overlap. `scalars` are the op's scalar inputs in their order, `flag` its bool attr. The formulas, and the order in
- * which they are evaluated, are those of TensorFlow's ops; a multiplication by a reciprocal root is a division here. */
+ * Included with T (the type), RULE(name) (the function's name in this type), SQRT, and TF_INDEPENDENT (which tells a
+ * compiler that the turns of a loop do not meet) defined. A rule changes `count` elements: state 0 is the variable,
+ * the others its slots in the op's order. in[k] and out[k] are equal or do not overlap. `scalars` are the op's scalar
+ * inputs in their order, `flag` its bool attr. The formulas, and the order in which they are evaluated, are those of
+ * TensorFlow's ops; a multiplication by a reciprocal root is a division here. */
 
 #define STATE(k, name) const T *name##_in = in[k]; T *name##_out = out[k]
 #define RULE_FUNCTION(name)                                                                                          \
-  static void RULE(name)(const T *scalars, int64_t flag, const T *const *in, T *const *out, const T *gradient,      \
-                         int64_t count)
+  static inline void RULE(name)(const T *scalars, int64_t flag, const T *const *in, T *const *out,                   \
+                                const T *gradient, int64_t count)
 #define EACH_ELEMENT TF_INDEPENDENT for (int64_t i = 0; i < count; i++)
 
 RULE_FUNCTION(gradient_descent) {

@@ -1,0 +1,107 @@
+/* Updates of a variable and its slots by optimizers.
+ *
+ * DTYPE: of variable, slots, gradient and scalars. RULE_NAME: a rule of timberframe/optimizer; POWERS: 1 where it
+ * raises to a power. STATES: how many tensors it changes. STEP: which of the scalars is an int64, which is in `step`;
+ * 9 for none. ROWS: 1 for a gradient of rows, which indices of dtype TINDEX name. Of the pointers those that a rule has
+ * no use for may point anywhere. Where status is not 0, an earlier kernel has failed, and nothing changes. */
+#include <timberframe/accelerator/language.h>
+#include <timberframe/accelerator/row_tables.h>
+#include <timberframe/elementwise.h>
+#if POWERS
+#include <timberframe/math/power.h>
+#endif
+
+#define T TF_VALUE(DTYPE)
+#define TF_INDEPENDENT
+#define RULE_(name) name##_rule
+#define RULE(name) RULE_(name)
+#define SQRT TF_OF_TYPE(root)
+#define ABS TF_OF_TYPE(abs)
+#define EXP TF_OF_TYPE(exp)
+#define HIGHER(a, b) ((a) < (b) ? (b) : (a))
+#define TF_OF_TYPE(name) TF_OF_TYPE_(name, TF_WIDTH)
+#define TF_OF_TYPE_(name, width) TF_OF_TYPE__(name, width)
+#define TF_OF_TYPE__(name, width) tf_##name##_f##width
+#define TF_WIDTH TF_WIDTH_(DTYPE)
+#define TF_WIDTH_(dtype) TF_WIDTH__(dtype)
+#define TF_WIDTH__(dtype) TF_WIDTH_##dtype
+#define TF_WIDTH_float16 32
+#define TF_WIDTH_bfloat16 32
+#define TF_WIDTH_float32 32
+#define TF_WIDTH_float64 64
+#if POWERS
+#define POW(x, y) TF_POWER(x, y, TF_WIDTH)
+#else
+#define POW(x, y) (x) /* stands in rules that are not called */
+#endif
+#define TF_POWER(x, y, width) TF_POWER_(x, y, width)
+#define TF_POWER_(x, y, width) power_float##width##_of(x, y)
+
+#include <timberframe/optimizer/rules.h>
+
+#include <timberframe/optimizer/real_rules.h>
+
+#define TF_STATES(SPACE, prefix)                                                                                     \
+  SPACE TF_STORAGE(DTYPE) *prefix##0, SPACE TF_STORAGE(DTYPE) *prefix##1, SPACE TF_STORAGE(DTYPE) *prefix##2,        \
+      SPACE TF_STORAGE(DTYPE) *prefix##3
+#define TF_SCALARS                                                                                                   \
+  TF_GLOBAL const TF_STORAGE(DTYPE) *s0, TF_GLOBAL const TF_STORAGE(DTYPE) *s1,                                      \
+      TF_GLOBAL const TF_STORAGE(DTYPE) *s2, TF_GLOBAL const TF_STORAGE(DTYPE) *s3,                                  \
+      TF_GLOBAL const TF_STORAGE(DTYPE) *s4, TF_GLOBAL const TF_STORAGE(DTYPE) *s5, TF_GLOBAL const int64_t *step
+#define TF_SCALAR(k) (STEP == k ? (T)(float)step[0] : TF_LOAD(DTYPE, s##k, 0))
+#define TF_READ_SCALARS                                                                                              \
+  const T scalars[6] = {TF_SCALAR(0), TF_SCALAR(1), TF_SCALAR(2), TF_SCALAR(3), TF_SCALAR(4), TF_SCALAR(5)}
+
+/* One element: states from x at i to z at i. */
+#define TF_APPLY(x, z, i, g)                                                                                         \
+  do {                                                                                                               \
+    T a0 = TF_LOAD(DTYPE, x##0, i), a1 = 0, a2 = 0, a3 = 0;                                                          \
+    if (STATES > 1) a1 = TF_LOAD(DTYPE, x##1, i);                                                                    \
+    if (STATES > 2) a2 = TF_LOAD(DTYPE, x##2, i);                                                                    \
+    if (STATES > 3) a3 = TF_LOAD(DTYPE, x##3, i);                                                                    \
+    const T *const from[4] = {&a0, &a1, &a2, &a3};                                                                   \
+    T *const to[4] = {&a0, &a1, &a2, &a3};                                                                           \
+    const T slope = g;                                                                                               \
+    RULE(RULE_NAME)(scalars, flag, from, to, &slope, 1);                                                             \
+    TF_STORE(DTYPE, z##0, i, a0);                                                                                    \
+    if (STATES > 1) TF_STORE(DTYPE, z##1, i, a1);                                                                    \
+    if (STATES > 2) TF_STORE(DTYPE, z##2, i, a2);                                                                    \
+    if (STATES > 3) TF_STORE(DTYPE, z##3, i, a3);                                                                    \
+  } while (0)
+
+#if !ROWS
+TF_KERNEL tf_update(TF_STATES(TF_GLOBAL const, x), TF_STATES(TF_GLOBAL, z), TF_SCALARS,
+                    TF_GLOBAL const TF_STORAGE(DTYPE) *gradient, TF_GLOBAL const int64_t *status, int64_t flag,
+                    tf_index count) {
+  TF_READ_SCALARS;
+  if (status[0] != 0) return;
+  TF_EACH(i, count) TF_APPLY(x, z, i, TF_LOAD(DTYPE, gradient, i));
+}
+
+#else
+
+TF_KERNEL tf_copy_states(TF_STATES(TF_GLOBAL const, x), TF_STATES(TF_GLOBAL, z), tf_index count) {
+  TF_EACH(i, count) {
+    z0[i] = x0[i];
+    if (STATES > 1) z1[i] = x1[i];
+    if (STATES > 2) z2[i] = x2[i];
+    if (STATES > 3) z3[i] = x3[i];
+  }
+}
+
+/* Gradient row k belongs to row indices[k], by the tables of row_tables.h. Several of one row are applied in their
+ * order: the first of them takes the others along. */
+TF_KERNEL tf_update_rows(TF_STATES(TF_GLOBAL, z), TF_SCALARS, TF_GLOBAL const TF_STORAGE(DTYPE) *gradient,
+                         TF_GLOBAL const TF_STORAGE(TINDEX) *indices, TF_GLOBAL const int32_t *tables,
+                         TF_GLOBAL const int64_t *status, int64_t flag, tf_index count, tf_index inner,
+                         tf_index limit) {
+  TF_READ_SCALARS;
+  if (status[0] != 0) return;
+  TF_EACH(i, count) {
+    int32_t k = (int32_t)(i / inner);
+    const tf_index column = i - k * inner, row = (tf_index)TF_LOAD(TINDEX, indices, k), at = row * inner + column;
+    if (TF_FIRST(row) != k) continue;
+    for (; k >= 0; k = TF_NEXT(k)) TF_APPLY(z, z, at, TF_LOAD(DTYPE, gradient, k * inner + column));
+  }
+}
+#endif
