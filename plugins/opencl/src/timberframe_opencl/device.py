@@ -40,6 +40,7 @@ class OpenCLDevice(AcceleratorDevice):
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
         self.allocator = OpenCLAllocator(self.queue, limit)
+        self._programs: dict[str, cl.Program] = {}
         self._launching = threading.Lock()
         is_cpu = bool(device.type & cl.device_type.CPU)
         self._staging = None if is_cpu else Staging(self.queue)
@@ -139,6 +140,13 @@ class OpenCLDevice(AcceleratorDevice):
     # Kernels
 
     def build(self, source: str, name: str) -> Function:
+        program = self._programs.get(source)
+        if program is None:
+            program = self._programs[source] = self._build(source)
+        return self._function(cl.Kernel(program, name))
+
+    def _build(self, source: str) -> cl.Program:
+        """The compiled program; from the cache on disk, by device, driver, options and source, where it is there."""
         options = [f"-I{header_folder()}", "-cl-std=CL1.2"]
         if self.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
             options.append("-cl-fp32-correctly-rounded-divide-sqrt")
@@ -146,10 +154,12 @@ class OpenCLDevice(AcceleratorDevice):
             options.append("-DTF_NO_FLOAT64")
         try:
             with warnings.catch_warnings(action="ignore", category=cl.CompilerWarning):  # of drivers that greet
-                program = cl.Program(self.context, source).build(options, cache_dir=str(cache_folder("opencl")))
+                program: cl.Program = cl.Program(self.context, source).build(
+                    options, cache_dir=str(cache_folder("opencl"))
+                )
         except cl.Error as e:
             raise InternalError(f"{self.spec}: the driver refuses a source; its words are\n{e}\n{source}") from e
-        return self._function(cl.Kernel(program, name))
+        return program
 
     def _function(self, kernel: cl.Kernel) -> Function:
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
