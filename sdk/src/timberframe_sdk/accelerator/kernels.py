@@ -13,12 +13,25 @@ from timberframe_sdk.accelerator import (
     movement,
     normalization,
     optimizer,
+    pooling,
     reduction,
     rows,
     scatter,
 )
 
-FAMILIES = (addition, elementwise, indexing, matmul, movement, normalization, optimizer, reduction, rows, scatter)
+FAMILIES = (
+    addition,
+    elementwise,
+    indexing,
+    matmul,
+    movement,
+    normalization,
+    optimizer,
+    pooling,
+    reduction,
+    rows,
+    scatter,
+)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:

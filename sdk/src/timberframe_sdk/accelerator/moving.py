@@ -124,7 +124,7 @@ def steps(node: KernelNode, stages: Stages, late: int = 0) -> list[Step]:
         return [lambda arrays: device.copy(arrays[source], arrays[target])]
     one = None
     if any(s.tensor == LITERAL for moves in stages for s, _ in moves):
-        one = device.copy_in(np.frombuffer(literal(node)[:bytes_each], f"uint{8 * bytes_each}").copy())
+        one = device.table(np.frombuffer(literal(node)[:bytes_each], f"uint{8 * bytes_each}").copy())
     boxes = [[_box(s, t, bytes_each) for s, t in moves if 0 not in t.shape] for moves in stages]
     launch = _Launches(device, f"uint{8 * bytes_each}", [v.size for v in values], outputs, late, one)
     return [launch.step(chosen) for stage in boxes for chosen in _launches(stage)]
@@ -152,7 +152,7 @@ class _Launches:
         )
         function = self.device.function(source, boxes[0].kind)
         table = _table(boxes, sources, targets, index)
-        on_device, words = self.device.copy_in(table), index(table.shape[1])
+        on_device, words = self.device.table(table), index(table.shape[1])
         items, group = _grid(boxes)
         places = [outputs - 2 - t if t < LITERAL else t for t in sources] * _TENSORS
         places = places[: counts[0]] + ([outputs + t for t in targets] * _TENSORS)[: counts[1]]

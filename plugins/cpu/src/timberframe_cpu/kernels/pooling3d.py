@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
+from timberframe_sdk.pooling import windows
 
 
 def _volumes(kernel: str, node: KernelNode, x: Sequence[int], y: Sequence[int]) -> Native:
     """Parameters: struct volume_shape of csrc/pool/pool3d.c; where channels come first, each is a volume with one."""
-    attrs, first = node.attrs, node.attrs["data_format"] == "NCDHW"
-    axes = (2, 3, 4) if first else (1, 2, 3)
-    batch, channels = (x[0] * x[1], 1) if first else (x[0], x[4])
-    size, out, ksize, strides = ([v[a] for a in axes] for v in (x, y, attrs["ksize"], attrs["strides"]))
-    before = [0, 0, 0]
-    if attrs["padding"] == "SAME":
-        before = [max((out[d] - 1) * strides[d] + ksize[d] - size[d], 0) // 2 for d in range(3)]
-    return native(f"{kernel}_{attrs['T'].name}", batch, channels, *size, *out, *ksize, *strides, *before)
+    w = windows(node, x, y)
+    return native(
+        f"{kernel}_{node.attrs['T'].name}", w.batch, w.inner, *w.size, *w.out, *w.window, *w.stride, *w.before
+    )
 
 
 def _max_pool(node: KernelNode) -> Native:

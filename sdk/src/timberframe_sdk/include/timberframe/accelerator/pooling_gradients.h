@@ -1,0 +1,77 @@
+/* Gradients of pooling. T: dtype; that of sums is unsigned for integers, whose sums wrap.
+ *
+ * Each element of a gradient gathers what the windows over it have for it, always in the same order. */
+#include <timberframe/accelerator/windows.h>
+
+/* Which tap of each window holds its maximum: the first of equal ones, and a NaN only where it comes first. */
+TF_KERNEL tf_max_taps(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL int32_t *taps, tf_index count, WINDOWS) {
+  TF_EACH(n, count) {
+    FIND_WINDOW(n);
+    COVERED(0, z);
+    COVERED(1, y);
+    COVERED(2, x);
+    TF_VALUE(T) most = 0;
+    int32_t found = -1;
+    EACH_OF(i, j, k) {
+      const TF_VALUE(T) v = TF_LOAD(T, in, ELEMENT_AT(i, j, k));
+      if (found < 0 || v > most) {
+        most = v;
+        found = (int32_t)(((i - begin0) * WINDOW(1) + j - begin1) * WINDOW(2) + k - begin2);
+      }
+    }
+    taps[n] = found;
+  }
+}
+
+TF_KERNEL tf_max_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL const int32_t *taps,
+                           TF_GLOBAL TF_STORAGE(T) *out, tf_index count, WINDOWS) {
+  TF_EACH(n, count) {
+    FIND_ELEMENT(n);
+    COVERING(0, z);
+    COVERING(1, y);
+    COVERING(2, x);
+    TF_VALUE(T) sum = 0;
+    EACH_OF(i, j, k) {
+      const tf_index at = WINDOW_AT(i, j, k);
+      const tf_index tap = ((place0 - i * STRIDE(0)) * WINDOW(1) + place1 - j * STRIDE(1)) * WINDOW(2) + place2 -
+                           k * STRIDE(2);
+      if (taps[at] == (int32_t)tap) sum += TF_LOAD(T, gradient, at);
+    }
+    TF_STORE(T, out, n, sum);
+  }
+}
+
+/* The gradient at the first element of the window that equals the output; zero where none does. */
+TF_KERNEL tf_max_pool_grad_grad(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL const TF_STORAGE(T) *maxima,
+                                TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out,
+                                tf_index count, WINDOWS) {
+  TF_EACH(n, count) {
+    FIND_WINDOW(n);
+    COVERED(0, z);
+    COVERED(1, y);
+    COVERED(2, x);
+    const TF_VALUE(T) most = TF_LOAD(T, maxima, n);
+    tf_index found = -1;
+    EACH_OF(i, j, k) {
+      const tf_index at = ELEMENT_AT(i, j, k);
+      if (found < 0 && TF_LOAD(T, in, at) == most) found = at;
+    }
+    out[n] = found < 0 ? 0 : gradient[found];
+  }
+}
+
+TF_KERNEL tf_avg_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out, tf_index count,
+                           WINDOWS) {
+  TF_EACH(n, count) {
+    FIND_ELEMENT(n);
+    COVERING(0, z);
+    COVERING(1, y);
+    COVERING(2, x);
+    TF_VALUE(T) sum = 0;
+    EACH_OF(i, j, k) {
+      const TF_VALUE(T) share = 1 / (TF_VALUE(T))(EXTENT(0, i) * EXTENT(1, j) * EXTENT(2, k));
+      sum += TF_LOAD(T, gradient, WINDOW_AT(i, j, k)) * share;
+    }
+    TF_STORE(T, out, n, sum);
+  }
+}
