@@ -7,6 +7,7 @@ from dataclasses import replace
 from timberframe.plugin.contracts import KernelDef
 from timberframe_sdk.accelerator import (
     addition,
+    convolution,
     elementwise,
     indexing,
     matmul,
@@ -21,6 +22,7 @@ from timberframe_sdk.accelerator import (
 
 FAMILIES = (
     addition,
+    convolution,
     elementwise,
     indexing,
     matmul,

@@ -20,6 +20,7 @@ LANES, LINES = 16, 16
 _SMALL_DEPTH, _SMALL = 8, 4096  # terms and products up to which a matrix is not worth a tile
 _GROUPS = 64  # that are enough work for a device: with fewer, the terms are cut into parts
 _PART = 1024  # terms worth a part
+_ASIDE = 2048  # bytes of shared memory for what convolutions keep beside the tiles
 _MOST_BATCHES = 65535  # groups in the third dimension that CUDA takes
 
 Launch = Callable[[Any, Any, Any, Any], None]
@@ -59,7 +60,7 @@ def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
     each_row, each_column = (1 if rows <= LANES else 4), (1 if columns <= LANES else 4)
     for depth in (32, 16):
         tiles = Tiles(lines, each_row, each_column, depth)
-        if depth * (tiles.rows + tiles.columns + 1) * np.dtype(part).itemsize <= limits.shared:
+        if depth * (tiles.rows + tiles.columns + 1) * np.dtype(part).itemsize + _ASIDE <= limits.shared:
             break
     return tiles
 

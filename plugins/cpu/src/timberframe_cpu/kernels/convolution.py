@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from timberframe.plugin.contracts import KernelDef, KernelNode, Value
+from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
+from timberframe_sdk.convolution import Convolution
 from timberframe_sdk.native import Native
 
 ALIGNMENT = 64
@@ -17,39 +17,6 @@ _PIECE = 3072  # elements of a filter that are work for a thread
 _PART_PIXELS = 2048  # pixels worth a part
 _PART_TERMS = 65536  # products worth a part
 WIDEST_LANES = 16  # of a vector register: a panel of output channels is padded to whole registers
-
-
-@dataclass(frozen=True)
-class Window:
-    """One spatial dimension: its size, the output's, and how the window moves."""
-
-    size: int
-    out_size: int
-    kernel: int
-    stride: int
-    dilation: int
-    before: int  # padding in front
-
-    @property
-    def span(self) -> int:
-        """Positions of a padded input from the first window's first to the last one's last tap."""
-        return (self.out_size - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
-
-
-def window(node: KernelNode, axis: int, size: int, out_size: int, kernel: int) -> Window:
-    """The window of a node's dimension `axis`; strides, dilations and padding are the node's attrs."""
-    stride, dilation = node.attrs["strides"][axis], node.attrs.get("dilations", (1,) * 5)[axis]
-    before = 0
-    if node.attrs["padding"] == "SAME":
-        before = max((out_size - 1) * stride + (kernel - 1) * dilation + 1 - size, 0) // 2
-    elif node.attrs["padding"] == "EXPLICIT":
-        before = node.attrs["explicit_paddings"][2 * axis]
-    return Window(size, out_size, kernel, stride, dilation, before)
-
-
-def spatial_axes(node: KernelNode) -> tuple[int, int]:
-    """Height's and width's dimension in the node's layout."""
-    return (2, 3) if node.attrs.get("data_format") == "NCHW" else (1, 2)
 
 
 def region_offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
@@ -61,19 +28,8 @@ def region_offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
     return offsets, at
 
 
-@dataclass(frozen=True)
-class Convolution:
-    """A convolution of x by filter into y, whichever of them the node computes."""
-
-    node: KernelNode
-    x: Value
-    filter: Value
-    y: Value
-    depthwise: bool
-
-    @property
-    def channels_first(self) -> bool:
-        return bool(self.node.attrs["data_format"] == "NCHW")
+class CPUConvolution(Convolution):
+    """A convolution of images as csrc/conv takes it."""
 
     @property
     def narrow(self) -> bool:
@@ -84,23 +40,6 @@ class Convolution:
     def copied(self) -> bool:
         """Whether kernels work on NHWC copies in the computing type."""
         return self.narrow or self.channels_first
-
-    @property
-    def groups(self) -> tuple[int, int, int]:
-        """Groups, and input and output channels of each; the channels of a depthwise convolution are its groups."""
-        depth, outside = self.filter.shape[2:]
-        if self.depthwise:
-            return depth, 1, outside
-        groups = self.x.shape[1 if self.channels_first else 3] // depth
-        return groups, depth, outside // max(groups, 1)
-
-    @property
-    def windows(self) -> tuple[Window, Window]:
-        y, x = (
-            window(self.node, axis, self.x.shape[axis], self.y.shape[axis], self.filter.shape[i])
-            for i, axis in enumerate(spatial_axes(self.node))
-        )
-        return y, x
 
     def native(self, kernel: str, sizes: Sequence[int], *more: int) -> Native:
         """A kernel of csrc/conv; its parameters are struct conv_shape and `more`.
@@ -122,20 +61,8 @@ class Convolution:
 C_NAMES = {"float32": "float", "float64": "double"}
 
 
-def _forward(node: KernelNode, depthwise: bool) -> Convolution:
-    return Convolution(node, node.inputs[0], node.inputs[1], node.outputs[0], depthwise)
-
-
-def _by_input(node: KernelNode, depthwise: bool) -> Convolution:
-    return Convolution(node, node.outputs[0], node.inputs[1], node.inputs[2], depthwise)
-
-
-def _by_filter(node: KernelNode, depthwise: bool) -> Convolution:
-    return Convolution(node, node.inputs[0], node.outputs[0], node.inputs[2], depthwise)
-
-
 def _conv2d(node: KernelNode) -> Native:
-    conv = _forward(node, depthwise=False)
+    conv = CPUConvolution.forward(node)
     groups, depth, outside = conv.groups
     packed = conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + WIDEST_LANES)
     zeros = conv.filter.shape[1] * depth
@@ -144,7 +71,7 @@ def _conv2d(node: KernelNode) -> Native:
 
 
 def _conv2d_input(node: KernelNode) -> Native:
-    conv = _by_input(node, depthwise=False)
+    conv = CPUConvolution.by_input(node)
     groups, depth, outside = conv.groups
     packed = conv.filter.shape[0] * conv.filter.shape[1] * outside * groups * (depth + WIDEST_LANES)
     zeros = conv.filter.shape[1] * outside
@@ -152,7 +79,7 @@ def _conv2d_input(node: KernelNode) -> Native:
     return conv.native("conv2d_input", (conv.copied * conv.x.size, filter, conv.copied * conv.y.size, packed, zeros))
 
 
-def _padded(conv: Convolution) -> tuple[int, int, bool]:
+def _padded(conv: CPUConvolution) -> tuple[int, int, bool]:
     """Height and width of an image that holds every window, and whether it must be made of the input."""
     y, x = conv.windows
     if not conv.copied and not y.before and not x.before and y.span <= y.size and x.span <= x.size:
@@ -166,7 +93,7 @@ def filter_parts(size: int, pixels: int) -> int:
 
 
 def _conv2d_filter(node: KernelNode) -> Native:
-    conv = _by_filter(node, depthwise=False)
+    conv = CPUConvolution.by_filter(node)
     (groups, depth, outside), (height, width, copied) = conv.groups, _padded(conv)
     y, x = conv.windows
     parts = filter_parts(conv.filter.size, conv.x.shape[0] * y.out_size * x.out_size)
@@ -177,20 +104,20 @@ def _conv2d_filter(node: KernelNode) -> Native:
 
 
 def _depthwise(node: KernelNode) -> Native:
-    conv = _forward(node, depthwise=True)
+    conv = CPUConvolution.forward(node, depthwise=True)
     sizes = (conv.copied * conv.x.size, conv.narrow * conv.filter.size, conv.copied * conv.y.size, 0, conv.groups[0])
     return conv.native("depthwise", sizes)
 
 
 def _depthwise_input(node: KernelNode) -> Native:
-    conv = _by_input(node, depthwise=True)
+    conv = CPUConvolution.by_input(node, depthwise=True)
     filter, channels = conv.filter.size, conv.filter.shape[2] * conv.filter.shape[3]
     sizes = (conv.copied * conv.x.size, conv.narrow * filter, conv.copied * conv.y.size, filter, channels)
     return conv.native("depthwise_input", sizes)
 
 
 def _depthwise_filter(node: KernelNode) -> Native:
-    conv = _by_filter(node, depthwise=True)
+    conv = CPUConvolution.by_filter(node, depthwise=True)
     (height, width, copied), filter = _padded(conv), conv.filter.size
     y, x = conv.windows
     rows = conv.x.shape[0] * y.out_size

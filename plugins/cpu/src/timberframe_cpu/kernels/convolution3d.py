@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from timberframe.plugin.contracts import KernelDef, KernelNode, Value
-from timberframe_cpu.kernels.convolution import C_NAMES, WIDEST_LANES, Window, filter_parts, region_offsets, window
+from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.kernels.convolution import C_NAMES, WIDEST_LANES, filter_parts, region_offsets
 from timberframe_cpu.native import native
+from timberframe_sdk.convolution import Convolution
 from timberframe_sdk.native import Native
 
 
-@dataclass(frozen=True)
-class VolumeConvolution:
-    """A convolution of the volumes x by filter into y, whichever of them the node computes."""
-
-    node: KernelNode
-    x: Value
-    filter: Value
-    y: Value
-
-    @property
-    def windows(self) -> tuple[Window, Window, Window]:
-        axes = (2, 3, 4) if self.node.attrs["data_format"] == "NCDHW" else (1, 2, 3)
-        z, y, x = (
-            window(self.node, axis, self.x.shape[axis], self.y.shape[axis], self.filter.shape[i])
-            for i, axis in enumerate(axes)
-        )
-        return z, y, x
+class VolumeConvolution(Convolution):
+    """A convolution of volumes as csrc/conv takes it."""
 
     def native(
         self, kernel: str, packed: int, zeros: int, image: tuple[int, int] | None = None, parts: int = 1
@@ -37,7 +22,7 @@ class VolumeConvolution:
         packed, zeros: elements that the convolution of images asks for. image: height and width of padded images.
         """
         z, y, x = self.windows
-        first, narrow = self.node.attrs["data_format"] == "NCDHW", self.x.dtype.itemsize == 2
+        first, narrow = self.channels_first, self.x.dtype.itemsize == 2
         channels, outside = self.filter.shape[3:]
         batch, wide, copied = self.x.shape[0], z.kernel * channels, first or narrow
         planes = batch * z.out_size
@@ -61,21 +46,21 @@ class VolumeConvolution:
 
 
 def _conv3d(node: KernelNode) -> Native:
-    conv = VolumeConvolution(node, node.inputs[0], node.inputs[1], node.outputs[0])
+    conv = VolumeConvolution.forward(node)
     depth, height, width, channels, outside = conv.filter.shape
     packed = depth * height * width * channels * (outside + WIDEST_LANES)
     return conv.native("conv3d", packed, width * depth * channels)
 
 
 def _conv3d_input(node: KernelNode) -> Native:
-    conv = VolumeConvolution(node, node.outputs[0], node.inputs[1], node.inputs[2])
+    conv = VolumeConvolution.by_input(node)
     depth, height, width, channels, outside = conv.filter.shape
     packed = height * width * outside * (depth * channels + WIDEST_LANES)
     return conv.native("conv3d_input", packed, width * outside)
 
 
 def _conv3d_filter(node: KernelNode) -> Native:
-    conv = VolumeConvolution(node, node.inputs[0], node.outputs[0], node.inputs[2])
+    conv = VolumeConvolution.by_filter(node)
     z, y, x = conv.windows
     parts = filter_parts(conv.filter.size, conv.x.shape[0] * z.out_size * y.out_size * x.out_size)
     sums = parts * math.prod(conv.filter.shape[:4]) * (conv.filter.shape[4] + WIDEST_LANES)

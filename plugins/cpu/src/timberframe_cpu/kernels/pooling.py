@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe_cpu.kernels.convolution import spatial_axes
 from timberframe_cpu.native import native
+from timberframe_sdk.convolution import spatial_axes
 from timberframe_sdk.native import Native
 from timberframe_sdk.pooling import PLACE_REASON, Sizes, padding_before, window_values, windows
 

@@ -6,7 +6,7 @@
  * dtypes is compiled with T defined as float32, say, and writes TF_STORAGE(T), TF_VALUE(T), TF_LOAD(T, pointer, index)
  * and TF_STORE(T, pointer, index, value). Counts and places are tf_index, which INDEX makes int32 or int64.
  * TF_KERNEL_OF(x, y, z) is a kernel that is launched in groups of this size; TF_UNROLL stands before a loop.
- * tf_lane() is tf_local_id(0) as an index: by pointer[tf_lane()] a CPU's compiler sees that the lanes read neighbours. */
+ * tf_lane() is tf_local_id(0) as an index: pointer[tf_lane()] lets a CPU's compiler see that lanes read neighbours. */
 #ifndef TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 #define TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 

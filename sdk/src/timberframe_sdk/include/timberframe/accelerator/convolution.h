@@ -1,0 +1,189 @@
+/* Convolutions of images and volumes with channels last, as tiled products that gather one operand from an image.
+ *
+ * A pixel and a term (a tap of the window and a channel) name an element of the source. A convolution and its gradient
+ * by the input are products of pixels x terms by terms x channels; the gradient by the filter is one of terms x pixels
+ * by pixels x channels. T: dtype of the tensors, TZ: of what is written; CONTIGUOUS: whether LANES neighbouring terms,
+ * from a multiple of LANES on, are neighbouring channels of one tap; further macros: those of product.h, LEFT_SWAPPED
+ * being 1 for the gradient by the filter.
+ *
+ * sizes: the words below, then the words of each phase. A phase is the pixels of the target that lie a step apart: the
+ * only one of a convolution, and those of a gradient by the input with strides, which meet the same taps.
+ * terms: five rows of sizes[TERMS] numbers: where the tap lies from the pixel in depth, height and width, the offset of
+ * the element from the pixel's first, and the term's line in the filter. Terms behind a phase's last, up to a multiple
+ * of the tile's depth, lie FAR outside. */
+#include <timberframe/accelerator/product.h>
+
+enum {
+  SOURCE_DEPTH, SOURCE_HEIGHT, SOURCE_WIDTH, SOURCE_CHANNELS, STEP_DEPTH, STEP_HEIGHT, STEP_WIDTH,
+  TARGET_DEPTH, TARGET_HEIGHT, TARGET_WIDTH, TARGET_CHANNELS, APART_DEPTH, APART_HEIGHT, APART_WIDTH,
+  BATCH, GROUPS, GROUP_CHANNELS, GROUP_COLUMNS, GROUP_LINES, FILTER_PITCH, FILTER_STEP, TERMS, PHASES
+};
+enum {
+  FIRST_DEPTH, FIRST_HEIGHT, FIRST_WIDTH, COUNT_DEPTH, COUNT_HEIGHT, COUNT_WIDTH, FIRST_TERM, TERM_COUNT, PHASE_WORDS
+};
+
+#define FAR (-(1 << 30))
+#if LEFT_SWAPPED
+#define PIXELS DEPTH
+#define WIDTH TILE_ROWS
+#else
+#define PIXELS TILE_ROWS
+#define WIDTH DEPTH
+#endif
+
+/* Pixel `number` of a phase: its place in the source, and the offsets of its first elements there and in the target. */
+static inline void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number,
+                                 int32_t count, TF_LOCAL int32_t *place, TF_LOCAL int64_t *source,
+                                 TF_LOCAL int64_t *target) {
+  int32_t x = number % phase[COUNT_WIDTH], rest = number / phase[COUNT_WIDTH];
+  int32_t y = rest % phase[COUNT_HEIGHT], image;
+  rest /= phase[COUNT_HEIGHT];
+  const int32_t z = rest % phase[COUNT_DEPTH];
+  image = rest / phase[COUNT_DEPTH];
+  const int inside = number < count;
+  place[0] = inside ? z * sizes[STEP_DEPTH] : FAR;
+  place[1] = y * sizes[STEP_HEIGHT];
+  place[2] = x * sizes[STEP_WIDTH];
+  *source = inside ? (((int64_t)image * sizes[SOURCE_DEPTH] + place[0]) * sizes[SOURCE_HEIGHT] + place[1]) *
+                             sizes[SOURCE_WIDTH] + place[2] : 0;
+  *source *= sizes[SOURCE_CHANNELS];
+  *target = ((int64_t)image * sizes[TARGET_DEPTH] + phase[FIRST_DEPTH] + z * sizes[APART_DEPTH]) * sizes[TARGET_HEIGHT];
+  *target += phase[FIRST_HEIGHT] + y * sizes[APART_HEIGHT];
+  *target = *target * sizes[TARGET_WIDTH] + phase[FIRST_WIDTH] + x * sizes[APART_WIDTH];
+  *target *= sizes[TARGET_CHANNELS];
+}
+
+/* PIXELS pixels from `first` on. */
+static inline void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t first,
+                                  int32_t count, TF_LOCAL int32_t *places, TF_LOCAL int64_t *sources,
+                                  TF_LOCAL int64_t *targets) {
+  for (int32_t i = tf_local_id(1) * LANES + tf_local_id(0); i < PIXELS; i += LANES * LINES)
+    tf_find_pixel(sizes, phase, first + i, count, places + 3 * i, sources + i, targets + i);
+}
+
+#define IS_INSIDE(sizes, place, z, y, x)                                    \
+  ((uint32_t)((place)[0] + (z)) < (uint32_t)(sizes)[SOURCE_DEPTH] &&        \
+   (uint32_t)((place)[1] + (y)) < (uint32_t)(sizes)[SOURCE_HEIGHT] &&       \
+   (uint32_t)((place)[2] + (x)) < (uint32_t)(sizes)[SOURCE_WIDTH])
+
+/* The elements of WIDTH terms, of which `terms` is the first, for each of the pixels; zeros outside the image. */
+static inline void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL const int32_t *sizes,
+                                  TF_GLOBAL const int32_t *terms, TF_LOCAL const int32_t *places,
+                                  TF_LOCAL const int64_t *sources, TF_LOCAL tf_part *tile) {
+  const int32_t count = sizes[TERMS];
+  TF_UNROLL for (int32_t j = 0; j < WIDTH; j += LANES) {
+#if CONTIGUOUS
+    TF_GLOBAL const int32_t *term = terms + j;
+#else
+    TF_GLOBAL const int32_t *term = terms + j + tf_lane();
+#endif
+    const int32_t z = term[0], y = term[count], x = term[2 * count], offset = term[3 * count];
+    for (int32_t i = tf_local_id(1); i < PIXELS; i += LINES) {
+      TF_GLOBAL const TF_STORAGE(T) *from = image + sources[i] + offset;
+      TF_LOCAL tf_part *to = tile + i * WIDTH + j;
+#if CONTIGUOUS
+      if (IS_INSIDE(sizes, places + 3 * i, z, y, x))
+        to[tf_lane()] = (tf_part)TF_LOAD(T, from, tf_lane());
+      else
+        to[tf_lane()] = 0;
+#else
+      to[tf_lane()] = IS_INSIDE(sizes, places + 3 * i, z, y, x) ? (tf_part)TF_LOAD(T, from, 0) : (tf_part)0;
+#endif
+    }
+  }
+}
+
+#if !LEFT_SWAPPED
+
+/* The convolution, or its gradient by the input. Offsets are those of the tensors in what is passed. */
+TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, int64_t image_start,
+                                          TF_GLOBAL const TF_STORAGE(T) *filter, int64_t filter_start,
+                                          TF_GLOBAL TF_STORAGE(TZ) *out, int64_t out_start,
+                                          TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *terms,
+                                          int32_t numbers, int32_t row_tiles) {
+  TF_SHARED tf_part left[TILE_LEFT];
+  TF_SHARED tf_part right[TILE_RIGHT];
+  TF_SHARED int32_t places[3 * PIXELS];
+  TF_SHARED int64_t sources[PIXELS];
+  TF_SHARED int64_t targets[PIXELS];
+  const int32_t tile = (int32_t)tf_group_id(0), columns = sizes[GROUP_COLUMNS], groups = sizes[GROUPS];
+  const int32_t row = tile % row_tiles * TILE_ROWS, column = tile / row_tiles * TILE_COLUMNS;
+  for (int32_t number = (int32_t)tf_group_id(2); number < numbers; number += (int32_t)tf_group_count(2)) {
+    const int32_t group = number % groups;
+    TF_GLOBAL const int32_t *phase = sizes + PHASES + number / groups * PHASE_WORDS;
+    const int32_t rows = sizes[BATCH] * phase[COUNT_DEPTH] * phase[COUNT_HEIGHT] * phase[COUNT_WIDTH];
+    const int32_t first = phase[FIRST_TERM], count = row < rows ? phase[TERM_COUNT] : 0;
+    tf_part sums[EACH_ROW][EACH_COLUMN];
+    tf_clear_sums(sums);
+    tf_barrier();
+    tf_find_pixels(sizes, phase, row, rows, places, sources, targets);
+    for (int32_t k = 0; k < count; k += DEPTH) {
+      tf_barrier();
+      tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + first + k, places, sources,
+                     left);
+      for (int32_t i = tf_local_id(1); i < DEPTH; i += LINES) {
+        const int inside = k + i < count;
+        const int64_t line = inside ? terms[4 * sizes[TERMS] + first + k + i] + group * sizes[GROUP_LINES] : 0;
+        TF_GLOBAL const TF_STORAGE(T) *from =
+            filter + filter_start + line * sizes[FILTER_PITCH] + group * sizes[FILTER_STEP] + column;
+        TF_LOCAL tf_part *to = right + i * RIGHT_PITCH;
+        TF_UNROLL for (int32_t j = 0; j < TILE_COLUMNS; j += LANES) {
+          const int held = inside && column + j + tf_local_id(0) < columns;
+          to[tf_lane() + j] = held ? (tf_part)TF_LOAD(T, from, tf_lane() + j) : (tf_part)0;
+        }
+      }
+      tf_barrier();
+      tf_add_tiles(left, right, sums);
+    }
+    tf_barrier();
+    TF_UNROLL for (int32_t i = 0; i < EACH_ROW; i++) {
+      const int32_t at = tf_local_id(1) * EACH_ROW + i;
+      if (row + at < rows) {
+        TF_GLOBAL TF_STORAGE(TZ) *to = out + out_start + targets[at] + group * columns + column;
+        TF_UNROLL for (int32_t j = 0; j < EACH_COLUMN; j++)
+            if (column + j * LANES + tf_local_id(0) < columns)
+              TF_STORE(TZ, to, tf_lane() + j * LANES, (TF_VALUE(TZ))sums[i][j]);
+      }
+    }
+  }
+}
+
+#else
+
+/* The gradient by the filter, [terms, channels of all groups]. The pixels are cut into parts of `length`, whose sums
+ * lie one behind the other. */
+TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *image, int64_t image_start,
+                                                 TF_GLOBAL const TF_STORAGE(T) *gradient, int64_t gradient_start,
+                                                 TF_GLOBAL TF_STORAGE(TZ) *out, int64_t out_start,
+                                                 TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *terms,
+                                                 int32_t numbers, int32_t row_tiles, int32_t length) {
+  TF_SHARED tf_part left[TILE_LEFT];
+  TF_SHARED tf_part right[TILE_RIGHT];
+  TF_SHARED int32_t places[3 * PIXELS];
+  TF_SHARED int64_t sources[PIXELS];
+  TF_SHARED int64_t targets[PIXELS];
+  TF_GLOBAL const int32_t *phase = sizes + PHASES;
+  const int32_t tile = (int32_t)tf_group_id(0), columns = sizes[GROUP_COLUMNS], groups = sizes[GROUPS];
+  const int32_t row = tile % row_tiles * TILE_ROWS, column = tile / row_tiles * TILE_COLUMNS;
+  const int32_t rows = phase[TERM_COUNT], pitch = sizes[TARGET_CHANNELS];
+  const int32_t pixels = sizes[BATCH] * phase[COUNT_DEPTH] * phase[COUNT_HEIGHT] * phase[COUNT_WIDTH];
+  for (int32_t number = (int32_t)tf_group_id(2); number < numbers; number += (int32_t)tf_group_count(2)) {
+    const int32_t group = number % groups, part = number / groups, first = part * length;
+    const int32_t behind = pixels - first < length ? pixels : first + length;
+    tf_part sums[EACH_ROW][EACH_COLUMN];
+    tf_clear_sums(sums);
+    for (int32_t k = first; k < behind; k += DEPTH) {
+      tf_find_pixels(sizes, phase, k, behind, places, sources, targets);
+      tf_barrier();
+      tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + row, places, sources, left);
+      TF_LOAD_TILE(T, gradient + gradient_start + (int64_t)k * pitch + group * columns + column, pitch, behind - k,
+                   columns - column, right, DEPTH, TILE_COLUMNS, RIGHT_PITCH, 1);
+      tf_barrier();
+      tf_add_tiles(left, right, sums);
+    }
+    TF_STORE_SUMS(TZ, out + out_start + ((int64_t)part * rows + row) * pitch + group * columns + column, pitch,
+                  rows - row, columns - column, sums);
+  }
+}
+
+#endif
