@@ -125,7 +125,7 @@ class _Plan:
         function = self.stages.device.function(self.source(0, tiles, channels, self.written), "tf_convolve")
         numbers, row_tiles = self.groups * len(phases), -(-rows // tiles.rows)
         items = tiles.count(rows, columns) * LANES, tiles.lines, min(numbers, _MOST_NUMBERS)
-        tables_in = [self.stages.device.copy_in(np.array(t, np.int32)) for t in (words, np.concatenate(tables, axis=1))]
+        tables_in = [self.stages.device.table(np.array(t, np.int32)) for t in (words, np.concatenate(tables, axis=1))]
         last = np.int32(numbers), np.int32(row_tiles)
         self.stages.call(function, items, (LANES, tiles.lines, 1), *places, *tables_in, *last)
 
@@ -171,7 +171,7 @@ class _Plan:
         parts, length = cut_depth(pixels, number * self.groups, tiles.depth, _PART_PIXELS)
         table = _padded(terms, tiles.rows)
         words = self.sizes(source, target, [self.depth, self.outside, 0, 0, 0, table.shape[1]])
-        tables = [device.copy_in(np.array(t, np.int32)) for t in ([*words, 0, 0, 0, *target[0], 0, rows], table)]
+        tables = [device.table(np.array(t, np.int32)) for t in ([*words, 0, 0, 0, *target[0], 0, rows], table)]
         x, dy = self.channels_last(Place(0), self.conv.x), self.channels_last(Place(1), self.conv.y)
         size, itemsize = self.conv.filter.size, np.dtype(self.part).itemsize
         out = Place(2) if parts == 1 else self.stages.room(parts * size, itemsize)

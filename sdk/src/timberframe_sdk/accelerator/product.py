@@ -143,7 +143,7 @@ class Product:
             self.columns, 1,
         )  # fmt: skip
         sizes = [np.int32(n) for n in (self.rows, self.columns, self.depth, *steps[0], *steps[1])]
-        walk, (items, group) = device.copy_in(self.walk()), spread(count)
+        walk, (items, group) = device.table(self.walk()), spread(count)
         return lambda x, y, z, workspace: function(items, group, x, y, z, index(count), *sizes, walk)
 
     def _tiled(self, device: Any, types: tuple[Any, Any, Any], count: int) -> tuple[Launch, int]:
@@ -158,7 +158,7 @@ class Product:
         group = LANES, tiles.lines, 1
         items = number * LANES, tiles.lines, min(batch * parts, _MOST_BATCHES)
         sizes = [np.int32(n) for n in (self.rows, self.columns, self.depth, batch, parts, length)]
-        walk = device.copy_in(self.walk())
+        walk = device.table(self.walk())
         if parts == 1:
             return lambda x, y, z, workspace: function(items, group, x, y, z, *sizes, walk), 0
         add = add_parts(device, part, written_type(types[2]), count, parts)
