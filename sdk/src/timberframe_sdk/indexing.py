@@ -66,6 +66,16 @@ def sorted_segment_ids(node: KernelNode) -> np.ndarray:
     return ids
 
 
+def unique_sizes(node: KernelNode) -> tuple[int, tuple[int, int, int]]:
+    """The axis of a Unique*, and sizes that see its input as [outer, count, inner] with `count` items."""
+    shape, axis = node.inputs[0].shape, 0
+    if len(node.inputs) > 1:
+        value = node.const(1)
+        assert value is not None
+        axis = int(value[0]) % len(shape) if value.size else 0
+    return axis, (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+
+
 def stitch_table(node: KernelNode) -> np.ndarray:
     """For each output row, the number of the data input it comes from (-1: none) and the row of that."""
     table = np.full((node.outputs[0].shape[0], 2), -1, np.int64)

@@ -15,9 +15,11 @@ from timberframe_sdk.accelerator import (
     normalization,
     optimizer,
     pooling,
+    ranking,
     reduction,
     rows,
     scatter,
+    search,
 )
 
 FAMILIES = (
@@ -30,9 +32,11 @@ FAMILIES = (
     normalization,
     optimizer,
     pooling,
+    ranking,
     reduction,
     rows,
     scatter,
+    search,
 )
 
 

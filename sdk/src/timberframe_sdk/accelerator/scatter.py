@@ -32,6 +32,7 @@ from timberframe_sdk.indexing import (
 KERNELS: list[KernelDef] = []
 
 _REFUSE, _IGNORE, _IGNORE_NEGATIVE = range(3)  # policies of tuples.h
+_MODES = ("add", "sub", "mul", "div", "min", "max", "last", "or", "xor")  # enum tf_mode of combining.h
 
 
 def fill(device: Any, dtype: np.dtype[Any], size: int, value: Any) -> Callable[[Any], None]:
@@ -40,6 +41,15 @@ def fill(device: Any, dtype: np.dtype[Any], size: int, value: Any) -> Callable[[
     function = device.function(Source.file("fill.h", T=bits_name(dtype), INDEX=index_name(size)), "tf_fill")
     (items, group), count = spread(size), index_type(size)(size)
     return lambda out: function(items, group, out, bits, count) if size else None
+
+
+def combining(dtype: np.dtype[Any], mode: str) -> tuple[dict[str, str | int], np.int32]:
+    """Macros of combining.h and the number of a mode. Replacing moves bits; sums of bools are or, differences xor."""
+    if dtype.kind == "b" and mode != "last":
+        return {"T": "bool", "INTEGER": 1}, np.int32(_MODES.index({"add": "or", "sub": "xor"}[mode]))
+    name = bits_name(dtype) if mode == "last" else dtype.name
+    kinds = {"INTEGER": "int" in name, "SIGNED": name.startswith("int"), "HALF": name in ("float16", "bfloat16")}
+    return {"T": name, **{kind: 1 for kind, holds in kinds.items() if holds}}, np.int32(_MODES.index(mode))
 
 
 class Scatter:
@@ -60,10 +70,12 @@ class Scatter:
         self.node, self.count, self.size = np.int64(node.index + 1), count, count * inner
         self.find = device.function(Source.file("sort_rows.h", TINDEX=indices.name, **sort.macros), "tf_sort_rows")
         self.tuples = device.table(np.array(bounds, np.int64)), sort.index(count), np.int32(depth), np.int32(policy)
-        self.source = Source.file("combine.h", **_macros(dtype, mode, each), **sort.macros)
+        macros, number = combining(dtype, mode)
+        self.source = Source.file("combine.h", **macros, **sort.macros)
         self.combine = device.function(self.source, "tf_combine")
         steps = (0, 0) if scalar else (inner, 1)
-        self.arguments = [sort.index(n) for n in (count, inner, rows, sort.side, *steps)]
+        numbers = [sort.index(n) for n in (count, inner, rows, sort.side, *steps)]
+        self.arguments = (*numbers, number, np.int32(each))
         self.spread = spread(self.size)
 
     def __call__(self, indices: Any, updates: Any, target: Any, workspace: Any, status: Any) -> None:
@@ -72,18 +84,6 @@ class Scatter:
         if self.size:
             self.sort.merge(workspace)
             self.combine(*self.spread, workspace, updates, target, status, *self.arguments)
-
-
-def _macros(dtype: np.dtype[Any], mode: str, each: bool) -> dict[str, str | int]:
-    """Macros of combine.h. Replacing moves bits; sums of bools are or, differences xor."""
-    if mode == "last":
-        return {"T": bits_name(dtype), "MODE": mode, "INTEGER": 1}
-    if dtype.kind == "b":
-        return {"T": "bool", "MODE": {"add": "or", "sub": "xor"}[mode], "INTEGER": 1}
-    macros: dict[str, str | int] = {"T": dtype.name, "MODE": mode}
-    macros |= {"INTEGER": 1} if dtype.kind in "iu" else {}
-    macros |= {"SIGNED": 1} if dtype.kind == "i" else {}
-    return macros | ({"ROUND_EACH": 1} if each and dtype.name in ("float16", "bfloat16") else {})
 
 
 def _policy(node: KernelNode) -> int:

@@ -17,31 +17,41 @@ _MERGED = 16
 class Sort:
     """A stable sort of `rows` rows of `size` entries each.
 
-    key: dtype of the keys. reach: what places must be able to count beside the entries. header: the source of tf_merge.
+    key: dtype of the keys. reach: what places must be able to count beside the entries. more: macros of merge.h.
     macros: what sources that include sort.h are compiled with. nbytes: of the workspace that holds the entries. side:
     where in it they are at the end.
     """
 
-    def __init__(
-        self, device: Any, rows: int, size: int, key: str, reach: int = 0, header: str = "merge.h", **more: str
-    ) -> None:
+    def __init__(self, device: Any, rows: int, size: int, key: str, reach: int = 0, **more: str | int) -> None:
         total = rows * size
         self.index = index_type(2 * total, reach)
-        self.macros = {"KEY": key, "INDEX": index_name(2 * total, reach), **more}
+        self.macros: dict[str, str | int] = {"KEY": key, "INDEX": index_name(2 * total, reach), **more}
         self.nbytes = 2 * total * (np.dtype(key).itemsize + np.dtype(self.index).itemsize)
         self.blocks = -(-size // BLOCK)
         self.groups = ((rows * self.blocks * GROUP,), (GROUP,))
         self._sizes = self.index(total), self.index(size)
-        self._runs = [BLOCK << i for i in range((self.blocks - 1).bit_length())]
+        self._runs = [BLOCK << i for i in range(max(self.blocks - 1, 0).bit_length())]
         self.side = self.index(len(self._runs) % 2)
         self._spread = spread(rows * -(-size // _MERGED))
-        self._merge = device.function(Source.file(header, **self.macros), "tf_merge") if self._runs else None
+        self._merge = device.function(Source.file("merge.h", **self.macros), "tf_merge") if self._runs else None
 
     def merge(self, workspace: DeviceTensor, *arguments: Any) -> None:
         """Merges the sorted blocks of each row; arguments: what SORT_PARAMETERS asks for."""
         for i, run in enumerate(self._runs):
             assert self._merge is not None
             self._merge(*self._spread, workspace, *self._sizes, self.index(run), self.index(i % 2), *arguments)
+
+
+def order_arguments(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """What kernels that order elements by order.h take for TF_ORDER_PARAMETERS."""
+    bits = np.dtype(f"uint{8 * dtype.itemsize}").type
+    sign = bits(0 if dtype.kind in "ub" else 1 << (8 * dtype.itemsize - 1))
+    return sign, np.array(np.inf, dtype).view(bits)[()] if dtype.kind not in "iub" else bits(0)
+
+
+def key_of(dtype: np.dtype[Any]) -> str:
+    """The dtype of keys in the order of elements."""
+    return "uint64" if dtype.itemsize == 8 else "uint32"
 
 
 def key_name(rows: int) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk.indexing import unique_sizes
 from timberframe_sdk.native import Native
 
 
@@ -19,16 +18,10 @@ def _where(node: KernelNode) -> Native:
 
 
 def _unique(node: KernelNode) -> Native:
-    x, axis = node.inputs[0], 0
-    if len(node.inputs) > 1:
-        value = node.const(1)
-        assert value is not None
-        axis = int(value[0]) % len(x.shape) if value.size else 0
-    count = x.shape[axis]
-    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    axis, (outer, count, inner) = unique_sizes(node)
     size = _table_size(count)
     node.workspace(8 * (size + 2 * count))
-    return native("unique", outer, count, inner, x.dtype.itemsize, size, axis, len(node.outputs))
+    return native("unique", outer, count, inner, node.inputs[0].dtype.itemsize, size, axis, len(node.outputs))
 
 
 def _list_diff(node: KernelNode) -> Native:

@@ -1,5 +1,9 @@
-/* One round of merging for sort.h. KEY: dtype of the keys. */
+/* One round of merging for sort.h. KEY: dtype of the keys; those of items.h where they tell ties apart. */
+#ifdef ITEMS
+#include <timberframe/accelerator/items.h>
+#else
 #include <timberframe/accelerator/sort.h>
+#endif
 
 /* Joins the runs of `run` entries of each row in pairs, from side `side` of the workspace to the other. Each work-item
  * finds where its entries of the result begin in both runs, and merges those. */
