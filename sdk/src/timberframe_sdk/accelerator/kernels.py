@@ -18,6 +18,7 @@ from timberframe_sdk.accelerator import (
     ranking,
     reduction,
     rows,
+    scan,
     scatter,
     search,
 )
@@ -35,6 +36,7 @@ FAMILIES = (
     ranking,
     reduction,
     rows,
+    scan,
     scatter,
     search,
 )
