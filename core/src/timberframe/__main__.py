@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from timberframe.config import SessionConfig
-from timberframe.errors import OpError
+from timberframe.errors import OpError, UnavailableError
 from timberframe.ops import registry
 from timberframe.plugin import loader
 from timberframe.runtime.devices import devices_for
@@ -63,10 +63,11 @@ def _devices(arguments: argparse.Namespace) -> int:
         for row in rows:
             print(f"{row['device']:<20} {row['memory'] / 2**30:8.1f} GiB  {row['model']} (priority {row['priority']})")
         for name, error in failures.items():
-            print(f"plugin {name} failed: {type(error).__name__}: {error}")
+            absent = isinstance(error, UnavailableError)
+            print(f"plugin {name} {'has no device' if absent else f'failed: {type(error).__name__}'}: {error}")
         if not rows:
             print("no devices; install a plugin such as timberframe-cpu")
-    return 0 if rows and not failures else 1
+    return 0 if rows and all(isinstance(e, UnavailableError) for e in failures.values()) else 1
 
 
 def _ops(arguments: argparse.Namespace) -> int:

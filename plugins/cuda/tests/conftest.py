@@ -1,4 +1,4 @@
-"""The device that runs CUDA sources on the CPU, as an installed plugin of this process and its children."""
+"""CUDA on the CPU: the emulator's modules, and CuPy as it stands in ``emulator/driver``."""
 
 from __future__ import annotations
 
@@ -6,27 +6,43 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 EMULATOR = Path(__file__).with_name("emulator")
+PATHS = [str(EMULATOR), str(EMULATOR / "driver")]
 
 
-@pytest.fixture(scope="session")
-def emulator() -> Iterator[None]:
-    """Makes ``cuda_on_cpu`` importable; skips where there is no C++ compiler."""
-    sys.path.insert(0, str(EMULATOR))
-    old = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (str(EMULATOR), old) if p)
-    try:
-        from cuda_on_cpu.program import compiler
+@pytest.fixture
+def emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the emulator's modules importable; skips where there is no C++ compiler."""
+    monkeypatch.syspath_prepend(PATHS[0])
+    from cuda_on_cpu.program import compiler
 
-        if compiler() is None:
-            pytest.skip("no C++ compiler is installed, which the CPU needs to run CUDA sources")
-        yield
-    finally:
-        sys.path.remove(str(EMULATOR))
-        if old is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = old
+    if compiler() is None:
+        pytest.skip("no C++ compiler is installed, which the CPU needs to run CUDA sources")
+
+
+@pytest.fixture
+def cuda(emulator: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The plugin's module of devices on two emulated GPUs."""
+    monkeypatch.syspath_prepend(PATHS[1])
+    _forget()
+    from timberframe_cuda import device
+
+    yield device
+    _forget()
+
+
+@pytest.fixture
+def emulated_environment(emulator: None) -> dict[str, str]:
+    """The environment of a child process that sees the emulated GPUs."""
+    before = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*PATHS, *([before] if before else [])])}
+
+
+def _forget() -> None:
+    """Drops what was imported on top of one CuPy, so that the next test meets its own."""
+    for name in [n for n in sys.modules if n.split(".")[0] in ("cupy", "timberframe_cuda")]:
+        del sys.modules[name]

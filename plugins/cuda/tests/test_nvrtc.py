@@ -17,7 +17,7 @@ import pytest
 from timberframe_cuda.compiler import flags
 
 ARCHITECTURES = "sm_75", "sm_80", "sm_90"
-SHARE = 60
+SHARE = 40
 
 
 def complaints(tasks: Sequence[tuple[str, str, str]]) -> list[str]:

@@ -19,7 +19,10 @@ class HookSpecs:
 
     @hookspec
     def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:  # type: ignore[empty-body]  # a spec has no body
-        """The devices that there are. config: the SessionConfig's options for the plugin's device types."""
+        """The devices that there are. config: the SessionConfig's options for the plugin's device types.
+
+        UnavailableError says what is missing where there are none: no fault of the installation, and shown with it.
+        """
 
     @hookspec
     def timberframe_kernels(self) -> list[KernelDef]:  # type: ignore[empty-body]  # a spec has no body

@@ -1,1 +1,29 @@
-"""NVIDIA GPUs."""
+"""CUDA devices of Timberframe: every NVIDIA GPU is ``/device:CUDA:i``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from timberframe.errors import UnavailableError
+from timberframe_sdk import Device, KernelDef, hookimpl
+
+
+@hookimpl
+def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
+    """The GPUs that CUDA sees; UnavailableError says what is missing: CuPy, a driver, or a GPU."""
+    try:
+        from timberframe_cuda.device import devices
+    except ImportError as e:
+        raise UnavailableError(f"CuPy does not load: {e}; install timberframe-cuda[cuda12] or [cuda13]") from e
+
+    return cast(list[Device], devices(config))  # a protocol's attributes are invariant, so mypy sees no CudaDevice
+
+
+@hookimpl
+def timberframe_kernels() -> list[KernelDef]:
+    """The SDK's kernels in CUDA C++, and cuBLAS's products where it is installed."""
+    from timberframe_cuda.products import cublas_kernels
+    from timberframe_sdk.accelerator.kernels import accelerator_kernels
+
+    return [*accelerator_kernels("CUDA"), *cublas_kernels()]

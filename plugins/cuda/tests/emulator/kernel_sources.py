@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from cuda_on_cpu.device import EmulatedDevice
 from timberframe.dtypes import resource
 from timberframe.errors import OpError
 from timberframe.ops import registry
@@ -19,21 +18,44 @@ from timberframe_conformance.cases.trials import Trial, trials
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import Target
-from timberframe_sdk import Device, KernelDef, hookimpl
-from timberframe_sdk.accelerator import Function
+from timberframe_sdk import Allocator, Buffer, Device, DeviceAttributes, KernelDef, hookimpl
+from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
 from timberframe_sdk.accelerator.kernels import accelerator_kernels
 from timberframe_sdk.launching import build_kernel
 
 
-class RecordingDevice(EmulatedDevice):
+class HostAllocator(Allocator):
+    def raw(self, nbytes: int) -> np.ndarray:
+        return np.zeros(nbytes, np.uint8)
+
+
+class RecordingDevice(AcceleratorDevice):
     """Keeps the sources that it is asked to build, each with the node that asked first, and builds nothing."""
 
     type = "RECORDING"
+    attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, leaves=LEAVES)
+    limits = Limits(1024, 48 * 1024)
 
     def __init__(self) -> None:
         super().__init__()
+        self.allocator = HostAllocator()
         self.sources: dict[str, str] = {}
         self.asking = ""
+
+    def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
+        return self.empty(dtype, shape)
+
+    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
+        return DeviceTensor(np.zeros(shape, dtype), dtype, shape)
+
+    def copy(self, source: DeviceTensor, target: DeviceTensor) -> None: ...
+
+    def copy_in(self, x: np.ndarray) -> DeviceTensor:
+        return DeviceTensor(x, x.dtype, x.shape)
+
+    def copy_out(self, a: DeviceTensor) -> np.ndarray:
+        x: np.ndarray = a.handle
+        return x
 
     def build(self, source: str, name: str) -> Function:
         self.sources.setdefault(source, self.asking)

@@ -7,7 +7,6 @@
 #ifndef CUDA_ON_CPU_H
 #define CUDA_ON_CPU_H
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <ucontext.h>
@@ -21,6 +20,11 @@
 #define __launch_bounds__(...)
 #define __shared__ static __attribute__((section("group_memory")))
 #define __syncthreads() emulated_barrier(__LINE__)
+
+extern "C" { /* of the C library; C++'s own header takes longer to read than a kernel to compile */
+float sqrtf(float), floorf(float), ceilf(float), rintf(float), fabsf(float), ldexpf(float, int), fmaf(float, float, float);
+double sqrt(double), floor(double), ceil(double), rint(double), fabs(double), fma(double, double, double);
+}
 
 struct emulated_dim3 {
   unsigned x, y, z;

@@ -47,12 +47,11 @@ def compiler() -> str | None:
 
 
 class Program:
-    """A compiled source. `kernels` names its kernels; raises RuntimeError with the compiler's words."""
+    """The library that a source was compiled to."""
 
-    def __init__(self, source: str) -> None:
-        path = compiled(source)
+    def __init__(self, path: Path) -> None:
         self._library = ctypes.CDLL(str(path))
-        self._barriers = path.with_suffix(".barriers").exists()
+        self._barriers = bool(ctypes.c_int.in_dll(self._library, "has_barriers").value)
 
     def parameters(self, kernel: str) -> list[str]:
         """What a kernel takes: ``pointer`` or the name of a dtype."""
@@ -98,11 +97,11 @@ def _stacks() -> Any:
 
 
 def compiled(source: str) -> Path:
-    """The shared library of a source, from the cache or made now."""
+    """The shared library of a source, from the cache or made now. RuntimeError with the compiler's words."""
     path = compiler()
     if path is None:
         raise RuntimeError("no C++ compiler is installed; kernels cannot be run on the CPU")
-    key = hashlib.sha256("\0".join((source, _headers(), path, *_FLAGS)).encode()).hexdigest()[:32]
+    key = hashlib.sha256("\0".join((source, _headers(), path, _ENTRIES, *_FLAGS)).encode()).hexdigest()[:32]
     folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "cuda_on_cpu"
     library = folder / f"{key}.so"
     if library.exists():
@@ -113,9 +112,9 @@ def compiled(source: str) -> Path:
         whole = f'#include "{HEADER}"\n{source}'
         text = _compile(path, ["-std=c++17", "-E", "-P", f"-I{header_folder()}"], whole)
         entries = "".join(_ENTRIES.format(kernel) for kernel in re.findall(r"__global__ void (\w+)", text))
+        barriers = text.count("emulated_barrier(") > 1  # the first is its definition
+        entries += f'extern "C" {{ int has_barriers = {int(barriers)}; }}\n'
         _compile(path, [*_FLAGS, "-D__global__=", "-o", str(made)], text + entries)
-        if text.count("emulated_barrier(") > 1:  # the first is its definition
-            library.with_suffix(".barriers").touch()
         made.replace(library)
     return library
 

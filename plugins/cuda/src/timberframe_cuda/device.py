@@ -1,0 +1,249 @@
+"""CUDA devices: tensors, copies, and kernels compiled by NVRTC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import nvrtc, runtime
+
+from timberframe.errors import UnavailableError
+from timberframe_cuda.compiler import compiled
+from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error, finished
+from timberframe_sdk import Buffer, DeviceAttributes, InternalError, InvalidArgumentError, Pending, memory_limit
+from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
+
+TYPE = "CUDA"
+STAGE_BYTES = 1 << 16
+"""Copies to the device of so many bytes go through page-locked memory; CUDA takes the bytes of smaller ones at once."""
+
+
+class CudaDevice(AcceleratorDevice):
+    """One GPU with a stream of its own. It waits for the default stream and that for it, so that DLPack needs no more.
+
+    number: CUDA's number of the GPU. tf32: whether products of float32 may round their operands to TF32.
+    """
+
+    type = TYPE
+    priority = 300
+    allocator: CudaAllocator
+
+    def __init__(self, index: int, number: int, limit: int | None = None, tf32: bool = False) -> None:
+        super().__init__(index)
+        self.number, self.tf32 = number, tf32
+        self.gpu = cupy.cuda.Device(number)
+        with self.gpu:
+            self.stream = cupy.cuda.Stream()
+        told = runtime.getDeviceProperties(number)
+        self.architecture = _architecture(10 * told["major"] + told["minor"])
+        self.allocator = CudaAllocator(self.gpu, self.stream, limit)
+        self.limits = Limits(told["maxThreadsPerBlock"], told["sharedMemPerBlock"])
+        self.attributes = DeviceAttributes(
+            memory=told["totalGlobalMem"], vendor="NVIDIA", model=told["name"].decode(),
+            driver=f"CUDA {_version(runtime.driverGetVersion())}", dtypes=DTYPES, leaves=LEAVES,
+            details={
+                "compute capability": f"{told['major']}.{told['minor']}",
+                "multiprocessors": told["multiProcessorCount"], "shared memory": told["sharedMemPerBlock"],
+                "runtime": _version(runtime.runtimeGetVersion()), "NVRTC": ".".join(map(str, nvrtc.getVersion())),
+                "CuPy": cupy.__version__,
+            },
+        )  # fmt: skip
+        self.dlpack_device = 2, number  # kDLCUDA
+        self.pinned = PinnedMemory()
+        self._modules: dict[str, cupy.cuda.Module] = {}
+        self._peers = {number}
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """Makes the GPU and its stream current in this thread; CUDA's errors come out as ours."""
+        try:
+            with self.gpu, self.stream:
+                yield
+        except DRIVER_ERRORS as e:
+            raise device_error(self.spec, e) from e
+
+    def event(self) -> cupy.cuda.Event:
+        """An event behind all work that was enqueued so far."""
+        with self.calling():
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self.stream)
+            return event
+
+    # Memory
+
+    def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
+        return DeviceTensor(buffer.handle + offset, dtype, shape, buffer)
+
+    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
+        tensor = DeviceTensor(None, dtype, shape)
+        tensor.owner = self.allocator.allocate(tensor.nbytes)
+        tensor.handle = tensor.owner.handle
+        return tensor
+
+    def _move(self, target: int, source: int, nbytes: int, kind: int) -> None:
+        if nbytes:
+            with self.calling():
+                runtime.memcpyAsync(target, source, nbytes, kind, self.stream.ptr)
+
+    def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
+        self._move(target.handle.ptr, source.handle.ptr, target.nbytes, runtime.memcpyDeviceToDevice)
+
+    def copy_in(self, x: np.ndarray) -> DeviceTensor:
+        tensor = self.empty(x.dtype, x.shape)
+        if tensor.nbytes < STAGE_BYTES:
+            host = np.require(x, requirements=["C", "A"])
+        else:
+            with self.calling():
+                host = self.pinned.array(x.dtype, x.shape)
+            np.copyto(host, x)
+        self._move(tensor.handle.ptr, host.ctypes.data, tensor.nbytes, runtime.memcpyHostToDevice)
+        if tensor.nbytes >= STAGE_BYTES:
+            self.pinned.keep(host, self.event())
+        return tensor
+
+    def copy_out(self, a: DeviceTensor) -> np.ndarray:
+        found: np.ndarray = self.start_copy_out(a).result()
+        return found
+
+    def start_copy_out(self, a: DeviceTensor) -> Pending:
+        with self.calling():
+            host = self.pinned.array(a.dtype, a.shape)
+        self._move(host.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
+        return _Enqueued(self, self.event(), host)
+
+    def marker(self) -> Pending:
+        return _Enqueued(self, self.event(), None)
+
+    def copy_from(self, source: Any, a: DeviceTensor) -> DeviceTensor | None:
+        if not isinstance(source, CudaDevice):
+            return None
+        self._reach(source.number)
+        tensor, made = self.empty(a.dtype, a.shape), source.event()
+        with self.calling():
+            self.stream.wait_event(made)
+            if a.nbytes:
+                runtime.memcpyPeerAsync(
+                    tensor.handle.ptr, self.number, a.handle.ptr, source.number, a.nbytes, self.stream.ptr
+                )
+        taken = self.event()
+        with source.calling():
+            source.stream.wait_event(taken)  # only then may others get the memory
+        return tensor
+
+    def _reach(self, number: int) -> None:
+        """Lets this GPU read another one's memory itself where the machine can; else CUDA goes through the host."""
+        if number in self._peers:
+            return
+        self._peers.add(number)
+        with self.calling():
+            if runtime.deviceCanAccessPeer(self.number, number):
+                try:
+                    runtime.deviceEnablePeerAccess(number)
+                except runtime.CUDARuntimeError as e:
+                    if e.status != 704:  # cudaErrorPeerAccessAlreadyEnabled, by somebody else in this process
+                        raise
+
+    def address(self, a: DeviceTensor) -> int:
+        return int(a.handle.ptr)
+
+    def adopt(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> DeviceTensor:
+        tensor = DeviceTensor(None, dtype, shape, owner)
+        memory = cupy.cuda.UnownedMemory(address, tensor.nbytes, owner, self.number)
+        tensor.handle = cupy.cuda.MemoryPointer(memory, 0)
+        return tensor
+
+    def synchronize(self) -> None:
+        with self.calling():
+            self.stream.synchronize()
+
+    def close(self) -> None:
+        super().close()
+        self.allocator.free_idle()
+
+    # Kernels
+
+    def build(self, source: str, name: str) -> Function:
+        with self.calling():
+            module = self._modules.get(source)
+            if module is None:
+                try:
+                    machine_code = compiled(source, self.architecture)
+                except RuntimeError as e:
+                    raise InternalError(f"{self.spec}: NVRTC refuses a source; its words are\n{e}\n{source}") from e
+                module = cupy.cuda.Module()
+                module.load(machine_code)
+                self._modules[source] = module
+            kernel = module.get_function(name)
+        gpu, stream, spec = self.gpu, self.stream, self.spec
+
+        def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
+            given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
+            blocks = tuple(n // g for n, g in zip(items, group, strict=True))
+            try:
+                with gpu:
+                    kernel(blocks, tuple(group), given, stream=stream)
+            except DRIVER_ERRORS as e:
+                raise device_error(spec, e) from e
+
+        return run
+
+
+class _Enqueued:
+    """A Pending: an event, and the page-locked array that is filled when it comes."""
+
+    def __init__(self, device: CudaDevice, event: cupy.cuda.Event, value: np.ndarray | None) -> None:
+        self._device, self._event, self._value = device, event, value
+        self._over = False
+
+    def done(self) -> bool:
+        self._over = self._over or finished(self._event)
+        return self._over
+
+    def result(self) -> np.ndarray | None:
+        with self._device.calling():
+            self._event.synchronize()
+        self._over = True
+        return self._value
+
+    def __del__(self) -> None:
+        if (
+            not self._over and self._value is not None and not self.done()
+        ):  # nobody waits any more, but the device still writes
+            self._device.pinned.keep(self._value, self._event)
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _architecture(capability: int) -> str:
+    """What NVRTC compiles for: the GPU's machine code, or else PTX of the newest kind that it knows below."""
+    known = nvrtc.getSupportedArchs()
+    if capability in known:
+        return f"sm_{capability}"
+    older = [k for k in known if k < capability]
+    if not older:
+        raise InternalError(f"NVRTC {nvrtc.getVersion()} knows compute capabilities {known}; the GPU has {capability}")
+    return f"compute_{max(older)}"
+
+
+def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
+    """Every GPU that CUDA sees; UnavailableError with CUDA's words where it sees none."""
+    options = dict(config.get("options", {}).get(TYPE, {}))
+    tf32 = options.pop("tf32", False)
+    if options or not isinstance(tf32, bool):
+        raise InvalidArgumentError(f"{TYPE}: options {dict(options, tf32=tf32)}; the only one is tf32, True or False")
+    try:
+        found = runtime.getDeviceCount()
+    except DRIVER_ERRORS as e:
+        raise UnavailableError(f"CUDA sees no GPU: {e}; an NVIDIA GPU and its driver are required") from e
+    made = []
+    for i in range(config.get("count", {}).get(TYPE, found) if found else 0):
+        number = i % found  # more than there are: further streams on the same
+        total = runtime.getDeviceProperties(number)["totalGlobalMem"]
+        made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), tf32))
+        made[-1].fuse = config.get("fuse", True)
+    return made

@@ -1,0 +1,89 @@
+"""GPUs, streams, events and modules."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cuda_on_cpu.program import Program
+from cupy.cuda import cublas as cublas
+from cupy.cuda import driver as driver
+from cupy.cuda import memory as memory
+from cupy.cuda import nvrtc as nvrtc
+from cupy.cuda import runtime as runtime
+from cupy.cuda.memory import MemoryPointer as MemoryPointer
+from cupy.cuda.memory import MemoryPool as MemoryPool
+from cupy.cuda.memory import PinnedMemoryPool as PinnedMemoryPool
+from cupy.cuda.memory import UnownedMemory as UnownedMemory
+
+
+class Device:
+    def __init__(self, device: int) -> None:
+        self.id = device
+
+    def __enter__(self) -> Device:
+        runtime.left_devices().append(runtime.getDevice())
+        runtime.setDevice(self.id)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        runtime.setDevice(runtime.left_devices().pop())
+
+
+class Event:
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+        self.ptr = next(runtime.numbers)
+
+    def record(self, stream: Stream) -> None:
+        runtime.check_stream(stream.ptr)
+
+    def synchronize(self) -> None: ...
+
+
+class Stream:
+    def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
+        self.ptr, self.device_id = next(runtime.numbers), runtime.getDevice()
+        runtime.streams[self.ptr] = self.device_id
+
+    def __enter__(self) -> Stream:
+        runtime.check_stream(self.ptr)
+        runtime.current_streams().append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        runtime.current_streams().pop()
+
+    def synchronize(self) -> None: ...
+
+    def wait_event(self, event: Event) -> None: ...
+
+
+class Function:
+    def __init__(self, module: Module, name: str) -> None:
+        self._program, self._name, self._device = module.program, name, module.device
+        self._parameters = self._program.parameters(name)
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], *, stream: Stream) -> None:
+        runtime.check_stream(stream.ptr)
+        pointers = [a for a in args if isinstance(a, MemoryPointer)]
+        if {self._device, *(p.device_id for p in pointers)} != {runtime.getDevice()}:
+            raise driver.CUDADriverError(400)
+        items = [n * b for n, b in zip(grid, block, strict=True)]
+        given = [a.ptr if isinstance(a, MemoryPointer) else a for a in args]
+        self._program.launch(self._name, self._parameters, items, block, given)
+
+
+class Module:
+    program: Program
+
+    def load(self, cubin: bytes) -> None:
+        self.device = runtime.getDevice()
+        with tempfile.NamedTemporaryFile(suffix=".so", delete=False) as file:
+            file.write(cubin)
+        self.program = Program(Path(file.name))
+        Path(file.name).unlink()
+
+    def get_function(self, name: str) -> Function:
+        return Function(self, name)

@@ -1,0 +1,108 @@
+"""CUDA's runtime: the current GPU of each thread, and copies."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+from typing import Any
+
+memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
+TOTAL = 4 << 30
+"""Bytes of a GPU."""
+used = [0] * 16
+"""Bytes in use, by GPU."""
+streams: dict[int, int] = {}
+"""The GPU of each stream."""
+numbers = itertools.count(1)
+_thread = threading.local()
+
+
+class CUDARuntimeError(RuntimeError):
+    def __init__(self, status: int) -> None:
+        super().__init__({100: "cudaErrorNoDevice: no CUDA-capable device is detected"}.get(status, str(status)))
+        self.status = status
+
+
+def getDeviceCount() -> int:
+    count = int(os.environ.get("EMULATED_GPUS", "2"))
+    if not count:
+        raise CUDARuntimeError(100)
+    return count
+
+
+def getDevice() -> int:
+    return getattr(_thread, "device", 0)
+
+
+def setDevice(device: int) -> None:
+    _thread.device = device
+
+
+def _stack(name: str) -> list[Any]:
+    found: list[Any] = _thread.__dict__.setdefault(name, [])
+    return found
+
+
+def current_streams() -> list[Any]:
+    """The streams that this thread made current, the latest last."""
+    return _stack("streams")
+
+
+def left_devices() -> list[int]:
+    """The GPUs that this thread goes back to, the next last."""
+    return _stack("left")
+
+
+def check_stream(stream: int) -> None:
+    """Raises unless the stream is one of the current GPU."""
+    if streams[stream] != getDevice():
+        raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
+
+
+def getDeviceProperties(device: int) -> dict[str, Any]:
+    return {
+        "name": b"fibers", "totalGlobalMem": TOTAL, "major": 8, "minor": 0, "maxThreadsPerBlock": 1024,
+        "sharedMemPerBlock": 48 * 1024, "multiProcessorCount": 1,
+    }  # fmt: skip
+
+
+def driverGetVersion() -> int:
+    return 12040
+
+
+def runtimeGetVersion() -> int:
+    return 12040
+
+
+def memGetInfo() -> tuple[int, int]:
+    return TOTAL - used[getDevice()], TOTAL
+
+
+def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
+    check_stream(stream)
+    ctypes.memmove(dst, src, size)
+
+
+def memcpyPeerAsync(dst: int, dst_device: int, src: int, src_device: int, size: int, stream: int) -> None:
+    check_stream(stream)
+    ctypes.memmove(dst, src, size)
+
+
+def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
+    check_stream(stream)
+    ctypes.memset(ptr, value, size)
+
+
+def deviceCanAccessPeer(device: int, peer: int) -> int:
+    return 1
+
+
+def deviceEnablePeerAccess(peer: int) -> None:
+    if peer == getDevice():
+        raise CUDARuntimeError(101)  # cudaErrorInvalidDevice
+
+
+def eventQuery(event: int) -> int:
+    return 0

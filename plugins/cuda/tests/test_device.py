@@ -1,0 +1,72 @@
+"""The plugin's devices on emulated GPUs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from timberframe import errors
+
+
+@pytest.fixture
+def devices(cuda: Any) -> Any:
+    return cuda.devices({"memory_limit": {}})
+
+
+def test_without_a_gpu_the_reason_is_told(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMULATED_GPUS", "0")
+    with pytest.raises(errors.UnavailableError, match=r"CUDA sees no GPU: .*no CUDA-capable device is detected"):
+        cuda.devices({})
+
+
+def test_every_gpu_is_a_device(devices: Any) -> None:
+    assert [d.spec for d in devices] == ["/device:CUDA:0", "/device:CUDA:1"]
+
+
+def test_an_unknown_option_is_refused(cuda: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"tf23.*the only one is tf32"):
+        cuda.devices({"options": {"CUDA": {"tf23": True}}})
+
+
+def test_more_memory_than_there_is_says_what_was_asked_used_and_free(devices: Any) -> None:
+    kept = devices[0].allocator.allocate(1 << 20)
+    words = r"allocation of 8589934592 bytes was refused by .*CUDA has \d+ of \d+ bytes free.*1048576 bytes used"
+    with pytest.raises(errors.ResourceExhaustedError, match=words):
+        devices[0].allocator.allocate(8 << 30)
+    kept.close()
+
+
+@pytest.mark.parametrize("size", [5, 100_000])
+def test_a_tensor_goes_from_one_gpu_to_another(devices: Any, size: int) -> None:
+    first, second = devices
+    x = np.arange(2 * size, dtype=np.float32)[::2]
+    there = second.copy_from(first, first.copy_in(x))
+    assert there.handle.device_id == 1
+    np.testing.assert_array_equal(second.copy_out(there), x)
+
+
+def test_a_tensor_of_another_kind_of_device_goes_through_the_host(devices: Any) -> None:
+    assert devices[0].copy_from(object(), None) is None
+
+
+def test_a_source_is_compiled_once_for_all_processes(cuda: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from timberframe_cuda import compiler
+
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+    source = "#include <timberframe/accelerator/language.h>\nTF_KERNEL tf_none() {}\n"
+    made = compiler.compiled(source, "sm_80")
+    monkeypatch.setenv("CXX", "/bin/false")
+    assert compiler.compiled(source, "sm_80") == made
+    assert [f.suffix for f in (tmp_path / "cuda").iterdir()] == [".cubin"]
+
+
+def test_a_share_of_the_conformance_suite_holds(emulated_environment: dict[str, str]) -> None:
+    program = "import sys; from timberframe_conformance.cli import main; sys.exit(main(sys.argv[1:]))"
+    chosen = ["--share", "today/80", "--suite", "forward,errors,guards", "--jobs", "1"]
+    command = [sys.executable, "-c", program, "run", "--device=cuda", *chosen]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=emulated_environment)
+    assert done.returncode == 0, done.stdout + done.stderr
