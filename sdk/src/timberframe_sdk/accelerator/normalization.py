@@ -1,4 +1,4 @@
-"""Accelerator kernels of batch normalisation and its gradient."""
+"""Accelerator kernels of batch normalisation, local response normalisation, and their gradients."""
 
 from __future__ import annotations
 
@@ -120,3 +120,40 @@ def batch_norm_grad(node: KernelNode) -> Launcher:
         elements(dy, x, mean, dx, work, start)
 
     return launch
+
+
+@kernel(KERNELS, "LRN", "", types={"T": _TYPES["T"]})
+def lrn(node: KernelNode) -> Launcher:
+    """Local response normalisation."""
+    function, call = _lrn_functions(node, "tf_lrn"), _lrn_call(node)
+    return lambda *arrays: call(function, *arrays)
+
+
+@kernel(KERNELS, "LRNGrad", "", types={"T": _TYPES["T"]})
+def lrn_grad(node: KernelNode) -> Launcher:
+    """The gradient of LRN: first the terms that neighbouring channels share, then their sums."""
+    terms, sums = (_lrn_functions(node, name, "GRADIENT") for name in ("tf_lrn_terms", "tf_lrn"))
+    call = _lrn_call(node)
+    node.workspace(8 * node.outputs[0].size)
+
+    def launch(dy: Any, x: Any, y: Any, dx: Any, work: Any = None) -> None:
+        call(terms, dy, x, y, work)
+        call(sums, work, x, dx)
+
+    return launch
+
+
+def _lrn_functions(node: KernelNode, name: str, *defines: str) -> Any:
+    device: Any = node.device
+    index = index_name(2 * node.outputs[0].size)
+    return device.function(Source.file("lrn.h", T=node.attrs["T"].name, INDEX=index, **dict.fromkeys(defines, 1)), name)
+
+
+def _lrn_call(node: KernelNode) -> Any:
+    """Launches a function of lrn.h with its tensors."""
+    size, channels, attrs = node.outputs[0].size, node.outputs[0].shape[3], node.attrs
+    items, group = spread(size)
+    index = index_type(2 * size)
+    sizes = [index(n) for n in (size, channels, min(attrs["depth_radius"], channels))]
+    numbers = *sizes, *(np.float32(attrs[name]) for name in ("bias", "alpha", "beta"))
+    return lambda function, *arrays: function(items, group, *arrays, *numbers) if size else None

@@ -25,7 +25,7 @@ def row_function(device: Any, file: str, name: str, rows: int, classes: int, **d
     Its last arguments begin with the numbers of rows and classes, which the caller leaves out.
     """
     each = {"EACH": 1} if classes <= _SHORT else {}
-    precision = 64 if defines["T"] == "float64" else 32
+    precision = 64 if defines.get("T") == "float64" else 32
     index = index_name(rows * classes, rows * GROUP)
     source = Source.file(file, INDEX=index, PRECISION=precision, **defines, **each)
     function = device.function(source, name)
@@ -69,3 +69,14 @@ def sparse_cross_entropy(node: KernelNode) -> Launcher:
     index = index_type(rows * classes, rows * GROUP)
     numbers = np.int64(node.index + 1), index(rows), index(classes)
     return failing(lambda *arrays: function(*arrays, *numbers) if rows else None, _LABEL)
+
+
+@kernel(KERNELS, ("InTopK", "InTopKV2"), "")
+def in_top_k(node: KernelNode) -> Launcher:
+    """Whether fewer than k elements of each row are above that of its target."""
+    rows, classes = node.inputs[0].shape
+    types = {"TTARGETS": node.attrs["T"].name} | ({"HAS_K": 1} if node.op == "InTopKV2" else {})
+    function = row_function(node.device, "in_top_k.h", "tf_in_top_k", rows, classes, **types)
+    index = index_type(rows * classes, rows * GROUP)
+    numbers = np.int64(node.attrs.get("k", 0)), index(rows), index(classes)
+    return lambda *arrays: function(*arrays, *numbers) if rows else None
