@@ -14,6 +14,7 @@ TUPLE_REASON = "index tuple {0} has {1} in dimension {2}; it must lie in [0, {3}
 SEGMENT_REASON = "segment id {0} at position {1} is outside [0, {2}); it must be below num_segments"
 PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
 NUMBER_REASON = "index {1} at position {0} is outside [0, {3}); it must name a slice of the variable"
+COUNT_REASON = "the counter has reached its limit {0}; it must be below it"
 DIVISOR_REASON = "update {0} is 0; integers must not be divided by zero"
 
 MODES = {

@@ -22,6 +22,7 @@ from timberframe_sdk.accelerator import (
     scan,
     scatter,
     search,
+    segments,
 )
 
 FAMILIES = (
@@ -41,6 +42,7 @@ FAMILIES = (
     scan,
     scatter,
     search,
+    segments,
 )
 
 

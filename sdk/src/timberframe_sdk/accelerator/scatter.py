@@ -16,7 +16,7 @@ from timberframe.ops.segments import start
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
 from timberframe_sdk.accelerator.indexing import FIXED_SIZE, INDICES, NUMBERS, bits_name
-from timberframe_sdk.accelerator.sorting import Sort, key_name
+from timberframe_sdk.accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.indexing import (
     DIVISOR_REASON,
@@ -31,7 +31,6 @@ from timberframe_sdk.indexing import (
 
 KERNELS: list[KernelDef] = []
 
-_REFUSE, _IGNORE, _IGNORE_NEGATIVE = range(3)  # policies of tuples.h
 _MODES = ("add", "sub", "mul", "div", "min", "max", "last", "or", "xor")  # enum tf_mode of combining.h
 
 
@@ -61,33 +60,28 @@ class Scatter:
 
     def __init__(
         self, node: KernelNode, dtype: np.dtype[Any], mode: str, indices: np.dtype[Any], bounds: Sequence[int],
-        sizes: Sequence[int], policy: int = _REFUSE, scalar: bool = False, each: bool = False,
+        sizes: Sequence[int], policy: int = REFUSE, scalar: bool = False, each: bool = False,
     ) -> None:  # fmt: skip
-        count, depth, inner, rows = sizes
+        count, _, inner, rows = sizes
         device: Any = node.device
-        self.sort = sort = Sort(device, 1, count, key_name(rows), reach=max(count, rows) * inner)
-        node.workspace(max(sort.nbytes, 1))
-        self.node, self.count, self.size = np.int64(node.index + 1), count, count * inner
-        self.find = device.function(Source.file("sort_rows.h", TINDEX=indices.name, **sort.macros), "tf_sort_rows")
-        self.tuples = device.table(np.array(bounds, np.int64)), sort.index(count), np.int32(depth), np.int32(policy)
+        self.find = SortedRows(node, indices, count, bounds, policy, reach=max(count, rows) * inner)
+        self.size, self.sort = count * inner, self.find.sort
         macros, number = combining(dtype, mode)
-        self.source = Source.file("combine.h", **macros, **sort.macros)
+        self.source = Source.file("combine.h", **macros, **self.sort.macros)
         self.combine = device.function(self.source, "tf_combine")
         steps = (0, 0) if scalar else (inner, 1)
-        numbers = [sort.index(n) for n in (count, inner, rows, sort.side, *steps)]
+        numbers = [self.sort.index(n) for n in (count, inner, rows, self.sort.side, *steps)]
         self.arguments = (*numbers, number, np.int32(each))
         self.spread = spread(self.size)
 
     def __call__(self, indices: Any, updates: Any, target: Any, workspace: Any, status: Any) -> None:
-        if self.count:
-            self.find(*self.sort.groups, indices, workspace, status, self.node, *self.tuples)
+        self.find(indices, workspace, status)
         if self.size:
-            self.sort.merge(workspace)
             self.combine(*self.spread, workspace, updates, target, status, *self.arguments)
 
 
 def _policy(node: KernelNode) -> int:
-    return _IGNORE if node.attrs.get("bad_indices_policy") == "IGNORE" else _REFUSE
+    return IGNORE if node.attrs.get("bad_indices_policy") == "IGNORE" else REFUSE
 
 
 def _filled(scatter: Scatter, filling: Callable[[Any], None], first: int) -> Launcher:
@@ -118,7 +112,7 @@ def unsorted_segments(node: KernelNode) -> Launcher:
     ids, out = node.inputs[1], node.outputs[0]
     kind = node.op.removeprefix("UnsortedSegment")
     sizes = tuple_sizes((*ids.shape, 1), out.shape)
-    scatter = Scatter(node, out.dtype, MODES[kind], ids.dtype, out.shape[:1], sizes, _IGNORE_NEGATIVE)
+    scatter = Scatter(node, out.dtype, MODES[kind], ids.dtype, out.shape[:1], sizes, IGNORE_NEGATIVE)
     filling = fill(node.device, out.dtype, out.size, start(kind, out.dtype))
     words = SEGMENT_REASON.format("{1}", "{0}", "{3}")
     return failing(_filled(scatter, filling, 1), (InvalidArgumentError, words))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from timberframe.plugin.contracts import KernelNode
 from timberframe_sdk.accelerator.device import GROUP, DeviceTensor, Source, index_name, index_type, spread
 
+REFUSE, IGNORE, IGNORE_NEGATIVE = range(3)
+"""What to do about indices out of range: the policies of tuples.h."""
 BLOCK = 1024
 """Entries that one work-group sorts: TF_BLOCK of sort.h."""
 _MERGED = 16
@@ -57,3 +62,26 @@ def key_of(dtype: np.dtype[Any]) -> str:
 def key_name(rows: int) -> str:
     """The dtype of keys that are row numbers below `rows`; the highest key stands for no row."""
     return "uint32" if rows < 2**32 - 1 else "uint64"
+
+
+class SortedRows:
+    """Sorting index tuples by the rows that they name in a tensor (see sort_rows.h).
+
+    indices: their dtype. bounds: below which the indices of a tuple must lie. policy: of tuples.h.
+    """
+
+    def __init__(
+        self, node: KernelNode, indices: np.dtype[Any], count: int, bounds: Sequence[int], policy: int, reach: int
+    ) -> None:
+        device: Any = node.device
+        self.sort = sort = Sort(device, 1, count, key_name(math.prod(bounds)), reach)
+        self.find = device.function(Source.file("sort_rows.h", TINDEX=indices.name, **sort.macros), "tf_sort_rows")
+        table, depth = device.table(np.array(bounds, np.int64)), np.int32(len(bounds))
+        self.arguments = np.int64(node.index + 1), table, sort.index(count), depth, np.int32(policy)
+        self.count = count
+        node.workspace(max(sort.nbytes, 1))
+
+    def __call__(self, indices: DeviceTensor, workspace: DeviceTensor, status: DeviceTensor) -> None:
+        if self.count:
+            self.find(*self.sort.groups, indices, workspace, status, *self.arguments)
+            self.sort.merge(workspace)

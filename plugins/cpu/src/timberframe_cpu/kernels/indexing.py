@@ -11,6 +11,7 @@ from timberframe.errors import InvalidArgumentError, OutOfRangeError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.indexing import (
+    COUNT_REASON,
     INDEX_REASON,
     MODES,
     PARTITION_REASON,
@@ -80,8 +81,7 @@ def _count_up_to(node: KernelNode) -> Callable[..., None]:
 
     def launch(counter: np.ndarray, following: np.ndarray, output: np.ndarray) -> None:
         if counter >= limit:
-            fact = f"the counter has reached its limit {limit}"
-            raise OutOfRangeError(f"{node.op} '{node.name}': {fact}; it must be below it", node.name)
+            raise OutOfRangeError(f"{node.op} '{node.name}': {COUNT_REASON.format(limit)}", node.name)
         output[...] = counter
         following[...] = counter + 1
 
