@@ -33,9 +33,11 @@
   X(add) X(subtract) X(multiply) X(divide) X(squared_difference) X(multiply_no_nan) X(divide_no_nan) X(xdivy)        \
   X(floor_div) X(truncate_div) X(maximum) X(minimum)
 
-#define ALL(X)                                                                                                       \
+#define FLOATS(X)                                                                                                    \
   REAL(X, float32, float, f)                                                                                         \
-  REAL(X, float64, double, )                                                                                         \
+  REAL(X, float64, double, )
+
+#define INTEGERS(X)                                                                                                  \
   WRAPPING(X, uint8, uint8_t)                                                                                        \
   WRAPPING(X, uint16, uint16_t)                                                                                      \
   WRAPPING(X, uint32, uint32_t)                                                                                      \
@@ -53,12 +55,15 @@
 
 #define DEFINE(op, type, T, expression)                                                                              \
   TF_LOOP2(op##_##type, T, T, expression) TF_BROADCAST_KERNEL(op##_##type, 2)
+#define DEFINE_FLOATS(op, type, T, expression)                                                                       \
+  TF_LOOP2(op##_##type, T, T, expression) TF_FAR_LOOP2(op##_##type, T, expression) TF_FAR_KERNEL2(op##_##type, T)
 #define DEFINE_HALVES(op)                                                                                            \
   TF_HALF_LOOPS2(op) TF_BROADCAST_KERNEL(op##_float16, 2) TF_BROADCAST_KERNEL(op##_bfloat16, 2)
 #define LIST(op, type, T, expression) TF_ENTRY(op##_##type),
 #define LIST_HALVES(op) TF_ENTRY(op##_float16), TF_ENTRY(op##_bfloat16),
 
-ALL(DEFINE)
+FLOATS(DEFINE_FLOATS)
+INTEGERS(DEFINE)
 HALVES(DEFINE_HALVES)
 
-TF_TABLE(binary_arithmetic) = {ALL(LIST) HALVES(LIST_HALVES) TF_END};
+TF_TABLE(binary_arithmetic) = {FLOATS(LIST) INTEGERS(LIST) HALVES(LIST_HALVES) TF_END};

@@ -34,6 +34,8 @@ enum {
   TF_WIDEST = 16, /* bytes of the widest element */
   TF_SPILL = 64,
   TF_BUFFER = TF_BLOCK * TF_WIDEST + TF_SPILL,
+  TF_STRETCH = 128,       /* bytes of an operand for which those after them are fetched */
+  TF_FAR_BYTES = 4 << 20, /* measured: below, fetching costs more than it gains */
   TF_OPERAND_WORDS = 5,
   TF_OUTER_WORDS = 14
 };
@@ -213,6 +215,10 @@ static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *
   return TF_OK;
 }
 
+/* Whether a tensor of `count` elements of `size` bytes is so large that it and its operands come from beyond the second
+ * cache level, however they were left. */
+static inline int tf_is_far(int64_t count, int64_t size) { return count * size >= TF_FAR_BYTES; }
+
 /* The kernel `name` of so many operands around the loop name_loop. */
 #define TF_BROADCAST_KERNEL(name, operands)                                                                          \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
@@ -245,7 +251,38 @@ static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *
     }                                                                                                                \
   }
 
-/* The same for an expression of many instructions: one loop only, for which a repeated operand is written out. */
+/* Two operands and a result of type T from beyond the second cache level: the loop name_far_loop fetches them a stretch
+ * ahead, which the processor's own prefetching does only late for three streams. To come after TF_LOOP2. */
+#define TF_FAR_LOOP2(name, T, expression)                                                                            \
+  static TF_NOINLINE void name##_far_loop(int64_t count, const void *const *in, const int64_t *step, void *out) {    \
+    enum { STRETCH = TF_STRETCH / sizeof(T), LINE = 64 / sizeof(T) };                                                \
+    const T *a = in[0], *b = in[1];                                                                                  \
+    T *z = out;                                                                                                      \
+    int64_t begin = 0;                                                                                               \
+    for (; step[0] && step[1] && begin + STRETCH <= count; begin += STRETCH) {                                       \
+      for (int64_t i = begin + STRETCH; i < begin + 2 * STRETCH; i += LINE) {                                        \
+        __builtin_prefetch(a + i);                                                                                   \
+        __builtin_prefetch(b + i);                                                                                   \
+        __builtin_prefetch(z + i, 1);                                                                                \
+      }                                                                                                              \
+      TF_VECTOR for (int64_t i = begin; i < begin + STRETCH; i++) {                                                  \
+        const T x = a[i], y = b[i];                                                                                  \
+        z[i] = (T)(expression);                                                                                      \
+      }                                                                                                              \
+    }                                                                                                                \
+    const void *const rest[] = {a + begin, b + begin};                                                               \
+    name##_loop(count - begin, rest, step, z + begin);                                                               \
+  }
+
+/* The kernel around name_loop and name_far_loop. */
+#define TF_FAR_KERNEL2(name, T)                                                                                      \
+  static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
+                      const int64_t *parameters) {                                                                   \
+    tf_loop *loop = tf_is_far(outputs[0]->size, sizeof(T)) ? name##_far_loop : name##_loop;                          \
+    return tf_broadcast(context, inputs, outputs, parameters, 2, loop);                                              \
+  }
+
+/* TF_LOOP2 for an expression of many instructions: one loop only, for which a repeated operand is written out. */
 #define TF_COSTLY_LOOP2(name, T, R, expression)                                                                      \
   static TF_NOINLINE void name##_loop(int64_t count, const void *const *in, const int64_t *step, void *out) {        \
     T repeated[2][TF_BLOCK];                                                                                         \
