@@ -7,7 +7,9 @@ from dataclasses import replace
 from timberframe.plugin.contracts import KernelDef
 from timberframe_sdk.accelerator import (
     addition,
+    constants,
     convolution,
+    diagonal,
     elementwise,
     histogram,
     indexing,
@@ -17,6 +19,7 @@ from timberframe_sdk.accelerator import (
     optimizer,
     pooling,
     ranking,
+    rearranging,
     reduction,
     rows,
     scan,
@@ -27,7 +30,9 @@ from timberframe_sdk.accelerator import (
 
 FAMILIES = (
     addition,
+    constants,
     convolution,
+    diagonal,
     elementwise,
     histogram,
     indexing,
@@ -37,6 +42,7 @@ FAMILIES = (
     optimizer,
     pooling,
     ranking,
+    rearranging,
     reduction,
     rows,
     scan,

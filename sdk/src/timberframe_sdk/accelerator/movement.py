@@ -30,7 +30,9 @@ _SELECTION = tuple((InvalidArgumentError, words) for words in SELECTION_REASONS)
 _SOURCE, _TARGET = 1, 2
 
 
-@kernel(KERNELS, [op for op in COPIES if op != "Identity"], "", inplace=((0, 0),))
+@kernel(
+    KERNELS, [*(op for op in COPIES if op != "Identity"), "PlaceholderWithDefault", "Bitcast"], "", inplace=((0, 0),)
+)
 @kernel(KERNELS, ("Snapshot", "DeepCopy"), "")
 def copy(node: KernelNode) -> Launcher:
     """The output has the input's bytes, and may be in its memory."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError, OutOfRangeError
+from timberframe.errors import OutOfRangeError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.indexing import (
@@ -23,8 +23,8 @@ from timberframe_sdk.indexing import (
     tuple_sizes,
 )
 from timberframe_sdk.native import Native
+from timberframe_sdk.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes
 
-LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
 
 
@@ -89,31 +89,14 @@ def _count_up_to(node: KernelNode) -> Callable[..., None]:
 
 
 def _one_hot(node: KernelNode) -> Native:
-    shape, axis = node.inputs[0].shape, node.attrs["axis"]
-    at = len(shape) if axis == -1 else axis
-    output = node.outputs[0]
-    return native("one_hot", math.prod(shape[:at]), math.prod(shape[at:]), output.shape[at], output.dtype.itemsize)
-
-
-def check_dims_differ(node: KernelNode) -> None:
-    """An error where a ReverseSequence has one dimension for batch and sequence."""
-    seq = node.attrs["seq_dim"]
-    if node.attrs["batch_dim"] == seq:
-        fact = f"seq_dim and batch_dim are both {seq}"
-        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must differ", node.name)
+    return native("one_hot", *one_hot_sizes(node), node.outputs[0].dtype.itemsize)
 
 
 def _reverse_sequence(node: KernelNode) -> Native:
     """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
-    x, batch, seq = node.inputs[0], node.attrs["batch_dim"], node.attrs["seq_dim"]
-    check_dims_differ(node)
-    first, second = sorted((batch, seq))
-    return native(
-        "reverse_sequence",
-        math.prod(x.shape[:first]), x.shape[first], math.prod(x.shape[first + 1 : second]), x.shape[second],
-        math.prod(x.shape[second + 1 :]) * x.dtype.itemsize, batch == first,
-        reasons=(LENGTH_REASON,),
-    )  # fmt: skip
+    *sizes, inner, batch_first = reverse_sequence_sizes(node)
+    inner *= node.inputs[0].dtype.itemsize
+    return native("reverse_sequence", *sizes, inner, batch_first, reasons=(LENGTH_REASON,))
 
 
 def _dynamic_partition(node: KernelNode) -> Native:

@@ -11,8 +11,8 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe.shapes import row_major_strides
-from timberframe_cpu.kernels.indexing import LENGTH_REASON, check_dims_differ
 from timberframe_sdk import indexing
+from timberframe_sdk.values import LENGTH_REASON, reverse_sequence_sizes
 
 _Launcher = Callable[..., Any]
 
@@ -127,7 +127,7 @@ def _one_hot(node: KernelNode) -> _Launcher:
 
 def _reverse_sequence(node: KernelNode) -> _Launcher:
     batch, seq = node.attrs["batch_dim"], node.attrs["seq_dim"]
-    check_dims_differ(node)
+    reverse_sequence_sizes(node)  # checks them
 
     def launch(x: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
         limit, counts = x.shape[seq], lengths.astype(np.int64)
