@@ -20,22 +20,35 @@ _FLAGS = (
 )
 
 
-def flags(architecture: str) -> list[str]:
-    """NVRTC's options for an architecture such as ``sm_80`` (machine code) or ``compute_80`` (PTX)."""
-    return [f"-arch={architecture}", *_FLAGS, f"-I{header_folder()}"]
+def flags(target: str) -> list[str]:
+    """NVRTC's options for a target such as ``sm_80`` (machine code) or ``compute_80`` (PTX)."""
+    return [f"-arch={target}", *_FLAGS, f"-I{header_folder()}"]
 
 
-def compiled(source: str, architecture: str) -> bytes:
+def architecture(capability: int) -> str:
+    """What NVRTC compiles for: the GPU's machine code, or else PTX of the newest kind that it knows below."""
+    from cupy.cuda import nvrtc
+
+    known = nvrtc.getSupportedArchs()
+    if capability in known:
+        return f"sm_{capability}"
+    older = [k for k in known if k < capability]
+    if not older:
+        raise RuntimeError(f"NVRTC {nvrtc.getVersion()} knows compute capabilities {known}; the GPU has {capability}")
+    return f"compute_{max(older)}"
+
+
+def compiled(source: str, target: str) -> bytes:
     """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's words."""
     from cupy.cuda import nvrtc
 
-    words = (source, _headers(), architecture, *_FLAGS, repr(nvrtc.getVersion()))
+    words = (source, _headers(), target, *_FLAGS, repr(nvrtc.getVersion()))
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
     folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "cuda"
     kept = folder / f"{key}.cubin"
     with contextlib.suppress(OSError):
         return kept.read_bytes()
-    made = _compile(source, architecture)
+    made = _compile(source, target)
     with contextlib.suppress(OSError):  # without a cache it works as well, only slower
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as scratch:
@@ -44,13 +57,13 @@ def compiled(source: str, architecture: str) -> bytes:
     return made
 
 
-def _compile(source: str, architecture: str) -> bytes:
+def _compile(source: str, target: str) -> bytes:
     from cupy.cuda import nvrtc
 
     program = nvrtc.createProgram(source, "kernel.cu", (), ())
     try:
-        nvrtc.compileProgram(program, flags(architecture))
-        made: bytes = (nvrtc.getPTX if architecture.startswith("compute") else nvrtc.getCUBIN)(program)
+        nvrtc.compileProgram(program, flags(target))
+        made: bytes = (nvrtc.getPTX if target.startswith("compute") else nvrtc.getCUBIN)(program)
         return made
     except nvrtc.NVRTCError as e:
         raise RuntimeError(f"{e}\n{nvrtc.getProgramLog(program)}") from e

@@ -11,7 +11,7 @@ import numpy as np
 from cupy.cuda import nvrtc, runtime
 
 from timberframe.errors import UnavailableError
-from timberframe_cuda.compiler import compiled
+from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error, finished
 from timberframe_sdk import Buffer, DeviceAttributes, InternalError, InvalidArgumentError, Pending, memory_limit
 from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
@@ -38,7 +38,7 @@ class CudaDevice(AcceleratorDevice):
         with self.gpu:
             self.stream = cupy.cuda.Stream()
         told = runtime.getDeviceProperties(number)
-        self.architecture = _architecture(10 * told["major"] + told["minor"])
+        self.architecture = architecture(10 * told["major"] + told["minor"])
         self.allocator = CudaAllocator(self.gpu, self.stream, limit)
         self.limits = Limits(told["maxThreadsPerBlock"], told["sharedMemPerBlock"])
         self.attributes = DeviceAttributes(
@@ -217,17 +217,6 @@ class _Enqueued:
 
 def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
-
-
-def _architecture(capability: int) -> str:
-    """What NVRTC compiles for: the GPU's machine code, or else PTX of the newest kind that it knows below."""
-    known = nvrtc.getSupportedArchs()
-    if capability in known:
-        return f"sm_{capability}"
-    older = [k for k in known if k < capability]
-    if not older:
-        raise InternalError(f"NVRTC {nvrtc.getVersion()} knows compute capabilities {known}; the GPU has {capability}")
-    return f"compute_{max(older)}"
 
 
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
