@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import tempfile
 from functools import cache
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from timberframe_sdk import cache_folder
 from timberframe_sdk.accelerator import header_folder
 
 _FLAGS = (
@@ -44,7 +42,7 @@ def compiled(source: str, target: str) -> bytes:
 
     words = (source, _headers(), target, *_FLAGS, repr(nvrtc.getVersion()))
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
-    folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "cuda"
+    folder = cache_folder("cuda")
     kept = folder / f"{key}.cubin"
     with contextlib.suppress(OSError):
         return kept.read_bytes()

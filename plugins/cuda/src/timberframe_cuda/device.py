@@ -45,10 +45,9 @@ class CudaDevice(AcceleratorDevice):
             memory=told["totalGlobalMem"], vendor="NVIDIA", model=told["name"].decode(),
             driver=f"CUDA {_version(runtime.driverGetVersion())}", dtypes=DTYPES, leaves=LEAVES,
             details={
-                "compute capability": f"{told['major']}.{told['minor']}",
+                "CuPy": cupy.__version__, "compute capability": f"{told['major']}.{told['minor']}",
                 "multiprocessors": told["multiProcessorCount"], "shared memory": told["sharedMemPerBlock"],
                 "runtime": _version(runtime.runtimeGetVersion()), "NVRTC": ".".join(map(str, nvrtc.getVersion())),
-                "CuPy": cupy.__version__,
             },
         )  # fmt: skip
         self.dlpack_device = 2, number  # kDLCUDA

@@ -15,6 +15,7 @@ from timberframe_sdk.reduction import reduction_passes
 
 KERNELS: list[KernelDef] = []
 
+_MOST_GROUPS = 65535  # in the second dimension of a launch, for CUDA
 _ROWS = 8  # of an item, which then reads what belongs to a channel once
 _TYPES = {"T": ("float16", "bfloat16", "float32"), "U": ("float32",)}
 
@@ -67,7 +68,7 @@ class _Channels:
             across *= 2
         down = GROUP // across
         group = across, down
-        items = -(-width // across) * across, -(-rows // (down * _ROWS)) * down
+        items = -(-width // across) * across, min(-(-rows // (down * _ROWS)), _MOST_GROUPS) * down
         numbers = *(self.index(n) for n in (rows, width, channels)), np.int32(inner == 1)
         return lambda *arrays: function(items, group, *arrays, *numbers) if self.size else None
 
