@@ -44,7 +44,7 @@ class Allocator:
         self.limit = limit
         self.fail_at: int | None = None
         self._used = self._peak = self._live = self._total = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may release a buffer while it is held
 
     def raw(self, nbytes: int) -> Any:
         """Memory of the device, aligned to `alignment`; raises MemoryError when there is none."""
@@ -75,12 +75,11 @@ class Allocator:
                 if self.fail_at < 0:
                     self.fail_at = None
                     raise self._exhausted(nbytes, "an injected fault")
-            used = self._used + nbytes
-            if self.limit is not None and used > self.limit:
+            if self.limit is not None and self._used + nbytes > self.limit:
                 raise self._exhausted(nbytes, "the limit")
-            self._used = used
-            if used > self._peak:
-                self._peak = used
+            self._used += nbytes
+            if self._used > self._peak:
+                self._peak = self._used
             self._live += 1
             self._total += 1
 

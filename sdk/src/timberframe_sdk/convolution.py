@@ -28,13 +28,14 @@ class Window:
 
 
 def window(node: KernelNode, axis: int, size: int, out_size: int, kernel: int) -> Window:
-    """The window of a node's dimension `axis`; strides, dilations and padding are the node's attrs."""
-    stride, dilation = node.attrs["strides"][axis], node.attrs.get("dilations", (1,) * 5)[axis]
+    """The window of a node's dimension `axis`; strides, dilations (rates) and padding are the node's attrs."""
+    attrs = node.attrs
+    stride, dilation = attrs["strides"][axis], attrs.get("dilations", attrs.get("rates", (1,) * 5))[axis]
     before = 0
-    if node.attrs["padding"] == "SAME":
+    if attrs["padding"] == "SAME":
         before = max((out_size - 1) * stride + (kernel - 1) * dilation + 1 - size, 0) // 2
-    elif node.attrs["padding"] == "EXPLICIT":
-        before = node.attrs["explicit_paddings"][2 * axis]
+    elif attrs["padding"] == "EXPLICIT":
+        before = attrs["explicit_paddings"][2 * axis]
     return Window(size, out_size, kernel, stride, dilation, before)
 
 
@@ -43,9 +44,10 @@ def channels_first(node: KernelNode) -> bool:
     return node.attrs.get("data_format") in ("NCHW", "NCDHW")
 
 
-def spatial_axes(node: KernelNode) -> tuple[int, int]:
-    """Height's and width's dimension in the node's layout."""
-    return (2, 3) if node.attrs.get("data_format") == "NCHW" else (1, 2)
+def dilation_windows(node: KernelNode, out: tuple[int, ...]) -> list[Window]:
+    """The windows of a grayscale dilation, or of a gradient of one, whose result has the shape `out`."""
+    x, filter = node.inputs[0].shape, node.inputs[1].shape
+    return [window(node, axis, x[axis], out[axis], filter[axis - 1]) for axis in (1, 2)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.accelerator.device import Source
 from timberframe_sdk.accelerator.product import LANES, Tiles, add_parts, cut_depth, part_type, tiles_for, written_type
-from timberframe_sdk.accelerator.stages import Place, Stages
+from timberframe_sdk.accelerator.stages import Place, Stages, nothing
 from timberframe_sdk.convolution import Convolution, Window
 from timberframe_sdk.declare import kernel
 
@@ -88,14 +88,18 @@ class _Plan:
         return self.stages.swap(place, None, value.dtype, shape[0], shape[1], math.prod(shape[2:]))
 
     def result(self, value: Value) -> Place:
-        """Where kernels write a result: the last argument but the workspace, unless it is transposed afterwards."""
-        return self.stages.room(value.size, value.dtype.itemsize) if self.conv.channels_first else Place(2)
+        """Where kernels write a result: the workspace if it is transposed afterwards."""
+        return (
+            self.stages.room(value.size, value.dtype.itemsize)
+            if self.conv.channels_first
+            else Place(self.stages.result)
+        )
 
     def back(self, place: Place, value: Value) -> None:
         """Brings a result into the node's layout."""
         if self.conv.channels_first:
             shape = value.shape
-            self.stages.swap(place, Place(2), value.dtype, shape[0], math.prod(shape[2:]), shape[1])
+            self.stages.swap(place, Place(self.stages.result), value.dtype, shape[0], math.prod(shape[2:]), shape[1])
 
     def sizes(
         self, source: tuple[list[int], int, list[int]], target: tuple[list[int], int, list[int]], rest: Sequence[int]
@@ -174,7 +178,7 @@ class _Plan:
         tables = [device.table(np.array(t, np.int32)) for t in ([*words, 0, 0, 0, *target[0], 0, rows], table)]
         x, dy = self.channels_last(Place(0), self.conv.x), self.channels_last(Place(1), self.conv.y)
         size, itemsize = self.conv.filter.size, np.dtype(self.part).itemsize
-        out = Place(2) if parts == 1 else self.stages.room(parts * size, itemsize)
+        out = Place(self.stages.result) if parts == 1 else self.stages.room(parts * size, itemsize)
         written = self.written if parts == 1 else self.part
         function = device.function(self.source(1, tiles, self.depth, written), "tf_convolve_filter")
         numbers = self.groups * parts
@@ -183,14 +187,10 @@ class _Plan:
         self.stages.call(function, items, (LANES, tiles.lines, 1), x, dy, out, *tables, *last)
         if parts > 1:
             add = add_parts(device, self.part, self.written, size, parts, out.start)
-            self.stages.add(lambda arrays: add(arrays[-1], arrays[2]))
+            self.stages.add(lambda arrays: add(arrays[-1], arrays[-2]))
 
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
-
-
-def _nothing(*_: Any) -> None:
-    """The launcher of a node with an empty result."""
 
 
 @kernel(KERNELS, "Conv2D", "", types={"T": (*_FLOATS, "int32")})
@@ -199,7 +199,7 @@ def convolve(node: KernelNode) -> Launcher:
     """The convolution of images or volumes."""
     plan = _Plan(Convolution.forward(node))
     if not node.outputs[0].size:
-        return _nothing
+        return nothing
     plan.forward()
     return plan.stages.launcher()
 
@@ -210,7 +210,7 @@ def convolve_by_input(node: KernelNode) -> Launcher:
     """The gradient by the images or volumes."""
     plan = _Plan(Convolution.by_input(node))
     if not node.outputs[0].size:
-        return _nothing
+        return nothing
     plan.by_input()
     return plan.stages.launcher()
 
@@ -220,6 +220,6 @@ def convolve_by_filter(node: KernelNode) -> Launcher:
     """The gradient by the filter."""
     plan = _Plan(Convolution.by_filter(node))
     if not node.outputs[0].size:
-        return _nothing
+        return nothing
     plan.by_filter()
     return plan.stages.launcher()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timberframe.plugin.contracts import KernelNode, Launcher
+from timberframe.plugin.nodes import passed_inputs
 from timberframe_sdk.accelerator.device import Source
 
 _ALIGNMENT = 64
@@ -23,12 +24,24 @@ class Place(NamedTuple):
     start: int = 0
 
 
+class Whole(NamedTuple):
+    """A tensor that a kernel takes without a start: an argument of the launcher."""
+
+    argument: int
+
+
+def nothing(*_: Any) -> None:
+    """The launcher of a node with an empty result."""
+
+
 class Stages:
     """What a launcher does step by step, and the workspace that it needs."""
 
     def __init__(self, node: KernelNode) -> None:
         self.node = node
         self.device: Any = node.device
+        self.result = len(passed_inputs(node))
+        """The argument that is the node's output."""
         self._steps: list[Callable[[Sequence[Any]], None]] = []
         self._nbytes = 0
 
@@ -43,7 +56,7 @@ class Stages:
         self._steps.append(step)
 
     def call(self, function: Any, items: Sequence[int], group: Sequence[int], *given: Any) -> None:
-        """Appends a launch; a Place among the arguments becomes its tensor and its start, an int64."""
+        """Appends a launch. Of the arguments a Place becomes its tensor and its start, an int64, a Whole its tensor."""
         if not math.prod(items):
             return
 
@@ -53,7 +66,7 @@ class Stages:
                 if isinstance(argument, Place):
                     arguments += (arrays[argument.argument], np.int64(argument.start))
                 else:
-                    arguments.append(argument)
+                    arguments.append(arrays[argument.argument] if isinstance(argument, Whole) else argument)
             function(items, group, *arguments)
 
         self.add(step)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk.convolution import dilation_windows
 from timberframe_sdk.native import Native
 
 
@@ -39,14 +41,11 @@ def _nearest_grad(node: KernelNode) -> Native:
     return _gradient("resize_nearest_grad", node, "uint8" if dtype == "int8" else dtype)
 
 
-def _dilation(kernel: str, node: KernelNode, y: Sequence[int]) -> Native:
+def _dilation(kernel: str, node: KernelNode, y: tuple[int, ...]) -> Native:
     """Parameters: struct dilation_shape of csrc/image/dilation.c."""
-    x, filter, attrs = node.inputs[0].shape, node.inputs[1].shape, node.attrs
-    strides, rates, before = attrs["strides"][1:3], attrs["rates"][1:3], [0, 0]
-    if attrs["padding"] == "SAME":
-        spans = [(y[i + 1] - 1) * strides[i] + (filter[i] - 1) * rates[i] + 1 for i in (0, 1)]
-        before = [max(spans[i] - x[i + 1], 0) // 2 for i in (0, 1)]
-    return native(f"{kernel}_{attrs['T'].name}", *x, *y[1:3], *filter[:2], *strides, *rates, *before)
+    x, filter, windows = node.inputs[0].shape, node.inputs[1].shape, dilation_windows(node, y)
+    moves = [[w.stride for w in windows], [w.dilation for w in windows], [w.before for w in windows]]
+    return native(f"{kernel}_{node.attrs['T'].name}", *x, *y[1:3], *filter[:2], *itertools.chain(*moves))
 
 
 def _dilation_forward(node: KernelNode) -> Native:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from timberframe.ops.windows import spatial_axes
 from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.convolution import spatial_axes
 from timberframe_sdk.native import Native
 from timberframe_sdk.pooling import PLACE_REASON, Sizes, padding_before, window_values, windows
 
@@ -12,7 +12,7 @@ from timberframe_sdk.pooling import PLACE_REASON, Sizes, padding_before, window_
 def _pool(kernel: str, node: KernelNode) -> Native:
     """Parameters: struct pool_shape of csrc/pool/shape.h."""
     x, y = node.inputs[0].shape, node.outputs[0].shape
-    (ksize, strides), (height, width) = window_values(node), spatial_axes(node)
+    (ksize, strides), (height, width) = window_values(node), spatial_axes(node.attrs["data_format"])
     channels = 1 if node.attrs["data_format"] == "NCHW" else 3
     return native(
         f"{kernel}_{node.attrs['T'].name}",
