@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError, OutOfRangeError
+from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
 from timberframe_sdk.accelerator.indexing import FLOATS, INDICES, bits_name
@@ -20,7 +20,6 @@ _FORMATS = {
     "float64": ("0x7FF0000000000000ul", "0x000FFFFFFFFFFFFFul"),
 }  # fmt: skip
 """Bits of exponent and fraction."""
-_FULL = OutOfRangeError, "the counter has reached its limit {0}; it must be below it"
 
 
 def unsigned(dtype: str) -> str:
@@ -117,11 +116,3 @@ def broadcast_args(node: KernelNode) -> Launcher:
     ranks = [np.int32(v.size) for v in (*node.inputs, node.outputs[0])]
     number = np.int64(node.index + 1)
     return failing(lambda *arrays: function((1,), (1,), *arrays, number, *ranks), (InvalidArgumentError, SHAPES_DIFFER))
-
-
-@kernel(KERNELS, "ResourceCountUpTo", "", types={"T": INDICES}, status=True)
-def count_up_to(node: KernelNode) -> Launcher:
-    """Counts while the counter is below its limit."""
-    function, limit = _rearranging(node, "tf_count_up_to", 0), np.int64(node.attrs["limit"])
-    number = np.int64(node.index + 1)
-    return failing(lambda *arrays: function((1,), (1,), *arrays, number, limit), _FULL)

@@ -60,13 +60,3 @@ TF_KERNEL tf_broadcast_args(INDICES x, INDICES y, TF_GLOBAL TF_STORAGE(TINDEX) *
     TF_STORE(TINDEX, out, d, (TF_VALUE(TINDEX))(a == 1 ? b : a));
   }
 }
-
-/* One more than the counter, and the counter; reason 1 where it has reached its limit. */
-TF_KERNEL tf_count_up_to(INDICES counter, TF_GLOBAL TF_STORAGE(TINDEX) *following, TF_GLOBAL TF_STORAGE(TINDEX) *out,
-                         TF_GLOBAL int64_t *status, int64_t node, int64_t limit) {
-  const int64_t now = TF_LOAD(TINDEX, counter, 0);
-  const int full = now >= limit;
-  if (full) tf_report(status, node, 1, limit, 0, 0);
-  TF_STORE(TINDEX, out, 0, (TF_VALUE(TINDEX))now);
-  TF_STORE(TINDEX, following, 0, (TF_VALUE(TINDEX))(full ? now : now + 1));
-}
