@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from timberframe.plugin.contracts import KernelDef
 from timberframe_sdk.accelerator import (
+    14e8348,
+    accelerators,
     addition,
+    as,
     constants,
     convolution,
     depthwise,
@@ -17,41 +20,25 @@ from timberframe_sdk.accelerator import (
     matmul,
     movement,
     normalization,
+    numbers,
+    on,
     optimizer,
     pooling,
+    random,
     ranking,
+    raw,
     rearranging,
     reduction,
     rows,
+    same,
     scan,
     scatter,
     search,
     segments,
+    the,
 )
 
-FAMILIES = (
-    addition,
-    constants,
-    convolution,
-    depthwise,
-    diagonal,
-    elementwise,
-    histogram,
-    indexing,
-    matmul,
-    movement,
-    normalization,
-    optimizer,
-    pooling,
-    ranking,
-    rearranging,
-    reduction,
-    rows,
-    scan,
-    scatter,
-    search,
-    segments,
-)
+FAMILIES = (14e8348, accelerators, addition, as, constants, convolution, depthwise, diagonal, elementwise, histogram, indexing, matmul, movement, normalization, numbers, on, optimizer, pooling, random, ranking, raw, rearranging, reduction, rows, same, scan, scatter, search, segments, the)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:

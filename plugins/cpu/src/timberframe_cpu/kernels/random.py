@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from timberframe.dtypes import NUMERIC
-from timberframe.errors import InternalError
-from timberframe.ops import registry
-from timberframe.ops.random import batch_size
 from timberframe.ops.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
 from timberframe.ops.stateless_source import UNKNOWN_ALGORITHM
 from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe.plugin.nodes import passed_inputs
 from timberframe_cpu.native import native
 from timberframe_sdk.launching import random_launcher
 from timberframe_sdk.native import Native
+from timberframe_sdk.streams import SeedOrigin, StreamOrigin, bounded_batch, input_place, paired_places, stream_origin
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
 _ROUNDED = ("float16", "float32", "float64")
@@ -33,27 +27,12 @@ Builder = Callable[[KernelNode], Any]
 
 def _origin(node: KernelNode) -> list[int]:
     """The five parameters that say where the node's stream starts."""
-    op = registry.get(node.op)
-    if op.stream is not None:
-        if node.stream is None:
-            raise InternalError("has no random stream; the node of a stateful random op is made with one")
-        seeds = node.attrs["seed"], node.attrs["seed2"]
-        key, high = seeds if any(seeds) else node.stream.seeds
-        blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)
-        return [_STREAM, node.stream.address, key, high, blocks]
-    names = [a.name for a in op.inputs]
-    passed = passed_inputs(node)
-    if "seed" in names:
-        i = names.index("seed")
-        dtype = node.inputs[i].dtype
-        return [_SEEDS, passed.index(i), dtype.itemsize, int(dtype.kind == "i"), 0]
-    return [_STATE, passed.index(names.index("key")), 0, 0, 0]
-
-
-def _first(node: KernelNode, name: str) -> int:
-    """The place of the input of this name among those that the kernel gets."""
-    names = [a.name for a in registry.get(node.op).inputs]
-    return passed_inputs(node).index(names.index(name))
+    origin = stream_origin(node)
+    if isinstance(origin, StreamOrigin):
+        return [_STREAM, origin.stream.address, origin.key, origin.high, origin.blocks]
+    if isinstance(origin, SeedOrigin):
+        return [_SEEDS, origin.place, origin.dtype.itemsize, int(origin.dtype.kind == "i"), 0]
+    return [_STATE, origin.place, 0, 0, 0]
 
 
 def _kernel(name: str, node: KernelNode, *parameters: Any, reasons: tuple[str, ...] = ()) -> Native:
@@ -70,34 +49,30 @@ def _bits(node: KernelNode) -> Native:
 
 def _range(node: KernelNode) -> Native:
     reason = "minval {0} is not below maxval {1}; minval must be less than maxval"
-    return _kernel(f"random_range_{node.outputs[0].dtype.name}", node, _first(node, "minval"), reasons=(reason,))
+    return _kernel(f"random_range_{node.outputs[0].dtype.name}", node, input_place(node, "minval"), reasons=(reason,))
 
 
 def _of_parameter(name: str, parameter: str) -> Builder:
-    return lambda node: _kernel(name, node, _first(node, parameter))
+    return lambda node: _kernel(name, node, input_place(node, parameter))
 
 
 def _binomial(node: KernelNode) -> Native:
-    counts, probs = node.inputs[2].shape, node.inputs[3].shape
-    places = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in (counts, probs)))
-    pairs = np.stack(places, -1).reshape(-1, 2)
-    return _kernel("random_binomial", node, _first(node, "counts"), len(pairs), *pairs.reshape(-1).tolist())
+    pairs = paired_places(node.inputs[2].shape, node.inputs[3].shape)
+    return _kernel("random_binomial", node, input_place(node, "counts"), len(pairs), *pairs.reshape(-1).tolist())
 
 
 def _bounded(node: KernelNode) -> Native:
     output = node.outputs[0]
-    batch = max(1, batch_size([v.shape for v in node.inputs[1:]], output.shape))
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
-    return _kernel(name, node, _first(node, "means"), batch, 1, 0, reasons=reasons)
+    return _kernel(name, node, input_place(node, "means"), bounded_batch(node), 1, 0, reasons=reasons)
 
 
 def _bounded_pairs(node: KernelNode) -> Native:
-    output, shapes = node.outputs[0], [v.shape for v in node.inputs[2:]]
-    places = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in shapes))
-    rows = np.stack(places, -1).reshape(-1, 4)
+    output = node.outputs[0]
+    rows = paired_places(*(v.shape for v in node.inputs[2:]))
     batch = max(1, output.size // max(1, len(rows)))
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
-    given = _first(node, "means"), batch, len(rows), 1, *rows.reshape(-1).tolist()
+    given = input_place(node, "means"), batch, len(rows), 1, *rows.reshape(-1).tolist()
     return _kernel(name, node, *given, reasons=reasons)
 
 

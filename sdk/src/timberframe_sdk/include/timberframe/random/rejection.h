@@ -139,9 +139,9 @@ static inline double binomial_number(const philox *g, int64_t index, const doubl
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
   if (p != p || n != n) return TF_NAN64;
-  const uint64_t run = parameters[3] ? REJECTION_SAMPLES_PER_OUTPUT : REJECTION_INVERSION_SAMPLES;
+  const uint64_t run = parameters[3] > 0 ? REJECTION_SAMPLES_PER_OUTPUT : REJECTION_INVERSION_SAMPLES;
   sampler s = sampler_at(g, run * (uint64_t)index);
-  const double k = parameters[3] ? transformed_binomial(&s, n, rarer) : inverted_binomial(&s, n, rarer);
+  const double k = parameters[3] > 0 ? transformed_binomial(&s, n, rarer) : inverted_binomial(&s, n, rarer);
   return p > 0.5 ? n - k : k;
 }
 
