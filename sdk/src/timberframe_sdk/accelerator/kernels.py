@@ -6,10 +6,7 @@ from dataclasses import replace
 
 from timberframe.plugin.contracts import KernelDef
 from timberframe_sdk.accelerator import (
-    14e8348,
-    accelerators,
     addition,
-    as,
     constants,
     convolution,
     depthwise,
@@ -20,25 +17,43 @@ from timberframe_sdk.accelerator import (
     matmul,
     movement,
     normalization,
-    numbers,
-    on,
     optimizer,
     pooling,
     random,
     ranking,
-    raw,
     rearranging,
     reduction,
     rows,
-    same,
     scan,
     scatter,
     search,
     segments,
-    the,
 )
 
-FAMILIES = (14e8348, accelerators, addition, as, constants, convolution, depthwise, diagonal, elementwise, histogram, indexing, matmul, movement, normalization, numbers, on, optimizer, pooling, random, ranking, raw, rearranging, reduction, rows, same, scan, scatter, search, segments, the)
+FAMILIES = (
+    addition,
+    constants,
+    convolution,
+    depthwise,
+    diagonal,
+    elementwise,
+    histogram,
+    indexing,
+    matmul,
+    movement,
+    normalization,
+    optimizer,
+    pooling,
+    random,
+    ranking,
+    rearranging,
+    reduction,
+    rows,
+    scan,
+    scatter,
+    search,
+    segments,
+)
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:
