@@ -54,6 +54,11 @@ class CanaryArray:
         self.buffer = device.allocator.allocate(dtype.itemsize * int(np.prod(shape)))
         self.address = next(device.addresses)
 
+    def check(self) -> None:
+        """Raises the error of what should have made it."""
+        if self.failure is not None:
+            raise self.failure
+
     def __del__(self) -> None:
         if self.owner is None and hasattr(self, "address"):
             self.device.memory.pop(self.address, None)
@@ -150,8 +155,7 @@ class CanaryDevice:
         self.copied.append("out")
 
         def read() -> np.ndarray:
-            if a.failure is not None:
-                raise a.failure
+            a.check()
             return self.memory[a.address].copy()
 
         return CanaryPending(self.queue, read)
@@ -194,28 +198,25 @@ class CanaryExecutable:
             given = [*inputs, *(versions[v.id] for v in self.cluster.resources)]
             outputs = [CanaryArray(self.device, v.dtype, v.shape) for v in self.cluster.outputs]
             targets = [*outputs, *(versions[u.new.id] for u in self.cluster.updates)]
-            self.device.queue.enqueue(lambda: self._work(given, targets))
-            if self.cluster.updates:  # a version is committed only when it is known to be good
-                context.cancel.wait(self.device.marker())
-                for target in targets:
-                    if target.failure is not None:
-                        raise target.failure
-            elif any(v.dynamic for v in self.cluster.outputs):
-                self.device.queue.wait()
+            work = CanaryPending(self.device.queue, lambda: self._work(given, targets))
+            if context.late is not None:
+                context.late.add(work, lambda _: None)
+            if self.cluster.updates or any(v.dynamic for v in self.cluster.outputs):
+                context.cancel.wait(work)  # a version is committed only when it is known to be good
             return outputs
 
     def _work(self, given: Sequence[CanaryArray], targets: Sequence[CanaryArray]) -> None:
         memory = self.device.memory
         try:
             for a in given:
-                if a.failure is not None:
-                    raise a.failure
+                a.check()
             for target, value in zip(targets, self.function([memory[a.address] for a in given]), strict=True):
                 memory[target.address] = np.array(value, target.dtype)
                 target.shape = np.shape(value)
         except Exception as e:
             for target in targets:
                 target.failure = e
+            raise
 
 
 Function = Callable[[Sequence[np.ndarray]], list[np.ndarray]]

@@ -77,9 +77,9 @@ class CancelToken:
             time.sleep(pause(time.perf_counter() - start))
 
 
-def pause(waited: float) -> float:
+def pause(waited: float, longest: float = _LONGEST_PAUSE_SECONDS) -> float:
     """Seconds to sleep before looking again whether something is done that has taken `waited` seconds by now."""
-    return 0 if waited < _SPIN_SECONDS else min(waited / 8, _LONGEST_PAUSE_SECONDS)
+    return 0 if waited < _SPIN_SECONDS else min(waited / 8, longest)
 
 
 class LateErrors:
@@ -97,6 +97,18 @@ class LateErrors:
         """Waits for what is under way, and raises its errors."""
         with self._lock:
             while self._checks:
-                pending, check = self._checks[0]
-                check(cancel.wait(pending))
-                self._checks.popleft()
+                self._first(cancel)
+
+    def look(self, cancel: CancelToken) -> None:
+        """Raises those errors that are known by now, unless another thread waits for them."""
+        if self._lock.acquire(blocking=False):
+            try:
+                while self._checks and self._checks[0][0].done():
+                    self._first(cancel)
+            finally:
+                self._lock.release()
+
+    def _first(self, cancel: CancelToken) -> None:
+        pending, check = self._checks[0]
+        check(cancel.wait(pending))
+        self._checks.popleft()

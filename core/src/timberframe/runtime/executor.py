@@ -34,10 +34,22 @@ def run_to_end(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context:
         return [to_host(x, context.cancel) for x in results]
     works = [_Told(d.start_copy_out(a), d, plan) if d is not None and d.asynchronous else None for a, d in results]
     ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
-    if context.late is not None:
-        context.late.settle(context.cancel)
+    settle(context, plan)
     context.cancel.wait_all([*(w for w in works if w is not None), *ends])
     return [to_host(x, context.cancel) if w is None else w.result() for x, w in zip(results, works, strict=True)]
+
+
+def settle(context: RunContext, plan: Plan, wait: bool = True) -> None:
+    """Raises the errors that asynchronous devices have kept until now; wait: also those of what is still under way."""
+    if context.late is None:
+        return
+    try:
+        (context.late.settle if wait else context.late.look)(context.cancel)
+    except OpError as e:
+        device = next((n.device for n in plan.program.nodes if n.name == e.node), None)
+        if device is None:
+            raise
+        raise specialise.located_on(e, plan.program.nodes, device) from e.__cause__
 
 
 def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
@@ -108,9 +120,8 @@ class Run:
     def run_stage(self, bound: BoundStage) -> None:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""
         self.context.cancel.check()
-        late = self.context.late
-        if late is not None and (bound.nodes or bound.cluster is None or bound.cluster.updates):
-            late.settle(self.context.cancel)  # what is written must not rest on results that an error has spoilt
+        if bound.nodes or bound.cluster is None or bound.cluster.updates:
+            settle(self.context, self.plan)  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
             from timberframe.runtime.drivers import drive
 
@@ -128,9 +139,9 @@ class Run:
             return
         assert bound.executable is not None
         device = bound.device
-        inputs = [self.on_device(x, device) for x in bound.inputs]
-        start = time.perf_counter_ns() if self.context.trace is not None else 0
         try:
+            inputs = [self.on_device(x, device) for x in bound.inputs]
+            start = time.perf_counter_ns() if self.context.trace is not None else 0
             outputs = bound.executable.run(inputs, self.context)
         except FailedPreconditionError as e:
             raise _at_its_reader(e, bound) from None
@@ -162,6 +173,13 @@ class Run:
             elif home.asynchronous and x not in self.sent:
                 self.sent[x] = _Told(home.start_copy_out(array), home, self.plan)
 
+    def look(self) -> None:
+        """Raises what is known by now of errors in copies and launches that are under way."""
+        for sent in list(self.sent.values()):
+            if sent.done():
+                sent.result()
+        settle(self.context, self.plan, wait=False)
+
     def arrived(self, bound: BoundStage) -> bool:
         """Whether everything that the stage needs from other devices is there, so that it need not wait."""
         return all(self.sent[x].done() for x in bound.inputs if x in self.sent)
@@ -191,8 +209,7 @@ class Run:
         located = self._located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
-        if self.context.late is not None:
-            self.context.late.settle(self.context.cancel)
+        settle(self.context, self.plan)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:

@@ -15,7 +15,7 @@ from timberframe.plugin.waiting import pause
 if TYPE_CHECKING:
     from timberframe.runtime.executor import Run
 
-_LOOK_SECONDS = 0.1  # a bounded wait lets Ctrl-C through
+_LOOK_SECONDS = 0.02  # longest wait while stages run: for Ctrl-C, and for errors in what was enqueued
 
 
 def overlapping(stages: Sequence[BoundStage]) -> bool:
@@ -110,9 +110,11 @@ class Overlapped:
             i = next((i for i in self.ready if self.run_.arrived(self.stages[i])), None)
             if i is None:
                 self.run_.context.cancel.check()
+                self.run_.look()
                 now = time.perf_counter()
                 idle_since = now if idle_since is None else idle_since
-                self.condition.wait(pause(now - idle_since) if self.ready else _LOOK_SECONDS)
+                waited = now - idle_since
+                self.condition.wait(pause(waited) if self.ready else pause(waited, _LOOK_SECONDS))
                 continue
             idle_since = None
             self.ready.remove(i)
