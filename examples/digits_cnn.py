@@ -88,10 +88,11 @@ def main() -> None:
     split = train_test_split(images, digits.astype(np.int32), test_size=0.3, random_state=0)
     train_images, test_images, train_labels, test_labels = split
 
+    config = tf.SessionConfig(allow_soft_placement=True)
     correct = []
     with tempfile.TemporaryDirectory() as folder:
         for device, training in ((given.device, True), (given.test_device, False)):
-            with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+            with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
                 model = build(device)
                 if training:
                     start = time.perf_counter()

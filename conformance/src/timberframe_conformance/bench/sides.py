@@ -13,13 +13,14 @@ import timberframe as tf
 from timberframe.dtypes import as_dtype
 from timberframe.graph.apply import apply_op
 from timberframe_conformance.bench import training
+from timberframe_conformance.bench.opencl import with_pyopencl
 from timberframe_conformance.bench.workload import Call, Workload, peer_inputs
 from timberframe_conformance.bench.workloads import workloads
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
-PEERS = ("numpy", "torch", "tensorflow", "jax")
+PEERS = ("numpy", "torch", "tensorflow", "jax", "pyopencl")
 DEVICE = "device"
 PLAIN = {"fuse": False, "simplify": False, "cse": False, "fold": False}
 """Executor benchmarks measure nodes, so nothing may remove them."""
@@ -55,15 +56,13 @@ def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
 def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:
     """Each workload on the device and on each peer that has it."""
     result = []
-    for w in workloads(apply_op):
+    for w in map(with_pyopencl, workloads(apply_op)):
         call = device_call(target, w)
         if call is not None:
             result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, targets=w.targets))
-        result += [
-            Measurement(w.name, peer, _bound(w.peers[peer], peer_inputs(peer, w.inputs)), w.flops, w.nbytes)
-            for peer in peers
-            if peer in w.peers
-        ]
+        for peer in (p for p in peers if p in w.peers):
+            inputs = peer_inputs(peer, w.inputs, target.device.attributes)
+            result.append(Measurement(w.name, peer, _bound(w.peers[peer], inputs), w.flops, w.nbytes))
     return result
 
 

@@ -28,8 +28,15 @@ class Workload:
     targets: Sequence[tuple[str, float]] = ()
 
 
-def peer_inputs(peer: str, inputs: Sequence[np.ndarray]) -> list[Any]:
-    """The inputs in a peer's own form. Raises ImportError where the peer is not installed."""
+def peer_inputs(peer: str, inputs: Sequence[np.ndarray], attributes: Any) -> list[Any]:
+    """The inputs in a peer's own form; attributes: of the device that is measured.
+
+    Raises ImportError where the peer is not installed, LookupError where it does not see the device.
+    """
+    if peer == "pyopencl":
+        from timberframe_conformance.bench.opencl import arrays
+
+        return arrays(attributes.details.get("platform", ""), attributes.model, inputs)
     if peer == "torch":
         import torch  # type: ignore[import-not-found]  # a peer that need not be there
 

@@ -298,9 +298,9 @@ class KernelDef:
     things from a builder, such as the CPU's Native.)
 
     types: allowed dtypes by type attr, ``{"T": ("float32", "float64")}``; an attr not named may be anything.
-    inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. heeds_status: it takes
-    one where the cluster has any, to leave variables alone after another kernel's error. host: inputs and outputs that
-    live in host memory. priority, label: a higher priority wins; a label is chosen by the attr `_kernel`.
+    inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. heeds_status: it
+    takes one where the cluster has any, to leave variables alone after another kernel's error. host: inputs and
+    outputs that live in host memory. priority, label: a higher priority wins; a label is chosen by the attr `_kernel`.
     """
 
     op: str
