@@ -66,7 +66,7 @@ def _scale(attrs: Attrs, size: int, resized: int) -> np.float32:
     return np.float32(size) / np.float32(resized)
 
 
-def _neighbours(attrs: Attrs, size: int, resized: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def neighbours(attrs: Attrs, size: int, resized: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each position the pixels before and behind it, and its distance from the one before."""
     i, scale = np.arange(resized, dtype=np.float32), _scale(attrs, size, resized)
     half = np.float32(0.5)
@@ -77,7 +77,7 @@ def _neighbours(attrs: Attrs, size: int, resized: int) -> tuple[np.ndarray, np.n
     return np.minimum(before, behind), np.maximum(behind, 0), (at - floor).astype(np.float64)
 
 
-def _nearest(attrs: Attrs, size: int, resized: int) -> np.ndarray:
+def nearest(attrs: Attrs, size: int, resized: int) -> np.ndarray:
     """For each position the pixel that it takes."""
     i, scale = np.arange(resized, dtype=np.float32), _scale(attrs, size, resized)
     at = (i + np.float32(0.5)) * scale if attrs["half_pixel_centers"] else i * scale
@@ -87,8 +87,8 @@ def _nearest(attrs: Attrs, size: int, resized: int) -> np.ndarray:
 
 def _corners(attrs: Attrs, images: np.ndarray, size: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """The four pixels around each position, from the top left one by rows, and the position's part of the way."""
-    top, bottom, down = _neighbours(attrs, images.shape[1], int(size[0]))
-    left, right, across = _neighbours(attrs, images.shape[2], int(size[1]))
+    top, bottom, down = neighbours(attrs, images.shape[1], int(size[0]))
+    left, right, across = neighbours(attrs, images.shape[2], int(size[1]))
     corners = [images[:, y][:, :, x] for y in (top, bottom) for x in (left, right)]
     return corners, down[:, None, None], across[:, None]
 
@@ -113,8 +113,8 @@ def _add_pixels(images: np.ndarray, rows: np.ndarray, columns: np.ndarray, value
 
 def _bilinear_grad(attrs: Attrs, grads: np.ndarray, original_image: np.ndarray) -> np.ndarray:
     _, height, width, _ = original_image.shape
-    top, bottom, down = _neighbours(attrs, height, grads.shape[1])
-    left, right, across = _neighbours(attrs, width, grads.shape[2])
+    top, bottom, down = neighbours(attrs, height, grads.shape[1])
+    left, right, across = neighbours(attrs, width, grads.shape[2])
     result = np.zeros((grads.shape[0], height, width, grads.shape[3]))
     for rows, share in ((top, 1 - down), (bottom, down)):
         for columns, part in ((left, 1 - across), (right, across)):
@@ -124,14 +124,14 @@ def _bilinear_grad(attrs: Attrs, grads: np.ndarray, original_image: np.ndarray) 
 
 
 def _nearest_reference(attrs: Attrs, images: np.ndarray, size: np.ndarray) -> np.ndarray:
-    rows = _nearest(attrs, images.shape[1], int(size[0]))
-    columns = _nearest(attrs, images.shape[2], int(size[1]))
+    rows = nearest(attrs, images.shape[1], int(size[0]))
+    columns = nearest(attrs, images.shape[2], int(size[1]))
     return np.ascontiguousarray(images[:, rows][:, :, columns])
 
 
 def _nearest_grad(attrs: Attrs, grads: np.ndarray, size: np.ndarray) -> np.ndarray:
-    rows = _nearest(attrs, int(size[0]), grads.shape[1])
-    columns = _nearest(attrs, int(size[1]), grads.shape[2])
+    rows = nearest(attrs, int(size[0]), grads.shape[1])
+    columns = nearest(attrs, int(size[1]), grads.shape[2])
     wide = widen(grads)
     result = np.zeros((grads.shape[0], int(size[0]), int(size[1]), grads.shape[3]), wide.dtype)
     _add_pixels(result, rows, columns, wide)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from timberframe.plugin.contracts import KernelDef
 from timberframe_sdk.accelerator import (
     addition,
+    colors,
     constants,
     convolution,
     depthwise,
@@ -23,6 +24,7 @@ from timberframe_sdk.accelerator import (
     ranking,
     rearranging,
     reduction,
+    resizing,
     rows,
     scan,
     scatter,
@@ -32,6 +34,7 @@ from timberframe_sdk.accelerator import (
 
 FAMILIES = (
     addition,
+    colors,
     constants,
     convolution,
     depthwise,
@@ -47,6 +50,7 @@ FAMILIES = (
     random,
     ranking,
     rearranging,
+    resizing,
     reduction,
     rows,
     scan,
