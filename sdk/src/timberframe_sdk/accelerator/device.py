@@ -145,11 +145,16 @@ class Function(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What sizes of work a device takes. group: most work-items of a group; shared: bytes of its shared memory."""
+    """What sizes of work a device takes. group: most work-items of a group; shared: bytes of its shared memory.
+
+    reducing: work-items of a group that reduces, a power of two up to 256; where a group is a CPU's thread, as many as
+    its vectors have elements, as the group then reads memory in order.
+    """
 
     group: int = 256
     shared: int = 32 * 1024
     float64: bool = True
+    reducing: int = 256
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -63,7 +63,7 @@ class Reduction:
         self._results = math.prod(d for i, d in enumerate(shape) if i not in axes)
         self._steps: list[tuple[Any, ...]] = []
         self._starts = [0]
-        passes = _with_segments(reduction_passes(shape, axes)) if self._results else []
+        passes = _with_segments(device, reduction_passes(shape, axes)) if self._results else []
         for k, (outer, rows, width, segments) in enumerate(passes):
             self._add(outer, rows, width, segments, k == len(passes) - 1)
         itemsize = 8 if rule.accumulator.endswith("64") else 4
@@ -72,7 +72,7 @@ class Reduction:
     def _add(self, outer: int, rows: int, width: int, segments: int, last: bool) -> None:
         first, n = not self._steps, self._index_type
         results = outer * segments * width
-        each, items, group, numbers = _work(outer, rows, width, segments)
+        each, items, group, numbers = _work(self._device, outer, rows, width, segments)
         function = self._device.function(self._source(first, last, each), "tf_reduce")
         sizes = [n(x) for x in numbers]
         starts = n(0 if first else self._starts[-2]), n(0 if last else self._starts[-1])
@@ -109,11 +109,11 @@ class Reduction:
             read = [scratch]
 
 
-def _with_segments(passes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:
+def _with_segments(device: Any, passes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:
     """The passes with their numbers of segments; a pass that joins them behind each that is cut."""
     whole = []
     for outer, rows, width in passes:
-        tile = min(width, GROUP)
+        tile = min(width, device.limits.reducing)
         groups = outer * -(-width // tile)
         segments = min(-(-_MOST_SEGMENTS // groups), rows * tile // _SEGMENT) if groups < _FULL else 1
         if segments > 1:
@@ -124,15 +124,15 @@ def _with_segments(passes: Sequence[tuple[int, int, int]]) -> list[tuple[int, in
     return whole
 
 
-def _work(outer: int, rows: int, width: int, segments: int) -> tuple[bool, Any, Any, list[int]]:
+def _work(device: Any, outer: int, rows: int, width: int, segments: int) -> tuple[bool, Any, Any, list[int]]:
     """Whether a work-item makes a result by itself, work-items, group size, and the sizes that the kernel takes."""
     results = outer * segments * width
     if rows <= _SHORT or (segments == 1 and width >= _SHORT and results >= _FULL * GROUP):
         return (True, *spread(results), [results, rows, width])
     segment_rows = -(-rows // segments)
-    group = 32
-    while group < GROUP and group < segment_rows * width // 4:
-        group *= 2
+    group: int = device.limits.reducing
+    while group > 32 and group > segment_rows * width // 4:
+        group //= 2
     tile = min(width, group)
     tiles, lanes = -(-width // tile), group // tile
     numbers = [rows, width, tiles, tile, lanes, segments, segment_rows]
@@ -220,7 +220,7 @@ def argument(node: KernelNode) -> Launcher:
     outer, rows, width = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
     if not x.size:
         return lambda x, out: None
-    passes = _with_segments([(outer, rows, width)])
+    passes = _with_segments(node.device, [(outer, rows, width)])
     functions = [_argument_pass(node, sizes, k, len(passes)) for k, sizes in enumerate(passes)]
     if len(passes) == 1:
         return lambda x, out: functions[0](x, out)
@@ -239,7 +239,7 @@ def _argument_pass(node: KernelNode, sizes: tuple[int, int, int, int], k: int, c
     """Pass k of an ArgMax or ArgMin, to be called with its operands and results."""
     device: Any = node.device
     x, extreme = node.inputs[0], "maximum" if node.op == "ArgMax" else "minimum"
-    each, items, group, numbers = _work(*sizes)
+    each, items, group, numbers = _work(device, *sizes)
     dtype = x.dtype.name
     source = Source.file(
         "argument.h", T=dtype, TO=node.outputs[0].dtype.name, INDEX=index_name(4 * x.size),

@@ -29,7 +29,7 @@ def row_function(device: Any, file: str, name: str, rows: int, classes: int, **d
     index = index_name(rows * classes, rows * GROUP)
     source = Source.file(file, INDEX=index, PRECISION=precision, **defines, **each)
     function = device.function(source, name)
-    group = GROUP
+    group = device.limits.reducing
     while group > 32 and group * 2 > classes:
         group //= 2
     items, groups = spread(rows) if each else ((rows * group,), (group,))
