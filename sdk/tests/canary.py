@@ -125,7 +125,7 @@ class CanaryDevice:
 
     def __init__(self, index: int, limit: int | None) -> None:
         self.dlpack_device = 12, index  # kDLExtDev
-        self.copied: list[str] = []  # what crossed between the host and this device, for tests
+        self.journal: list[str] = []  # for tests: what the queue was told to do, in order
         self.spec = f"/device:CANARY:{index}"
         self.allocator = CanaryAllocator(limit)
         self.attributes = DeviceAttributes(memory=1 << 30, vendor="Timberframe", model="canary")
@@ -145,14 +145,14 @@ class CanaryDevice:
         return CanaryExecutable(self, cluster)
 
     def copy_in(self, x: np.ndarray) -> CanaryArray:
-        self.copied.append("in")
+        self.journal.append("copy in")
         made = CanaryArray(self, x.dtype, x.shape)
         address, value = made.address, np.array(x)
         self.queue.enqueue(lambda: self.memory.__setitem__(address, value))
         return made
 
     def start_copy_out(self, a: CanaryArray) -> CanaryPending:
-        self.copied.append("out")
+        self.journal.append("copy out")
 
         def read() -> np.ndarray:
             a.check()
@@ -198,9 +198,10 @@ class CanaryExecutable:
             given = [*inputs, *(versions[v.id] for v in self.cluster.resources)]
             outputs = [CanaryArray(self.device, v.dtype, v.shape) for v in self.cluster.outputs]
             targets = [*outputs, *(versions[u.new.id] for u in self.cluster.updates)]
+            self.device.journal.append(f"run {', '.join(n.name for n in self.cluster.nodes)}")
             work = CanaryPending(self.device.queue, lambda: self._work(given, targets))
             if context.late is not None:
-                context.late.add(work, lambda _: None)
+                context.late.add(self.device, work, lambda _: None)
             if self.cluster.updates or any(v.dynamic for v in self.cluster.outputs):
                 context.cancel.wait(work)  # a version is committed only when it is known to be good
             return outputs

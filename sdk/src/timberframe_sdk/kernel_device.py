@@ -333,7 +333,7 @@ class KernelExecutable:
             self._check_status(words)
             self._free.append(instance)  # one whose words tell an error is not used again
 
-        context.late.add(status, check)
+        context.late.add(self.device, status, check)
         return False
 
     def _check_status(self, status: np.ndarray) -> None:

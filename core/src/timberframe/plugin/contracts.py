@@ -18,6 +18,7 @@ import numpy as np
 from timberframe.dtypes import DType
 from timberframe.plugin.waiting import CancelToken as CancelToken
 from timberframe.plugin.waiting import Deferred as Deferred
+from timberframe.plugin.waiting import LateError as LateError
 from timberframe.plugin.waiting import LateErrors as LateErrors
 from timberframe.plugin.waiting import Pending as Pending
 

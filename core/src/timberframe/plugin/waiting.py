@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -82,33 +81,40 @@ def pause(waited: float, longest: float = _LONGEST_PAUSE_SECONDS) -> float:
     return 0 if waited < _SPIN_SECONDS else min(waited / 8, longest)
 
 
-class LateErrors:
-    """Errors of one run that asynchronous devices will tell later: before anything is written or given out."""
+class LateError:
+    """An error that a device will tell, or not, when work of one of its clusters is done."""
 
-    def __init__(self) -> None:
-        self._checks: deque[tuple[Pending, Callable[[Any], None]]] = deque()
+    __slots__ = ("_check", "_lock", "_told", "device", "pending")
+
+    def __init__(self, device: Any, pending: Pending, check: Callable[[Any], None]) -> None:
+        self.device = device
+        self.pending = pending
+        self._check = check
+        self._told = False
         self._lock = threading.Lock()
 
-    def add(self, pending: Pending, check: Callable[[Any], None]) -> None:
-        """Has `check` called with the result of what is under way; it raises the error."""
-        self._checks.append((pending, check))
+    def tell(self, cancel: CancelToken, wait: bool = True) -> None:
+        """Waits for the work and raises its error; without `wait` only if it is known and no other thread waits."""
+        if self._told or not (wait or self.pending.done()) or not self._lock.acquire(blocking=wait):
+            return
+        try:
+            if not self._told:
+                self._check(cancel.wait(self.pending))
+                self._told = True
+        finally:
+            self._lock.release()
 
-    def settle(self, cancel: CancelToken) -> None:
-        """Waits for what is under way, and raises its errors."""
-        with self._lock:
-            while self._checks:
-                self._first(cancel)
 
-    def look(self, cancel: CancelToken) -> None:
-        """Raises those errors that are known by now, unless another thread waits for them."""
-        if self._lock.acquire(blocking=False):
-            try:
-                while self._checks and self._checks[0][0].done():
-                    self._first(cancel)
-            finally:
-                self._lock.release()
+class LateErrors:
+    """Errors of one run that asynchronous devices will tell later: before anything that rests on it is written."""
 
-    def _first(self, cancel: CancelToken) -> None:
-        pending, check = self._checks[0]
-        check(cancel.wait(pending))
-        self._checks.popleft()
+    def __init__(self) -> None:
+        self._errors: list[LateError] = []
+
+    def add(self, device: Any, pending: Pending, check: Callable[[Any], None]) -> None:
+        """Has `check` called with the result of what is under way on the device; it raises the error."""
+        self._errors.append(LateError(device, pending, check))
+
+    def of(self, device: Any = None) -> list[LateError]:
+        """Those of the work that a device has been given until now; of all devices if it is None."""
+        return [e for e in self._errors if device is None or e.device is device]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
 from timberframe.compiler.state import uninitialized
 from timberframe.errors import FailedPreconditionError, OpError, UnknownError
-from timberframe.plugin.contracts import Array, CancelToken, Device, LateErrors, Pending, RunContext
+from timberframe.plugin.contracts import Array, CancelToken, Device, LateError, LateErrors, Pending, RunContext
 from timberframe.runtime.overlap import Overlapped, overlapping
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ def run_to_end(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context:
         return [to_host(x, context.cancel) for x in results]
     works = [_Told(d.start_copy_out(a), d, plan) if d is not None and d.asynchronous else None for a, d in results]
     ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
-    settle(context, plan)
+    if context.late is not None:
+        settle(context.late.of(), plan, context.cancel)
     context.cancel.wait_all([*(w for w in works if w is not None), *ends])
     return [to_host(x, context.cancel) if w is None else w.result() for x, w in zip(results, works, strict=True)]
 
 
-def settle(context: RunContext, plan: Plan, wait: bool = True) -> None:
-    """Raises the errors that asynchronous devices have kept until now; wait: also those of what is still under way."""
-    if context.late is None:
-        return
+def settle(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
+    """Raises errors that asynchronous devices have kept until now; wait: also those of what is still under way."""
     try:
-        (context.late.settle if wait else context.late.look)(context.cancel)
+        for error in errors:
+            error.tell(cancel, wait)
     except OpError as e:
         device = next((n.device for n in plan.program.nodes if n.name == e.node), None)
         if device is None:
@@ -79,7 +79,10 @@ class _Told:
 
 
 class Run:
-    """One run in flight: `found` holds the arrays made so far, `sent` what is on its way to the host."""
+    """One run in flight: `found` holds the arrays made so far, `sent` what is on its way to the host.
+
+    An array that leaves its device is used when no error is left in `_doubts` that could have spoilt it.
+    """
 
     def __init__(self, plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> None:
         self.plan = plan
@@ -87,6 +90,7 @@ class Run:
         self.context = context
         self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
         self.sent: dict[Output, _Told] = {}
+        self._doubts: dict[Output, list[LateError]] = {}
         self._copies: dict[tuple[Output, int], Array] = {}
         self.level = plan.bind(inputs)
 
@@ -120,8 +124,10 @@ class Run:
     def run_stage(self, bound: BoundStage) -> None:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""
         self.context.cancel.check()
-        if bound.nodes or bound.cluster is None or bound.cluster.updates:
-            settle(self.context, self.plan)  # what is written must not rest on results that an error has spoilt
+        if bound.cluster is None or bound.cluster.updates:
+            self._settle(
+                None if bound.cluster is None else bound.device
+            )  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
             from timberframe.runtime.drivers import drive
 
@@ -165,6 +171,8 @@ class Run:
         for x, target in bound.stage.sends:
             array, home = self.found[x]
             assert home is not None
+            if self.context.late is not None:
+                self._doubts[x] = self.context.late.of(home)
             start = time.perf_counter_ns()
             direct = None if target is None else target.copy_from(home, array)
             if direct is not None:
@@ -173,12 +181,18 @@ class Run:
             elif home.asynchronous and x not in self.sent:
                 self.sent[x] = _Told(home.start_copy_out(array), home, self.plan)
 
+    def _settle(self, device: Device | None) -> None:
+        """Waits for the errors of a device's work, or of all, that are not known yet."""
+        if self.context.late is not None:
+            settle(self.context.late.of(device), self.plan, self.context.cancel)
+
     def look(self) -> None:
         """Raises what is known by now of errors in copies and launches that are under way."""
         for sent in list(self.sent.values()):
             if sent.done():
                 sent.result()
-        settle(self.context, self.plan, wait=False)
+        if self.context.late is not None:
+            settle(self.context.late.of(), self.plan, self.context.cancel, wait=False)
 
     def arrived(self, bound: BoundStage) -> bool:
         """Whether everything that the stage needs from other devices is there, so that it need not wait."""
@@ -195,6 +209,7 @@ class Run:
             return array
         copied = self._copies.get((x, id(device)))
         if copied is not None:
+            settle(self._doubts.get(x, ()), self.plan, self.context.cancel)
             return copied
         start = time.perf_counter_ns()
         if home is None:
@@ -209,7 +224,7 @@ class Run:
         located = self._located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
-        settle(self.context, self.plan)
+        settle(self._doubts.get(x, ()), self.plan, self.context.cancel)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:
