@@ -146,6 +146,30 @@ def test_large_output_counts_against_the_limit(new_device, new_graph):
     executable.run([np.zeros(100_000, F)], RunContext())
 
 
+def test_dropped_results_make_room_for_others(new_device, new_graph):
+    device = new_device(memory_limit=1 << 20)
+    for size in (100_000, 200_000):
+        graph = new_graph(device)
+        x = graph.input(F, size)
+        call = device.compile(graph.cluster(graph.op("AddV2", x, x)))
+        results = [call.run([np.zeros(size, F)], RunContext()) for _ in range(200_000 // size)]
+        del results
+        assert device.allocator.statistics().used == 0
+
+
+def test_next_result_takes_the_memory_of_a_dropped_one(new_device, new_graph):
+    device = new_device()
+    graph = new_graph(device)
+    x = graph.input(F, 100_000)
+    executable = device.compile(graph.cluster(graph.op("AddV2", x, x)))
+    places = set()
+    for _ in range(3):
+        (result,) = executable.run([np.zeros(100_000, F)], RunContext())
+        places.add(result.ctypes.data)
+        del result
+    assert len(places) == 1
+
+
 def variable(device, values):
     v = Variable("v", 0, device, float32)
     v.array = np.array(values, F)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from timberframe.errors import ResourceExhaustedError
+from timberframe.plugin.contracts import AllocatorStatistics
 from timberframe_cpu.library import ffi
 from timberframe_sdk.allocator import Allocator, Buffer
 
@@ -17,24 +22,34 @@ COUNTED_BYTES = 1 << 16
 """Tensors that leave a run are counted against the limit from this size on; smaller ones are not worth it."""
 
 _PAGE_BYTES = 4096
-_SPARE_BYTES = 1 << 26
-"""Most memory of results that the caller dropped and that the next results of the same size may take."""
+SPARE_BYTES = 1 << 26
+"""Most memory that a pool of dropped results holds; all pools together hold it after as many bytes of new blocks."""
 
 _IDLE_BYTES = 1 << 28
+
+
+def is_counted(dtype: np.dtype[Any], nbytes: int) -> bool:
+    """Whether a result of this dtype and size is counted, and its memory kept when it was dropped."""
+    return nbytes >= COUNTED_BYTES and not dtype.hasobject
 
 
 class CpuAllocator(Allocator):
     """Host memory in 64-byte alignment. The handle of a buffer is a uint8 array.
 
     reclaim: gives back memory that is only kept for later, and tells whether there was any.
+
+    Memory of results that the caller drops goes to a pool for the next result of the same size, since the system would
+    give it back page by page, cleared, at each run. What lies in pools counts as free; only the peak has it, too.
     """
 
     reclaim: Callable[[], bool] | None = None
 
     def __init__(self, limit: int | None = None) -> None:
         super().__init__(limit)
-        self._spare: dict[int, list[_Block]] = {}
-        self._spare_bytes = 0
+        self._pools: WeakValueDictionary[int, deque[Any]] = WeakValueDictionary()
+        self._recent: dict[int, deque[Any]] = {}
+        self._pools_lock = threading.Lock()
+        self._until_sweep = SPARE_BYTES
 
     def obtain(self, nbytes: int) -> np.ndarray:
         """Counted memory; where there is none, idle memory is given back first."""
@@ -48,21 +63,27 @@ class CpuAllocator(Allocator):
 
     def _make_room(self) -> bool:
         """Gives idle memory back; tells whether there was any."""
-        self._drop_spare()
-        return self.reclaim is not None and self.reclaim()
+        dropped = self._drop_spare()
+        reclaimed = self.reclaim is not None and self.reclaim()
+        return dropped or reclaimed
 
-    def spare(self, block: _Block) -> None:
-        """Keeps the memory of a dropped result: the system would give it back page by page, cleared, at each run."""
-        self.release(block.nbytes)
-        if self._spare_bytes + block.nbytes > _SPARE_BYTES:
-            self._drop_spare()
-        if block.nbytes <= _SPARE_BYTES:
-            self._spare_bytes += block.nbytes
-            self._spare.setdefault(block.nbytes, []).append(block)
+    def statistics(self) -> AllocatorStatistics:
+        """Bytes used now, the peak, the limit, live and total allocations."""
+        counted = super().statistics()
+        spare = [(len(pool), size) for size, pool in list(self._pools.items())]
+        return replace(
+            counted,
+            used=counted.used - sum(count * size for count, size in spare),
+            live=counted.live - sum(count for count, _ in spare),
+        )
 
-    def _drop_spare(self) -> None:
-        self._spare.clear()
-        self._spare_bytes = 0
+    def _drop_spare(self) -> bool:
+        """Frees what lies in pools; tells whether there was any."""
+        pools = [pool for pool in list(self._pools.values()) if pool]
+        self._recent.clear()
+        for pool in pools:
+            pool.clear()
+        return bool(pools)
 
     def raw(self, nbytes: int) -> np.ndarray:
         # Where a store's address and that of a later load agree in their low 12 bits, processors take the load to
@@ -79,41 +100,44 @@ class CpuAllocator(Allocator):
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """An array that owns its memory; ResourceExhaustedError when that is refused."""
         nbytes = dtype.itemsize * math.prod(shape)
-        if nbytes < COUNTED_BYTES or dtype.hasobject:
+        if not is_counted(dtype, nbytes):
             return np.empty(shape, dtype)
-        block = self._take_spare(nbytes) or _Block(self, self.obtain(nbytes))
-        # NumPy keeps the buffer alive, and it the pointer, whose end gives the block back
-        return np.ndarray(shape, dtype, ffi.buffer(ffi.gc(block.pointer, block.dropped), nbytes))
-
-    def _take_spare(self, nbytes: int) -> _Block | None:
+        pool = self.pool(nbytes)
         try:
-            block = self._spare[nbytes].pop()
-        except (KeyError, IndexError):
-            return None
-        self._spare_bytes -= nbytes
+            block = pool.pop()
+        except IndexError:
+            block = self.block(nbytes)
+        # NumPy keeps the buffer alive, and it the pointer, whose end puts the block into the pool
+        return np.ndarray(shape, dtype, ffi.buffer(ffi.gc(block, pool.append), nbytes))
+
+    def pool(self, nbytes: int) -> deque[Any]:
+        """Blocks for results of this size that wait for their next use, the last one to be taken first.
+
+        The block of a result is `ffi.gc(block, pool.append)`: where no Python code runs between two results, a large
+        one costs little more than a small one.
+        """
         try:
-            self.reserve(nbytes)
-        except ResourceExhaustedError:
-            if not self._make_room():
-                raise
-            self.reserve(nbytes)
-        return block
+            return self._recent[nbytes]
+        except KeyError:
+            with self._pools_lock:
+                pool = self._pools.get(nbytes)
+                if pool is None:
+                    pool = self._pools[nbytes] = deque(maxlen=SPARE_BYTES // nbytes)
+                self._recent[nbytes] = pool
+            return pool
 
+    def block(self, nbytes: int) -> Any:
+        """New counted memory for a result, as a char array of cffi; ResourceExhaustedError when it is refused."""
+        self._until_sweep -= nbytes
+        if self._until_sweep < 0:
+            self._until_sweep = SPARE_BYTES
+            if sum(len(pool) * size for size, pool in list(self._pools.items())) > SPARE_BYTES:
+                self._drop_spare()
+            self._recent.clear()
+        return ffi.gc(ffi.from_buffer(self.obtain(nbytes)), partial(self._freed, nbytes))
 
-class _Block:
-    """Memory of results: counted while an array lies on it, kept for the next one when it was dropped."""
-
-    __slots__ = ("allocator", "memory", "nbytes", "pointer")
-
-    def __init__(self, allocator: CpuAllocator, memory: np.ndarray) -> None:
-        self.allocator = allocator
-        self.nbytes = memory.nbytes
-        self.memory = memory
-        self.pointer = ffi.cast("char *", ffi.from_buffer(self.memory))
-
-    def dropped(self, _: object) -> None:
-        """The last array on it is gone."""
-        self.allocator.spare(self)
+    def _freed(self, nbytes: int, _: object) -> None:
+        self.release(nbytes)
 
 
 class ArenaPool:

@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.plugin.contracts import RunContext
-from timberframe_cpu.allocator import COUNTED_BYTES
+from timberframe_cpu.allocator import is_counted
 from timberframe_cpu.library import ffi, lib
 
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable
 
 _MOST_OUTPUT_BYTES = 1 << 26  # what makes more takes so long that it should be open to cancelling
+_PLAIN = """\
+    {0} = empty(s{0}, d{0})
+    p{0} = from_buffer({0})
+"""
+_COUNTED = """\
+    try:
+        p{0} = take{0}()
+    except IndexError:
+        p{0} = block(n{0})
+    p{0} = gc(p{0}, give{0})
+    {0} = ndarray(s{0}, d{0}, buffer(p{0}, n{0}))
+"""  # as CpuAllocator.empty does, without a call: after a large result, Python's own code is out of the caches, too
 _RUNNERS = ((2, lib.tf_run2), (3, lib.tf_run3), (4, lib.tf_run4), (8, lib.tf_run8))
 
 
@@ -36,14 +48,14 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
     names = [f"x{i}" for i in range(len(feeds))]
     results = [f"y{i}" for i in range(len(outputs))]
     checks = " or ".join(f"type({x}) is not ndarray or {x}.dtype is not d{x} or {x}.shape != s{x}" for x in names)
-    pointers = [*(f"from_buffer({n})" for n in (*names, *results)), *["null"] * (width - len(slots))]
-    makers = ["counted(d{0}, s{0})" if v.nbytes >= COUNTED_BYTES else "empty(s{0}, d{0})" for v in outputs]
+    counted = {y: v for y, v in zip(results, outputs, strict=True) if is_counted(v.dtype, v.nbytes)}
+    makers = "".join((_COUNTED if y in counted else _PLAIN).format(y) for y in results)
+    pointers = [*(f"from_buffer({x})" for x in names), *(f"p{y}" for y in results), *["null"] * (width - len(slots))]
     source = f"""
 def call({", ".join(names)}):
     if {checks or "False"}:
         return fallback({", ".join(names)})
-    {"; ".join(f"{y} = {make.format(y)}" for y, make in zip(results, makers, strict=True))}
-    try:
+{makers}    try:
         instance = take()
     except IndexError:
         instance = make()
@@ -57,13 +69,17 @@ def call({", ".join(names)}):
     free.append(instance)
     return {results[0] if len(results) == 1 else "[" + ", ".join(results) + "]"}
 """
+    allocator = executable.device.allocator
     scope: dict[str, Any] = {
         "ndarray": np.ndarray, "empty": np.empty, "from_buffer": ffi.from_buffer, "null": ffi.NULL, "run": runner,
         "free": executable.free, "take": executable.free.pop, "make": executable.take, "fallback": fallback,
-        "failed": _failure(executable, fallback), "counted": executable.device.allocator.empty,
+        "failed": _failure(executable, fallback), "block": allocator.block, "gc": ffi.gc, "buffer": ffi.buffer,
     }  # fmt: skip
     for name, value in zip((*names, *results), slots, strict=True):
         scope[f"d{name}"], scope[f"s{name}"] = value.dtype, value.shape
+    for name, value in counted.items():
+        pool = allocator.pool(value.nbytes)
+        scope[f"n{name}"], scope[f"take{name}"], scope[f"give{name}"] = value.nbytes, pool.pop, pool.append
     exec(compile(source, "<direct call>", "exec"), scope)
     call: Callable[..., Any] = scope.pop("call")  # its globals are `scope`: left there it would be a cycle
     return call
