@@ -11,7 +11,16 @@ import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.accelerator.device import Source
-from timberframe_sdk.accelerator.product import LANES, Tiles, add_parts, cut_depth, part_type, tiles_for, written_type
+from timberframe_sdk.accelerator.product import (
+    LANES,
+    MOST_BATCHES,
+    Tiles,
+    add_parts,
+    cut_depth,
+    part_type,
+    tiles_for,
+    written_type,
+)
 from timberframe_sdk.accelerator.stages import Place, Stages, nothing
 from timberframe_sdk.convolution import Convolution, Window
 from timberframe_sdk.declare import kernel
@@ -20,7 +29,6 @@ KERNELS: list[KernelDef] = []
 
 _FAR = -(1 << 30)
 _PART_PIXELS = 512  # worth a part of a gradient by the filter
-_MOST_NUMBERS = 65535  # groups in the third dimension that CUDA takes
 _ONE = Window(1, 1, 1, 1, 1, 0)  # a dimension that a convolution of fewer dimensions lacks
 
 Places = Sequence[tuple[int, int]]  # of the taps of a dimension that meet something: number, and distance
@@ -128,7 +136,7 @@ class _Plan:
             words += [*phase, start, terms.shape[1]]
         function = self.stages.device.function(self.source(0, tiles, channels, self.written), "tf_convolve")
         numbers, row_tiles = self.groups * len(phases), -(-rows // tiles.rows)
-        items = tiles.count(rows, columns) * LANES, tiles.lines, min(numbers, _MOST_NUMBERS)
+        items = tiles.count(rows, columns) * LANES, tiles.lines, min(numbers, MOST_BATCHES)
         tables_in = [self.stages.device.table(np.array(t, np.int32)) for t in (words, np.concatenate(tables, axis=1))]
         last = np.int32(numbers), np.int32(row_tiles)
         self.stages.call(function, items, (LANES, tiles.lines, 1), *places, *tables_in, *last)
@@ -182,12 +190,11 @@ class _Plan:
         written = self.written if parts == 1 else self.part
         function = device.function(self.source(1, tiles, self.depth, written), "tf_convolve_filter")
         numbers = self.groups * parts
-        items = number * LANES, tiles.lines, min(numbers, _MOST_NUMBERS)
+        items = number * LANES, tiles.lines, min(numbers, MOST_BATCHES)
         last = np.int32(numbers), np.int32(-(-rows // tiles.rows)), np.int32(length)
         self.stages.call(function, items, (LANES, tiles.lines, 1), x, dy, out, *tables, *last)
         if parts > 1:
-            add = add_parts(device, self.part, self.written, size, parts, out.start)
-            self.stages.add(lambda arrays: add(arrays[-1], arrays[-2]))
+            add_parts(self.stages, out, Place(self.stages.result), self.dtype, size, parts)
 
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")

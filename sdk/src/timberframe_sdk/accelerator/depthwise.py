@@ -58,9 +58,7 @@ class _Taps:
     def add_parts(self, parts: int, sums: Place) -> None:
         """The last step of a gradient by the filter."""
         if parts > 1:
-            part, written = part_type(self.dtype), written_type(self.dtype)
-            add = add_parts(self.device, part, written, self.taps * self.width, parts, sums.start)
-            self.stages.add(lambda arrays: add(arrays[-1], arrays[-2]))
+            add_parts(self.stages, sums, Place(self.stages.result), self.dtype, self.taps * self.width, parts)
 
 
 class _Depthwise(_Taps):

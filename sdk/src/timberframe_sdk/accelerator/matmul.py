@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from timberframe.ops.linalg import MIXED_TYPES
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.product import Product
+from timberframe_sdk.accelerator.stages import Place, Stages
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []
@@ -19,12 +18,10 @@ def _launcher(node: KernelNode, swaps: tuple[bool, bool]) -> Launcher:
     x, y = (v.shape for v in node.inputs)
     rows, columns = node.outputs[0].shape[-2:]
     product = Product(rows, columns, x[-2 if swaps[0] else -1], swaps, x[:-2], y[:-2])
-    device: Any = node.device
-    launch, nbytes = product.build(device, (node.inputs[0].dtype, node.inputs[1].dtype, node.outputs[0].dtype))
-    if not nbytes:
-        return lambda x, y, z: launch(x, y, z, None)
-    node.workspace(nbytes)
-    return launch
+    stages = Stages(node)
+    types = node.inputs[0].dtype, node.inputs[1].dtype, node.outputs[0].dtype
+    product.add(stages, (Place(0), Place(1)), Place(stages.result), types)
+    return stages.launcher()
 
 
 @kernel(KERNELS, "MatMul", "", types={"T": _MATRIX_TYPES})

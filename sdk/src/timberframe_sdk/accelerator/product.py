@@ -6,13 +6,13 @@ MatMul and its kin are such products, and einsums and what else needs one share 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from timberframe_sdk.accelerator.device import Limits, Source, index_name, index_type, spread
+from timberframe_sdk.accelerator.stages import Place, Stages
 from timberframe_sdk.fusion import merged_dims
 
 LANES, LINES = 16, 16
@@ -21,9 +21,9 @@ _SMALL_DEPTH, _SMALL = 8, 4096  # terms and products up to which a matrix is not
 _GROUPS = 64  # that are enough work for a device: with fewer, the terms are cut into parts
 _PART = 1024  # terms worth a part
 _ASIDE = 2048  # bytes of shared memory for what convolutions keep beside the tiles
-_MOST_BATCHES = 65535  # groups in the third dimension that CUDA takes
+MOST_BATCHES = 65535  # groups in the third dimension that CUDA takes
 
-Launch = Callable[[Any, Any, Any, Any], None]
+Types = tuple[np.dtype[Any], np.dtype[Any], np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,11 @@ def cut_depth(depth: int, tiles: int, step: int, worth: int = _PART) -> tuple[in
     return max(1, -(-depth // length)), length
 
 
-def add_parts(device: Any, part: str, dtype: str, count: int, parts: int, start: int = 0) -> Callable[[Any, Any], None]:
-    """A launch (sums, result) that adds the parts of `count` sums, which begin `start` elements into `sums`."""
-    macros = {"PART": part, "T": dtype, "INDEX": index_name(count)}
-    function = device.function(Source.file("parts.h", **macros), "tf_add_parts")
-    items, group = spread(count)
-    sizes = index_type(count)(count), np.int32(parts), np.int64(start)
-    return lambda sums, result: function(items, group, sums, result, *sizes)
+def add_parts(stages: Stages, sums: Place, result: Place, dtype: np.dtype[Any], count: int, parts: int) -> None:
+    """The stage that adds the parts of `count` sums into a result of this dtype."""
+    macros = {"PART": part_type(dtype), "T": written_type(dtype), "INDEX": index_name(count)}
+    function = stages.device.function(Source.file("parts.h", **macros), "tf_add_parts")
+    stages.call(function, *spread(count), sums, result, index_type(count)(count), np.int32(parts))
 
 
 @dataclass(frozen=True)
@@ -124,51 +122,42 @@ class Product:
         dims = merged_dims([self.x_batch, self.y_batch], self.batch)
         return np.array([len(dims), *(n for size, steps in dims for n in (size, *steps))], np.int64)
 
-    def build(self, device: Any, types: tuple[Any, Any, Any]) -> tuple[Launch, int]:
-        """A launch (x, y, z, workspace) for operands and a result of these dtypes, and the bytes of its workspace."""
+    def add(self, stages: Stages, operands: tuple[Place, Place], result: Place, types: Types) -> None:
+        """The stages that multiply. types: dtypes of the operands and of the result."""
         this = self.merged()
         count = math.prod(this.batch) * this.rows * this.columns
-        if not count:
-            return lambda x, y, z, workspace: None, 0
-        if this.small:
-            return this._small(device, types, count), 0
-        return this._tiled(device, types, count)
+        if count:
+            (this._add_small if this.small else this._add_tiled)(stages, operands, result, types, count)
 
-    def _small(self, device: Any, types: tuple[Any, Any, Any], count: int) -> Launch:
-        index = index_type(count)
+    def _add_small(
+        self, stages: Stages, operands: tuple[Place, Place], result: Place, types: Types, count: int
+    ) -> None:
         macros = _macros(types) | Tiles(1, 1, 1, 1).macros() | {"LEFT_SWAPPED": 0, "RIGHT_SWAPPED": 0}
         source = Source.file("matmul.h", INDEX=index_name(count), TZ=written_type(types[2]), **macros)
-        function = device.function(source, "tf_small_matmul")
-        steps = (1, self.rows) if self.swaps[0] else (self.depth, 1), (1, self.depth) if self.swaps[1] else (
-            self.columns, 1,
-        )  # fmt: skip
-        sizes = [np.int32(n) for n in (self.rows, self.columns, self.depth, *steps[0], *steps[1])]
-        walk, (items, group) = device.table(self.walk()), spread(count)
-        return lambda x, y, z, workspace: function(items, group, x, y, z, index(count), *sizes, walk)
+        x_steps = (1, self.rows) if self.swaps[0] else (self.depth, 1)
+        y_steps = (1, self.depth) if self.swaps[1] else (self.columns, 1)
+        sizes = map(np.int32, (self.rows, self.columns, self.depth, *x_steps, *y_steps))
+        function, walk = stages.device.function(source, "tf_small_matmul"), stages.device.table(self.walk())
+        stages.call(function, *spread(count), *operands, result, index_type(count)(count), *sizes, walk)
 
-    def _tiled(self, device: Any, types: tuple[Any, Any, Any], count: int) -> tuple[Launch, int]:
+    def _add_tiled(
+        self, stages: Stages, operands: tuple[Place, Place], result: Place, types: Types, count: int
+    ) -> None:
         part, batch = part_type(types[2]), math.prod(self.batch)
-        tiles = tiles_for(device.limits, part, self.rows, self.columns)
+        tiles = tiles_for(stages.device.limits, part, self.rows, self.columns)
         number = tiles.count(self.rows, self.columns)
         parts, length = cut_depth(self.depth, number * batch, tiles.depth)
         written = written_type(types[2]) if parts == 1 else part
         swaps = {"LEFT_SWAPPED": int(self.swaps[0]), "RIGHT_SWAPPED": int(self.swaps[1])}
         source = Source.file("matmul.h", TZ=written, **_macros(types), **tiles.macros(), **swaps)
-        function = device.function(source, "tf_matmul")
-        group = LANES, tiles.lines, 1
-        items = number * LANES, tiles.lines, min(batch * parts, _MOST_BATCHES)
-        sizes = [np.int32(n) for n in (self.rows, self.columns, self.depth, batch, parts, length)]
-        walk = device.table(self.walk())
-        if parts == 1:
-            return lambda x, y, z, workspace: function(items, group, x, y, z, *sizes, walk), 0
-        add = add_parts(device, part, written_type(types[2]), count, parts)
-
-        def launch(x: Any, y: Any, z: Any, workspace: Any) -> None:
-            function(items, group, x, y, workspace, *sizes, walk)
-            add(workspace, z)
-
-        return launch, parts * count * np.dtype(part).itemsize
+        function, walk = stages.device.function(source, "tf_matmul"), stages.device.table(self.walk())
+        items = number * LANES, tiles.lines, min(batch * parts, MOST_BATCHES)
+        sizes = map(np.int32, (self.rows, self.columns, self.depth, batch, parts, length))
+        sums = result if parts == 1 else stages.room(parts * count, np.dtype(part).itemsize)
+        stages.call(function, items, (LANES, tiles.lines, 1), *operands, sums, *sizes, walk)
+        if parts > 1:
+            add_parts(stages, sums, result, types[2], count, parts)
 
 
-def _macros(types: tuple[Any, Any, Any]) -> dict[str, str | int]:
+def _macros(types: Types) -> dict[str, str | int]:
     return {"TX": types[0].name, "TY": types[1].name, "PART": part_type(types[2])}

@@ -51,10 +51,6 @@ class Stages:
         self._nbytes += -(-size * itemsize // _ALIGNMENT) * _ALIGNMENT
         return Place(-1, start // itemsize)
 
-    def add(self, step: Callable[[Sequence[Any]], None]) -> None:
-        """Appends a step, which gets the launcher's arguments."""
-        self._steps.append(step)
-
     def call(self, function: Any, items: Sequence[int], group: Sequence[int], *given: Any) -> None:
         """Appends a launch. Of the arguments a Place becomes its tensor and its start, an int64, a Whole its tensor."""
         if not math.prod(items):
@@ -69,7 +65,7 @@ class Stages:
                     arguments.append(arrays[argument.argument] if isinstance(argument, Whole) else argument)
             function(items, group, *arguments)
 
-        self.add(step)
+        self._steps.append(step)
 
     def swap(
         self, source: Place, target: Place | None, dtype: np.dtype[Any], batch: int, rows: int, columns: int

@@ -1,6 +1,7 @@
 /* Products of matrices. TX, TY, TZ: dtypes of the operands and of what is written; further macros: those of product.h.
- * Operands are batches of dense matrices. `walk` finds the matrices of a product: the number of batch dimensions, and
- * of each, innermost first, its size and the steps of both operands in matrices. */
+ * Operands are batches of dense matrices, which begin at x_start, y_start and z_start. `walk` finds the matrices of a
+ * product: the number of batch dimensions, and of each, innermost first, its size and the steps of both operands in
+ * matrices. */
 #include <timberframe/accelerator/product.h>
 
 static inline void tf_find_matrices(TF_GLOBAL const int64_t *walk, int64_t number, int64_t *x, int64_t *y) {
@@ -14,9 +15,11 @@ static inline void tf_find_matrices(TF_GLOBAL const int64_t *walk, int64_t numbe
 }
 
 /* The terms of each product may be cut into `parts` of `length` terms, whose sums lie one batch behind the other. */
-TF_KERNEL_OF(LANES, LINES, 1) tf_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, TF_GLOBAL const TF_STORAGE(TY) *y,
-                                        TF_GLOBAL TF_STORAGE(TZ) *z, int32_t rows, int32_t columns, int32_t depth,
-                                        int32_t batch, int32_t parts, int32_t length, TF_GLOBAL const int64_t *walk) {
+TF_KERNEL_OF(LANES, LINES, 1) tf_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, int64_t x_start,
+                                        TF_GLOBAL const TF_STORAGE(TY) *y, int64_t y_start,
+                                        TF_GLOBAL TF_STORAGE(TZ) *z, int64_t z_start, int32_t rows, int32_t columns,
+                                        int32_t depth, int32_t batch, int32_t parts, int32_t length,
+                                        TF_GLOBAL const int64_t *walk) {
   TF_SHARED tf_part left[TILE_LEFT];
   TF_SHARED tf_part right[TILE_RIGHT];
   const int32_t row_tiles = (rows - 1) / TILE_ROWS + 1, tile = (int32_t)tf_group_id(0);
@@ -25,8 +28,8 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, TF_GL
     const int32_t first = number / batch * length, behind = depth - first < length ? depth : first + length;
     int64_t at_x, at_y;
     tf_find_matrices(walk, number % batch, &at_x, &at_y);
-    at_x *= (int64_t)rows * depth;
-    at_y *= (int64_t)depth * columns;
+    at_x = x_start + at_x * rows * depth;
+    at_y = y_start + at_y * depth * columns;
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
     for (int32_t k = first; k < behind; k += DEPTH) {
@@ -48,28 +51,28 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, TF_GL
       tf_barrier();
       tf_add_tiles(left, right, sums);
     }
-    TF_STORE_SUMS(TZ, z + ((int64_t)number * rows + row) * columns + column, columns, rows - row, columns - column,
-                  sums);
+    TF_STORE_SUMS(TZ, z + z_start + ((int64_t)number * rows + row) * columns + column, columns, rows - row,
+                  columns - column, sums);
   }
 }
 
 /* Small matrices: one element of the result each. Steps are those of rows and terms of x, of terms and columns of y. */
-TF_KERNEL tf_small_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, TF_GLOBAL const TF_STORAGE(TY) *y,
-                          TF_GLOBAL TF_STORAGE(TZ) *z, tf_index count, int32_t rows, int32_t columns, int32_t depth,
-                          int32_t x_row, int32_t x_term, int32_t y_term, int32_t y_column,
-                          TF_GLOBAL const int64_t *walk) {
+TF_KERNEL tf_small_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, int64_t x_start, TF_GLOBAL const TF_STORAGE(TY) *y,
+                          int64_t y_start, TF_GLOBAL TF_STORAGE(TZ) *z, int64_t z_start, tf_index count, int32_t rows,
+                          int32_t columns, int32_t depth, int32_t x_row, int32_t x_term, int32_t y_term,
+                          int32_t y_column, TF_GLOBAL const int64_t *walk) {
   TF_EACH(i, count) {
     const int32_t column = (int32_t)(i % columns), row = (int32_t)(i / columns % rows);
     int64_t at_x, at_y;
     tf_find_matrices(walk, i / columns / rows, &at_x, &at_y);
-    at_x = at_x * rows * depth + (int64_t)row * x_row;
-    at_y = at_y * depth * columns + (int64_t)column * y_column;
+    at_x = x_start + at_x * rows * depth + (int64_t)row * x_row;
+    at_y = y_start + at_y * depth * columns + (int64_t)column * y_column;
     tf_part sum = 0;
     for (int32_t k = 0; k < depth; k++) {
       const tf_part a = (tf_part)TF_LOAD(TX, x, at_x + (int64_t)k * x_term);
       const tf_part b = (tf_part)TF_LOAD(TY, y, at_y + (int64_t)k * y_term);
       sum = TF_ADD_PRODUCT(PART, a, b, sum);
     }
-    TF_STORE(TZ, z, i, (TF_VALUE(TZ))sum);
+    TF_STORE(TZ, z, z_start + i, (TF_VALUE(TZ))sum);
   }
 }
