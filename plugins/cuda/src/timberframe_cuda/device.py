@@ -74,7 +74,7 @@ class CudaDevice(AcceleratorDevice):
     # Memory
 
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
-        return DeviceTensor(buffer.handle + offset, dtype, shape, buffer)
+        return DeviceTensor(buffer.handle + offset, dtype, shape, buffer, offset)
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
         tensor = DeviceTensor(None, dtype, shape)
