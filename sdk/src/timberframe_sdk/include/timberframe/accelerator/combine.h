@@ -6,9 +6,10 @@
 /* Side `side` of the workspace holds the rows that `count` updates go to, sorted, and which updates these are. Each
  * element of the target combines the updates of its row in their order. Update u, column c lies at u * step +
  * c * column_step. With `each`, every step is rounded to T, else the last. Nothing is written after an error. */
-TF_KERNEL tf_combine(TF_GLOBAL uint8_t *workspace, TF_GLOBAL const TF_STORAGE(T) *updates,
-                     TF_GLOBAL TF_STORAGE(T) *target, TF_GLOBAL const int64_t *status, tf_index count, tf_index inner,
-                     tf_index rows, tf_index side, tf_index step, tf_index column_step, int32_t mode, int32_t each) {
+TF_SCALAR_KERNEL tf_combine(TF_GLOBAL uint8_t *workspace, TF_GLOBAL const TF_STORAGE(T) *updates,
+                            TF_GLOBAL TF_STORAGE(T) *target, TF_GLOBAL const int64_t *status, tf_index count,
+                            tf_index inner, tf_index rows, tf_index side, tf_index step, tf_index column_step,
+                            int32_t mode, int32_t each) {
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, count);
   TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, count);
   if (status[0]) return;

@@ -19,9 +19,9 @@ TF_KERNEL tf_gather(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_ST
 }
 
 /* The same where batch and outer are 1. */
-TF_KERNEL tf_gather_rows(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_STORAGE(TINDEX) *indices,
-                         TF_GLOBAL TF_STORAGE(T) *out, TF_GLOBAL int64_t *status, int64_t node, tf_index size,
-                         tf_index outer, tf_index limit, tf_index count, tf_index inner) {
+TF_SCALAR_KERNEL tf_gather_rows(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_STORAGE(TINDEX) *indices,
+                                TF_GLOBAL TF_STORAGE(T) *out, TF_GLOBAL int64_t *status, int64_t node, tf_index size,
+                                tf_index outer, tf_index limit, tf_index count, tf_index inner) {
   (void)outer, (void)count;
   TF_EACH(i, size) {
     const tf_index row = inner == 1 ? i : i / inner;

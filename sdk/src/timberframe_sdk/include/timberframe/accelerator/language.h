@@ -88,6 +88,14 @@ static inline uint16_t tf_float16_from_float32(float x) {
 
 #endif
 
+/* A kernel whose work-items each read from places of their own. Intel's CPU runtime makes vectors of neighbouring
+ * work-items, and there loads from many places are slower than one load after the other. */
+#if defined(cl_intel_vec_len_hint)
+#define TF_SCALAR_KERNEL __attribute__((intel_vec_len_hint(1))) TF_KERNEL
+#else
+#define TF_SCALAR_KERNEL TF_KERNEL
+#endif
+
 static inline float tf_float32_from_bfloat16(uint16_t bits) {
   return tf_f32_of_bits((int32_t)((uint32_t)bits << 16));
 }

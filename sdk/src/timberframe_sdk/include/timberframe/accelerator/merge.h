@@ -7,8 +7,8 @@
 
 /* Joins the runs of `run` entries of each row in pairs, from side `side` of the workspace to the other. Each work-item
  * finds where its entries of the result begin in both runs, and merges those. */
-TF_KERNEL tf_merge(TF_GLOBAL uint8_t *workspace, tf_index total, tf_index size, tf_index run,
-                   tf_index side SORT_PARAMETERS) {
+TF_SCALAR_KERNEL tf_merge(TF_GLOBAL uint8_t *workspace, tf_index total, tf_index size, tf_index run,
+                          tf_index side SORT_PARAMETERS) {
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, total);
   TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, total);
   TF_GLOBAL tf_key *to_keys = TF_KEYS(workspace, 1 - side, total);
