@@ -49,6 +49,7 @@ from timberframe.api.unary import *
 from timberframe.api.variable_collections import *
 from timberframe.api.variable_functions import *
 from timberframe.api.variable_scope import *
+from timberframe.runtime.device_array import DeviceArray as DeviceArray
 from timberframe.runtime.session import InteractiveSession as InteractiveSession
 from timberframe.runtime.session import Session as Session
 from timberframe.runtime.session import get_default_session as get_default_session

@@ -181,7 +181,8 @@ class RunOptions:
     """How one run is done.
 
     trace_level: anything above NO_TRACE records a timeline, as `trace=True` does. timeout_in_ms: DeadlineExceededError
-    after this time; 0 is no limit. The other names are TensorFlow's and are accepted for its programs' sake:
+    after this time; 0 is no limit. fetch_on_device: results that lie in another memory than the host's stay there, as
+    DeviceArrays. The other names are TensorFlow's and are accepted for its programs' sake:
     output_partition_graphs puts the clusters' GraphDefs into RunMetadata, inter_op_thread_pool and
     report_tensor_allocations_upon_oom change nothing (errors of that kind always tell).
     """
@@ -197,6 +198,7 @@ class RunOptions:
     output_partition_graphs: bool = False
     report_tensor_allocations_upon_oom: bool = False
     trace: bool = False
+    fetch_on_device: bool = False
 
     def __post_init__(self) -> None:
         if self.trace_level not in range(4) or isinstance(self.trace_level, bool):

@@ -13,7 +13,17 @@ from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
 from timberframe.compiler.state import uninitialized
 from timberframe.errors import FailedPreconditionError, OpError, UnknownError
-from timberframe.plugin.contracts import Array, CancelToken, Device, LateError, LateErrors, Pending, RunContext
+from timberframe.plugin.contracts import (
+    Array,
+    CancelToken,
+    Deferred,
+    Device,
+    LateError,
+    LateErrors,
+    Pending,
+    RunContext,
+)
+from timberframe.runtime.device_array import DeviceArray
 from timberframe.runtime.overlap import Overlapped, overlapping
 
 if TYPE_CHECKING:
@@ -25,19 +35,33 @@ def execute(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: Ru
     return Run(plan, inputs, runtime, context).results()
 
 
-def run_to_end(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[np.ndarray]:
-    """Runs once and returns the results on the host, when every device has done its part and has no error to tell."""
+def run_to_end(
+    plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext, on_device: bool = False
+) -> list[Any]:
+    """Runs once and returns the results when every device has done its part and has no error to tell.
+
+    They are arrays of the host; with on_device, those in another memory stay there as DeviceArrays.
+    """
     if plan.asynchronous:
         context.late = LateErrors()
     results = execute(plan, inputs, runtime, context)
-    if not plan.asynchronous:
+    if not plan.asynchronous and not on_device:
         return [to_host(x, context.cancel) for x in results]
-    works = [_Told(d.start_copy_out(a), d, plan) if d is not None and d.asynchronous else None for a, d in results]
+    works = [_giving(x, plan, context.cancel, on_device) for x in results]
     ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
     if context.late is not None:
         settle(context.late.of(), plan, context.cancel)
-    context.cancel.wait_all([*(w for w in works if w is not None), *ends])
-    return [to_host(x, context.cancel) if w is None else w.result() for x, w in zip(results, works, strict=True)]
+    return context.cancel.wait_all([*works, *ends])[: len(works)]
+
+
+def _giving(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
+    """What gives a result to the caller; copies to the host are under way already."""
+    array, device = located
+    if device is None or device.host_memory:
+        return Deferred(lambda: to_host(located, cancel))
+    if on_device:
+        return Deferred(lambda: DeviceArray(array, device))
+    return _Told(device.start_copy_out(array), device, plan)
 
 
 def settle(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
@@ -217,6 +241,8 @@ class Run:
             return copied
         if x in self.sent:
             start = self.sent[x].start
+        elif (direct := device.copy_from(home, array)) is not None:
+            return self._received(x, device, direct, start)
         return self._received(x, device, device.copy_in(self._on_host(x)), start)
 
     def _on_host(self, x: Output) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 
 from timberframe.compiler.build import prune
 from timberframe.compiler.place import Placement
-from timberframe.compiler.plan import Level, Located, Plan
+from timberframe.compiler.plan import Level, Plan
 from timberframe.graph.graph import Graph
-from timberframe.runtime.feeds import feed_array, feed_tensors
+from timberframe.runtime.feeds import feed_tensors, locate_feed
 from timberframe.runtime.fetches import Fetches
 from timberframe.shapes import format_shape, is_static
 
@@ -91,7 +91,8 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
     level: Level | None = None
     values = list(feed_dict.values())
     if all(v is not None for v in values):
-        inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(runner.feeds, values, strict=True)]
+        devices = runner.session.runtime.devices.devices
+        inputs = [locate_feed(t, v, devices) for t, v in zip(runner.feeds, values, strict=True)]
         plan = runner.plan_for(inputs)
         level = plan.bind(inputs)
     reports = [_report(plan, i, level) for i in range(len(plan.schedule.stages))]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.compiler.plan import Located
+from timberframe.errors import InvalidArgumentError, OpError
 from timberframe.graph.apply import to_array
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Tensor
-from timberframe.shapes import compatible, format_shape
+from timberframe.plugin.contracts import Device
+from timberframe.runtime.device_array import HOST, DeviceArray
+from timberframe.shapes import StaticShape, compatible, format_shape
+
+_HOST_MEMORY = (HOST, (3, 0))
+"""What NumPy reads: the host's memory, and that of the host which CUDA has pinned (kDLCUDAHost)."""
 
 
 def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ...]:
@@ -30,6 +36,62 @@ def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ..
     return tuple(found)
 
 
+def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Located:
+    """The value as an array of the tensor's dtype, on the device where it is if one of these shares its memory.
+
+    Whatever knows DLPack is taken as it is, without a copy; everything else becomes an array of the host.
+    """
+    if type(value) is np.ndarray or not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray | np.generic):
+        return feed_array(tensor, value), None
+    if isinstance(value, DeviceArray):
+        _check_device_array(tensor, value)
+        return value.array, value.home
+    kind = tuple(int(x) for x in value.__dlpack_device__())
+    home = None if kind in _HOST_MEMORY else next((d for d in devices if d.dlpack_device == kind), None)
+    if home is None and kind not in _HOST_MEMORY:
+        known = ", ".join(f"{d.spec} {d.dlpack_device}" for d in devices if d.dlpack_device) or "none"
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed with a {type(value).__name__} on DLPack device {kind}; the session's devices that "
+            f"share memory are {known}, copy it to the host first{_where(tensor)}",
+            tensor.op.name,
+        )
+    try:
+        if home is None:
+            return feed_array(tensor, _on_host(value)), None
+        array = home.from_dlpack(value)
+    except OpError:
+        raise
+    except Exception as e:  # of another library: BufferError, RuntimeError, TypeError, ...
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed with a {type(value).__name__} that cannot be shared ({type(e).__name__}: {e}); "
+            f"an array of plain numbers is required{_where(tensor)}",
+            tensor.op.name,
+        ) from e
+    _check_device_array(tensor, DeviceArray(array, home))
+    return array, home
+
+
+def _on_host(value: Any) -> np.ndarray:
+    """A view of an array of another library in host memory; what NumPy's DLPack does not know may still convert."""
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError):
+        if not hasattr(value, "__array__"):
+            raise
+        return np.asarray(value)
+
+
+def _check_device_array(tensor: Tensor, value: DeviceArray) -> None:
+    wanted = tensor.dtype.base_dtype
+    if value.dtype != wanted.numpy:
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed a value of dtype {value.dtype} on {value.device}; it must be {wanted.name}"
+            f"{_where(tensor)}",
+            tensor.op.name,
+        )
+    _check_shape(tensor, value.shape)
+
+
 def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
     """The value as an array of the tensor's dtype; InvalidArgumentError where dtype or shape do not suit."""
     wanted = tensor.dtype.numpy
@@ -39,13 +101,17 @@ def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
         array = value
     else:
         array = _convert(tensor, value)
-    if not compatible(array.shape, tensor.static_shape):
+    _check_shape(tensor, array.shape)
+    return array
+
+
+def _check_shape(tensor: Tensor, shape: StaticShape) -> None:
+    if not compatible(shape, tensor.static_shape):
         raise InvalidArgumentError(
-            f"{_head(tensor)}: fed with shape {format_shape(array.shape)}; "
+            f"{_head(tensor)}: fed with shape {format_shape(shape)}; "
             f"it must be compatible with {format_shape(tensor.static_shape)}{_where(tensor)}",
             tensor.op.name,
         )
-    return array
 
 
 def _convert(tensor: Tensor, value: Any) -> np.ndarray:

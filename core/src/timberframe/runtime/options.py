@@ -82,7 +82,7 @@ def run_with_options(
     timeline = Timeline() if options.trace else None
     context = RunContext(trace=timeline, mode="nodes" if options.trace else "fast")
     with Deadline(context.cancel, options, session.config):
-        result = runner.run(values, context)
+        result = runner.run(values, context, options.fetch_on_device)
     if metadata is not None:
         metadata.trace = None if timeline is None else timeline.as_json()
         if options.output_partition_graphs:

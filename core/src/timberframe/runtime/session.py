@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from timberframe.compiler.build import build_function, build_program
 from timberframe.compiler.place import Devices, Placer
 from timberframe.compiler.plan import Located, Optimizations, Plan, collection_paused
 from timberframe.config import RunOptions, SessionConfig
-from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
+from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError, OpError
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph, remove_last
 from timberframe.graph.operation import Tensor
@@ -24,7 +24,7 @@ from timberframe.plugin.contracts import CancelToken, RunContext
 from timberframe.runtime.dense_plans import DensePlans, worth_trying
 from timberframe.runtime.devices import devices_for
 from timberframe.runtime.executor import run_to_end
-from timberframe.runtime.feeds import feed_array, feed_tensors
+from timberframe.runtime.feeds import feed_tensors, locate_feed
 from timberframe.runtime.fetches import Fetches, structure_key
 from timberframe.runtime.joins import Joins
 from timberframe.runtime.variables import VariableStore
@@ -274,20 +274,29 @@ class Runner:
             from timberframe import logging
 
             for p in self.plan.placements:
-                logging.info("%s: (%s): %s (%s)", p.node, p.op, p.device, p.reason)
+                rejected = "".join(f"; not {device}: {why}" for device, why in p.rejected)
+                logging.info("%s: (%s): %s (%s%s)", p.node, p.op, p.device, p.reason, rejected)
 
-    def run(self, feed_dict: Mapping[Any, Any], context: RunContext) -> Any:
-        return self.run_values(list(feed_dict.values()), context)
+    def run(self, feed_dict: Mapping[Any, Any], context: RunContext, on_device: bool = False) -> Any:
+        return self.run_values(list(feed_dict.values()), context, on_device)
 
-    def run_values(self, values: Sequence[Any], context: RunContext) -> Any:
-        """Runs with the feeds in order."""
-        inputs: list[Located] = [(feed_array(t, v), None) for t, v in zip(self.feeds, values, strict=True)]
+    def run_values(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> Any:
+        """Runs with the feeds in order; on_device: what lies on a device stays there."""
         session = self.session
+        devices = session.runtime.devices.devices
+        inputs = [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
         context.step = next(session.runtime.steps)
         session.begin(context.cancel)
         try:
-            results = iter(run_to_end(self.plan_for(inputs), inputs, session.runtime, context))
-            found = [_scalar(next(results)) if is_tensor else None for is_tensor in self._is_tensor]
+            results = iter(run_to_end(self.plan_for(inputs), inputs, session.runtime, context, on_device))
+            if not on_device:
+                results = map(_scalar, results)
+            found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
+        except BaseException:
+            for home in {id(d): d for _, d in inputs if d is not None}.values():
+                with suppress(OpError):  # the run's error is the one to tell
+                    home.synchronize()  # what was lent may be given back only when nobody reads it any more
+            raise
         finally:
             session.end(context.cancel)
         if self._may_be_direct and context.trace is None:

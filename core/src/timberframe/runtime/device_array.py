@@ -1,0 +1,58 @@
+"""DeviceArray: a tensor that a run left on its device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from timberframe.plugin.contracts import Array, Device
+from timberframe.shapes import StaticShape, format_shape
+
+HOST = (1, 0)
+"""DLPack's name for the host's memory (kDLCPU)."""
+
+
+class DeviceArray:
+    """A tensor in the memory of a device, as `RunOptions(fetch_on_device=True)` gives it.
+
+    It owns its memory, which goes with the last reference, and never changes. Feed it, hand it to another library by
+    DLPack (without a copy where the device shares its memory, else as a copy on the host), or get it with `numpy()`.
+    """
+
+    __slots__ = ("array", "home")
+
+    def __init__(self, array: Array, home: Device) -> None:
+        self.array = array
+        self.home = home
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = np.dtype(self.array.dtype)
+        return dtype
+
+    @property
+    def shape(self) -> StaticShape:
+        return tuple(self.array.shape)
+
+    @property
+    def device(self) -> str:
+        """The name of its device, such as ``/device:ACME:0``."""
+        return self.home.spec
+
+    def numpy(self) -> np.ndarray:
+        """A copy on the host."""
+        return self.home.copy_out(self.array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.home.dlpack_device or HOST
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A capsule of the array, or of a host copy where the device does not share its memory."""
+        return self.home.to_dlpack(self.array).__dlpack__(**options)
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.dtype}{format_shape(self.shape)} on {self.device}>"
