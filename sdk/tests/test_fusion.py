@@ -31,6 +31,11 @@ class Builder:
         self.nodes.append(KernelNode(op, f"n{made.id}", {}, list(inputs), [made], device))
         return made
 
+    def reduction(self, op: str, x: Value, shape: tuple[int, ...] = ()) -> Value:
+        self.count += 1
+        axes = Value(self.count, np.dtype(np.int32), (1,), "const", np.zeros(1, np.int32))
+        return self.node(op, x, axes, shape=shape)
+
     def fused(self, outputs: Sequence[Value], **options: Any) -> Cluster:
         device: Any = None
         return fuse(Cluster(device, self.nodes, [], list(outputs)), lambda node: True, **options)
@@ -57,7 +62,7 @@ def test_a_value_that_others_want_is_an_output() -> None:
     b = Builder()
     middle = b.node("Exp", b.value())
     out = b.node("Neg", middle)
-    total = b.node("Sum", middle, shape=())
+    total = b.reduction("Sum", middle)
     cluster = b.fused([out, total])
     assert ops(cluster) == [FUSED, "Sum"]
     assert cluster.nodes[0].outputs == [middle, out]
@@ -66,11 +71,28 @@ def test_a_value_that_others_want_is_an_output() -> None:
 def test_a_path_that_leaves_a_group_keeps_its_ends_apart() -> None:
     b = Builder()
     x = b.node("Exp", b.node("Neg", b.value()))
-    total = b.node("Sum", x, shape=())
+    total = b.reduction("Sum", x)
     out = b.node("Mul", b.node("Sub", x, total), x)
     cluster = b.fused([out])
     assert ops(cluster) == [FUSED, "Sum", FUSED]
     assert [members(n) for n in cluster.nodes if n.op == FUSED] == [["Neg", "Exp"], ["Sub", "Mul"]]
+
+
+def test_a_reduction_that_alone_reads_a_chain_ends_it() -> None:
+    b = Builder()
+    x = b.value()
+    out = b.node("Neg", b.reduction("Mean", b.node("Exp", x)))
+    cluster = b.fused([out], reduces=lambda node: True)
+    assert ops(cluster) == [FUSED, "Neg"]
+    assert members(cluster.nodes[0]) == ["Exp", "Mean"]
+    assert cluster.nodes[0].inputs == [x]
+
+
+def test_a_reduction_stays_by_itself_where_others_read_the_chain_too() -> None:
+    b = Builder()
+    x = b.node("Exp", b.node("Neg", b.value()))
+    total = b.reduction("Sum", x)
+    assert ops(b.fused([total, x], reduces=lambda node: True)) == [FUSED, "Sum"]
 
 
 def test_two_chains_that_meet_are_one_group() -> None:

@@ -1,8 +1,8 @@
 """Fusion: chains of elementwise nodes of a cluster become one node, which reads and writes memory once.
 
 A fused node has the op `FUSED`; its only inner cluster holds the nodes that it stands for, whose inputs and outputs
-line up with its own. A device says which nodes it can fuse and runs the fused node its own way: block by block, or as
-generated source.
+line up with its own. The last of them may be a reduction, whose result is then the only one; its axes are no input. A
+device says which nodes it can fuse and runs the fused node its own way: block by block, or as generated source.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ ELEMENTWISE = frozenset({
     "SquaredDifference", "Sub", "Tan", "Tanh", "TanhGrad", "TruncateDiv", "Xdivy", "Xlog1py", "Xlogy",
 })  # fmt: skip
 """Ops of one output each of whose elements depends on one element of each input, with broadcasting."""
+
+REDUCTIONS = frozenset({"Max", "Mean", "Min", "Prod", "Sum"})
+"""Ops that may end a chain."""
 
 MOST_NODES = 32
 
@@ -67,13 +70,19 @@ class _Group:
     inputs: dict[int, Value] = field(default_factory=dict)
 
 
-def fuse(cluster: Cluster, accepts: Callable[[KernelNode], bool], run: int = 1) -> Cluster:
+def fuse(
+    cluster: Cluster,
+    accepts: Callable[[KernelNode], bool],
+    run: int = 1,
+    reduces: Callable[[KernelNode], bool] = lambda node: False,
+) -> Cluster:
     """The cluster with elementwise nodes fused as far as no path leaves a group and returns to it.
 
     accepts: whether the device can fuse a node; it is asked of nodes in `ELEMENTWISE` of fixed shape alone. run: fewest
     elements that all operands of a group walk at a time; shorter inner dimensions are not worth it to some devices.
+    reduces: whether the device can end a chain with a node of `REDUCTIONS`, whose axes are constant.
     """
-    found = _Grouping(cluster, accepts, run).groups()
+    found = _Grouping(cluster, accepts, run).groups(reduces)
     if not found:
         return cluster
     member = {id(n): g for g in found for n in g.nodes}
@@ -100,7 +109,7 @@ class _Grouping:
         self.before: dict[int, int] = {}
         self.all: list[_Group] = []
 
-    def groups(self) -> list[_Group]:
+    def groups(self, reduces: Callable[[KernelNode], bool]) -> list[_Group]:
         for position, node in enumerate(self.cluster.nodes):
             if self._is_candidate(node):
                 self._place(position, node)
@@ -109,7 +118,27 @@ class _Grouping:
                 for value in node.outputs:
                     self.before[value.id] = before
         alive = {id(g): g for g in self.made_in.values()}
+        self._add_reductions(reduces)
         return [g for g in alive.values() if len(g.nodes) > 1]
+
+    def _add_reductions(self, reduces: Callable[[KernelNode], bool]) -> None:
+        """Ends groups by the reductions that alone read their results. No path leaves such a group but from its end."""
+        readers: dict[int, list[KernelNode]] = {}
+        for node in self.cluster.nodes:
+            for value in {v.id: v for v in node.inputs}.values():
+                readers.setdefault(value.id, []).append(node)
+        fetched = {v.id for v in self.cluster.outputs} | {u.new.id for u in self.cluster.updates}
+        for position, node in enumerate(self.cluster.nodes):
+            group = self.made_in.get(node.inputs[0].id) if node.op in REDUCTIONS else None
+            if group is None or node.inputs[1].kind != "const" or id(node.outputs[0]) in self.written:
+                continue
+            allowed = {id(n) for n in (*group.nodes, node)}
+            made = [n.outputs[0].id for n in group.nodes]
+            if any(i in fetched or any(id(n) not in allowed for n in readers.get(i, ())) for i in made):
+                continue
+            if reduces(node):
+                group.nodes.append(node)
+                group.last = max(group.last, position)
 
     def _is_candidate(self, node: KernelNode) -> bool:
         if node.op not in ELEMENTWISE or id(node.outputs[0]) in self.written or not node.outputs[0].size:

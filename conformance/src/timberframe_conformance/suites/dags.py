@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 SUITE = "graphs"
 COUNT = 24
+TREES = 8
 DTYPES = ("float32", "int32", "float64", "int64")
 LARGEST = 1e5  # results stay below 2^24, where float32 holds every whole number
 
 BINARY = ("AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference")
 UNARY = ("Neg", "Abs", "Square", "Sign", "Relu", "Identity", "ZerosLike", "OnesLike")
 SHAPED = ("transpose", "reshape", "sum", "max", "concat", "slice", "pad", "tile", "select")
+REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod")
+TREE_SHAPES = ((3, 4), (37, 512), (131, 520), (5, 7, 256))  # from one block to several of any device
+LARGEST_ELEMENT = 100.0  # a sum of as many as a tree has stays below 2^24
 NEEDS = {
     "transpose": ("Transpose",), "reshape": ("Reshape",), "sum": ("Sum",), "max": ("Max",), "concat": ("ConcatV2",),
     "slice": ("Slice",), "pad": ("Pad",), "tile": ("Tile",), "select": ("SelectV2", "Less"),
@@ -42,6 +46,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 functools.partial(run_random, dtype, number),
                 "inference",
             )
+        for number in range(TREES):
+            run = functools.partial(run_tree, dtype, number)
+            yield Case(SUITE, "Graph", (("T", dtype),), f"tree#{number}", run, "inference")
 
 
 def run_random(dtype: str, number: int, target: Target) -> Measured | None:
@@ -57,6 +64,28 @@ def run_random(dtype: str, number: int, target: Target) -> Measured | None:
             values.append(made)
     outputs = [values[int(i)] for i in rng.choice(len(values), min(4, len(values)), replace=False)]
     return twin.check([*outputs, values[-1]], runs=2)
+
+
+def run_tree(dtype: str, number: int, target: Target) -> Measured | None:
+    """A random expression of operands that broadcast, and its reduction, which a device may compute as one node."""
+    rng = generator(f"{SUITE}/tree/{dtype}#{number}")
+    twin = Twin(target)
+    shape = TREE_SHAPES[number % len(TREE_SHAPES)]
+    small = [shape, shape[-1:], (*shape[:-1], 1), ()]
+    leaves = [twin.feed(rng.integers(-2, 3, s).astype(dtype)) for s in small]
+    x = leaves[0]
+    for _ in range(int(rng.integers(1, 7))):
+        name = str(rng.choice([*BINARY, *UNARY[:5]]))
+        operands = [x] if name in UNARY else [x, leaves[int(rng.integers(len(leaves)))]]
+        made = _value(twin.op(name, operands))
+        x = made if np.max(np.abs(made.wide)) <= LARGEST_ELEMENT else _value(twin.op("Sign", [x]))
+    op = REDUCTIONS[int(rng.integers(len(REDUCTIONS)))]
+    if op == "Prod":
+        x = _value(twin.op("Sign", [x]))
+    rank = len(shape)
+    axes = [list(range(rank)), [rank - 1], list(range(1, rank)), [0]][int(rng.integers(4))]
+    reduced = _value(twin.op(op, [x, twin.constant(axes)], {"keep_dims": bool(rng.integers(2))}))
+    return twin.check([reduced], runs=2)
 
 
 def _step(

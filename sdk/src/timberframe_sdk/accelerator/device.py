@@ -224,9 +224,9 @@ class AcceleratorDevice(KernelDevice):
         return super().kernel(node)
 
     def compile(self, cluster: Cluster) -> Executable:
-        from timberframe_sdk.accelerator.elementwise import can_fuse
+        from timberframe_sdk.accelerator.elementwise import can_fuse, can_reduce
 
-        return AcceleratorExecutable(self, fuse(cluster, can_fuse) if self.fuse else cluster)
+        return AcceleratorExecutable(self, fuse(cluster, can_fuse, reduces=can_reduce) if self.fuse else cluster)
 
 
 def _handles(node: KernelNode) -> set[int]:

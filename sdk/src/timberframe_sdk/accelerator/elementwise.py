@@ -11,8 +11,9 @@ import numpy as np
 from timberframe.ops import registry
 from timberframe.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread
-from timberframe_sdk.elementwise import ACCELERATOR_TYPES, Expression, expression, has_source
-from timberframe_sdk.fusion import ELEMENTWISE, Dim, merged_dims
+from timberframe_sdk.accelerator.reduction import Element, Reduction, rule
+from timberframe_sdk.elementwise import ACCELERATOR_TYPES, SHORT_FLOATS, Expression, expression, has_source
+from timberframe_sdk.fusion import ELEMENTWISE, REDUCTIONS, Dim, merged_dims
 
 _CANDIDATES = (
     "float16", "bfloat16", "float32", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
@@ -63,9 +64,61 @@ def build_single(node: KernelNode) -> Launcher:
     return lambda *arrays: launch(*(arrays[i] for i in places), *arrays[count:])
 
 
+def can_reduce(node: KernelNode) -> bool:
+    """Whether a chain may end in this reduction."""
+    return node.inputs[0].dtype.name in ACCELERATOR_TYPES and node.inputs[0].dtype.name != "bool"
+
+
 def build_fused(node: KernelNode) -> Launcher:
     """The launcher of a fused node."""
-    return _launcher(node, node.inner[0])
+    body = node.inner[0]
+    return _reduced(node, body) if body.nodes[-1].op in REDUCTIONS else _launcher(node, body)
+
+
+def _reduced(node: KernelNode, body: Cluster) -> Launcher:
+    """The launcher of a chain that ends in a reduction, which computes its elements as it needs them."""
+    device: Any = node.device
+    last = body.nodes[-1]
+    value, dtype = last.inputs[0], last.inputs[0].dtype.name
+    made = expression(replace(body, nodes=body.nodes[:-1], outputs=[value]), ACCELERATOR_TYPES)
+    assert made is not None
+    dims = merged_dims([v.shape for v in body.inputs], value.shape)
+    element, strided = _element(made, [v.dtype.name for v in body.inputs], dtype, dims)
+    index = index_type(4 * value.size)
+    tables = [device.table(np.array(_walk(dims), index))] if strided else []
+    axes = {int(a) % len(value.shape) for a in np.ravel(np.asarray(last.const(1)))}
+    reduction = Reduction(device, value.shape, axes, rule(last.op, dtype), element)
+    if reduction.scratch:
+        node.workspace(reduction.scratch)
+    count = len(body.inputs)
+    return lambda *arrays: reduction([*arrays[:count], *tables], *arrays[count:])
+
+
+def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[Dim]) -> tuple[Element, bool]:
+    """Element i of an expression's result, and whether the walk over the dimensions is one of its operands."""
+    steps = [_step(k, dims) for k in range(len(types))]
+    strided = None in steps
+    operands = [f"TF_GLOBAL const tf_storage_{t} *p{k}" for k, t in enumerate(types)]
+    names = [f"p{k}" for k in range(len(types))]
+    places = ["i" if step else "0" for step in steps]
+    if strided:
+        operands.append("TF_GLOBAL const tf_index *walk")
+        names.append("walk")
+        places = [f"o{k}" for k in range(len(types))]
+    result = made.outputs[0][0]
+    if dtype in SHORT_FLOATS:  # as the chain's last node does by itself
+        result = f"tf_float32_from_{dtype}(tf_{dtype}_from_float32({result}))"
+    lines = [
+        "#include <timberframe/accelerator/language.h>",
+        "#include <timberframe/elementwise.h>",
+        f"static inline tf_value_{dtype} tf_element(tf_index i, {', '.join(operands)}) {{",
+        *(_search(len(types), "tf_index") if strided else ()),
+        *_operands(made, types, places),
+        *(f"    {statement}" for statement in made.statements),
+        f"    return {result};",
+        "}\n",
+    ]
+    return Element(", ".join(operands), f"tf_element(i, {', '.join(names)})", "\n".join(lines)), strided
 
 
 def _launcher(node: KernelNode, body: Cluster) -> Launcher:
@@ -85,8 +138,7 @@ def _launcher(node: KernelNode, body: Cluster) -> Launcher:
         walk: list[Any] = dense
     else:
         function = device.function(source, "tf_strided")
-        words = [len(dims), *(n for size, strides in dims for n in (size, *strides))]
-        walk = [device.table(np.array(words, index))]
+        walk = [device.table(np.array(_walk(dims), index))]
     items, group = spread(count)
     total = index(count)
 
@@ -119,14 +171,7 @@ def _source(made: Expression, types: Sequence[str], index: str) -> str:
     steps = [f"{index}_t m{k}" for k in range(count)]
     lines = ["#include <timberframe/accelerator/language.h>", "#include <timberframe/elementwise.h>"]
     lines += _kernel("tf_dense", [*operands, *steps], [f"i * m{k}" for k in range(count)], [], made, types, index)
-    moves = "".join(f" o{k} += at * walk[d + {k + 1}];" for k in range(count))
-    search = [
-        f"    {index}_t left = i, " + ", ".join(f"o{k} = 0" for k in range(count)) + ";",
-        f"    for ({index}_t d = 1; d < 1 + walk[0] * {count + 1}; d += {count + 1}) {{",
-        f"      const {index}_t rest = left / walk[d], at = left - rest * walk[d];{moves}",
-        "      left = rest;",
-        "    }",
-    ]
+    search = _search(count, f"{index}_t")
     walk = f"TF_GLOBAL const {index}_t *walk"
     places = [f"o{k}" for k in range(count)]
     return "\n".join([*lines, *_kernel("tf_strided", [*operands, walk], places, search, made, types, index), ""])
@@ -148,11 +193,35 @@ def _kernel(
         f"  for ({index}_t i = ({index}_t)tf_global_id(0); i < count; i += ({index}_t)tf_global_size(0)) {{",
         *search,
     ]
-    for k, (operand, kind) in enumerate(made.inputs):
-        lines.append(f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {places[k]});")
+    lines += _operands(made, types, places)
     lines += [f"    {statement}" for statement in made.statements]
     lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]
     return [*lines, "  }", "}"]
+
+
+def _operands(made: Expression, types: Sequence[str], places: Sequence[str]) -> list[str]:
+    """The statements that read the operands."""
+    return [
+        f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {places[k]});"
+        for k, (operand, kind) in enumerate(made.inputs)
+    ]
+
+
+def _walk(dims: Sequence[Dim]) -> list[int]:
+    """The dimensions as `_search` reads them: their number, and each one's size and strides."""
+    return [len(dims), *(n for size, strides in dims for n in (size, *strides))]
+
+
+def _search(count: int, index: str) -> list[str]:
+    """The statements that find the places o0, o1, ... of the operands of element i."""
+    moves = "".join(f" o{k} += at * walk[d + {k + 1}];" for k in range(count))
+    return [
+        f"    {index} left = i, " + ", ".join(f"o{k} = 0" for k in range(count)) + ";",
+        f"    for ({index} d = 1; d < 1 + walk[0] * {count + 1}; d += {count + 1}) {{",
+        f"      const {index} rest = left / walk[d], at = left - rest * walk[d];{moves}",
+        "      left = rest;",
+        "    }",
+    ]
 
 
 KERNELS = _kernels()
