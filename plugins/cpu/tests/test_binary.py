@@ -45,6 +45,14 @@ def test_result_does_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(one("Pow", x, y, threads=2), one("Pow", x, y))
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_operands_from_beyond_the_caches_are_added_whole(dtype: str, isa: str) -> None:
+    x = np.arange((1 << 20) + 13, dtype=dtype)
+    out = run_op("AddV2", {}, [x, x[::-1].copy()], isa)[0]
+    np.testing.assert_array_equal(out, np.full_like(x, len(x) - 1))
+
+
 def test_walk_merges_dimensions_that_operands_share() -> None:
     outer, inner = broadcast_walk([(4, 5, 6, 7), (6, 7)], (4, 5, 6, 7), (4, 4), 4)[:2]
     assert (outer, inner) == (1, 42)

@@ -90,6 +90,13 @@ def test_large_rows_are_shared_by_threads() -> None:
     np.testing.assert_array_equal(y, np.concatenate([x, x], 1))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_from_beyond_the_caches_are_whole(threads: int) -> None:
+    x = np.arange(2 * 2_100_003, dtype=np.uint16).reshape(2, -1).view(np.uint8)
+    [joined] = run_op("ConcatV2", {}, [[x, x[:, ::-1].copy()], np.array(1)], threads=threads)
+    np.testing.assert_array_equal(joined, np.concatenate([x, x[:, ::-1]], 1))
+
+
 def test_unaligned_feed_is_moved() -> None:
     x = np.zeros(4 * 35 + 1, np.uint8)[1:].view(np.float32).reshape(5, 7)
     x[...] = np.arange(35).reshape(5, 7)
