@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.device import GROUP, Source, spread
+from timberframe_sdk.accelerator.device import Source, spread
 from timberframe_sdk.accelerator.indexing import NUMBERS, bits_name
-from timberframe_sdk.accelerator.sorting import BLOCK, Sort, key_of, order_arguments
+from timberframe_sdk.accelerator.sorting import BLOCK, SORTING, Sort, key_of, order_arguments
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []
@@ -45,12 +45,13 @@ def _top(node: KernelNode, k: int, descending: bool, one: bool) -> Launcher:
     node.workspace(max(sort.nbytes, 1))
     index, total = sort.index, sort.index(rows * kept)
     position = "int32" if one else node.outputs[1].dtype.name
-    macros = {**sort.macros, "BITS": bits_name(x.dtype), "POSITION": position, "TF_BLOCK": block}
+    macros = {**sort.macros, "BITS": bits_name(x.dtype), "POSITION": position}
     macros |= {"ONE": 1} if one else {}
+    macros |= {"TF_BLOCK": block, "TF_CHUNK": 2} if block == _SMALL_BLOCK else {}
     source = Source.file("top.h", **macros)
     blocks = device.function(source, "tf_top_blocks")
     take = device.function(source, "tf_top_take") if whole else None
-    group = min(GROUP, block)
+    group = min(SORTING, block // 2)
     keep, first = index(block if whole else k), index(k)
     key = np.dtype(key_of(x.dtype)).type
     order = ~key(0) if descending else key(0), *order_arguments(x.dtype)

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from timberframe.plugin.contracts import KernelNode
-from timberframe_sdk.accelerator.device import GROUP, DeviceTensor, Source, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import DeviceTensor, Source, index_name, index_type, spread
 
 REFUSE, IGNORE, IGNORE_NEGATIVE = range(3)
 """What to do about indices out of range: the policies of tuples.h."""
 BLOCK = 1024
 """Entries that one work-group sorts: TF_BLOCK of sort.h."""
+SORTING = 128
+"""Work-items of that group; each takes TF_CHUNK entries at a time."""
 _MERGED = 16
 """Entries that one work-item merges: TF_MERGED of sort.h."""
 
@@ -33,7 +35,7 @@ class Sort:
         self.macros: dict[str, str | int] = {"KEY": key, "INDEX": index_name(2 * total, reach), **more}
         self.nbytes = 2 * total * (np.dtype(key).itemsize + np.dtype(self.index).itemsize)
         self.blocks = -(-size // BLOCK)
-        self.groups = ((rows * self.blocks * GROUP,), (GROUP,))
+        self.groups = ((rows * self.blocks * SORTING,), (SORTING,))
         self._sizes = self.index(total), self.index(size)
         self._runs = [BLOCK << i for i in range(max(self.blocks - 1, 0).bit_length())]
         self.side = self.index(len(self._runs) % 2)

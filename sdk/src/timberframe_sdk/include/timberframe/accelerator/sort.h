@@ -14,9 +14,12 @@
 #include <timberframe/accelerator/language.h>
 
 #ifndef TF_BLOCK
-#define TF_BLOCK 1024 /* entries that one work-group sorts */
+#define TF_BLOCK 1024 /* entries that one work-group sorts, a power of two */
 #endif
-#define TF_MERGED 16  /* entries that one work-item merges; divides TF_BLOCK */
+#ifndef TF_CHUNK
+#define TF_CHUNK 8 /* those of them that one work-item takes at a time, a power of two */
+#endif
+#define TF_MERGED 16 /* entries that one work-item merges in global memory; divides TF_BLOCK */
 #ifndef SORT_TIE
 #define SORT_TIE(a, b) 0
 #define SORT_PARAMETERS
@@ -35,6 +38,33 @@ static inline int tf_before(tf_key key_a, tf_index place_a, tf_key key_b, tf_ind
   return key_a < key_b || (key_a == key_b && SORT_TIE(place_a, place_b));
 }
 
+/* Joins two sorted runs in shared memory, [left, right) and [right, right_end), as far as the entries [first, end) of
+ * the result, which go to `to_keys` and `to_positions` at these places. */
+static inline void tf_merge_shared(TF_LOCAL const tf_key *keys, TF_LOCAL const uint16_t *positions,
+                                   TF_LOCAL tf_key *to_keys, TF_LOCAL uint16_t *to_positions, int32_t left,
+                                   int32_t right, int32_t right_end, int32_t first, int32_t end,
+                                   tf_index base SORT_PARAMETERS) {
+  const int32_t before = first - left;
+  int32_t low = before > right_end - right ? before - (right_end - right) : 0;
+  int32_t high = before < right - left ? before : right - left;
+  (void)base;
+  while (low < high) {
+    const int32_t middle = (low + high) / 2, other = right + before - 1 - middle, own = left + middle;
+    if (tf_before(keys[other], base + positions[other], keys[own], base + positions[own] SORT_ARGUMENTS)) high = middle;
+    else low = middle + 1;
+  }
+  int32_t i = left + low, j = right + before - low;
+  for (int32_t k = first; k < end; k++) {
+    const int from_right = i == right || (j < right_end && tf_before(keys[j], base + positions[j], keys[i],
+                                                                     base + positions[i] SORT_ARGUMENTS));
+    const int32_t from = from_right ? j : i;
+    to_keys[k] = keys[from];
+    to_positions[k] = positions[from];
+    if (from_right) j++;
+    else i++;
+  }
+}
+
 /* Sorts the first `count` of TF_BLOCK entries. keys and positions have room for two blocks, the entries lie in the
  * first; a place is `base` + position. Returns where the sorted entries begin. All work-items of the group must call it
  * after a barrier. */
@@ -42,30 +72,28 @@ static inline int32_t tf_sort_block(TF_LOCAL tf_key *keys, TF_LOCAL uint16_t *po
                                     tf_index base SORT_PARAMETERS) {
   int32_t from = 0;
   (void)base;
-  for (int32_t run = 1; run < count; run *= 2, from = TF_BLOCK - from) {
-    TF_LOCAL const tf_key *key = keys + from;
-    TF_LOCAL const uint16_t *position = positions + from;
-    const int32_t to = TF_BLOCK - from;
-    for (int32_t e = tf_local_id(0); e < count; e += tf_local_size(0)) {
-      /* an entry's new position is that in its run, and how many of the neighbouring run come before it */
-      const int32_t is_right = (e & run) != 0, start = (e & ~(2 * run - 1)) + (is_right ? 0 : run);
-      const int32_t length = start >= count ? 0 : count - start < run ? count - start : run;
-      const tf_key own = key[e];
-      const tf_index place = base + position[e];
-      int32_t smaller = 0;
-      for (int32_t step = run; step > 0; step /= 2) {
-        const int32_t next = smaller + step;
-        if (next <= length) {
-          const tf_key other = key[start + next - 1];
-          const tf_index other_place = base + position[start + next - 1];
-          const int counts = is_right ? !tf_before(own, place, other, other_place SORT_ARGUMENTS)
-                                      : tf_before(other, other_place, own, place SORT_ARGUMENTS);
-          if (counts) smaller = next;
-        }
+  for (int32_t first = tf_local_id(0) * TF_CHUNK; first < count; first += tf_local_size(0) * TF_CHUNK) {
+    for (int32_t e = first + 1; e < first + TF_CHUNK && e < count; e++) {
+      const tf_key key = keys[e];
+      const uint16_t position = positions[e];
+      int32_t to = e;
+      while (to > first && tf_before(key, base + position, keys[to - 1], base + positions[to - 1] SORT_ARGUMENTS)) {
+        keys[to] = keys[to - 1];
+        positions[to] = positions[to - 1];
+        to--;
       }
-      const int32_t at = to + e - (is_right ? run : 0) + smaller;
-      keys[at] = own;
-      positions[at] = position[e];
+      keys[to] = key;
+      positions[to] = position;
+    }
+  }
+  tf_barrier();
+  for (int32_t run = TF_CHUNK; run < count; run *= 2, from = TF_BLOCK - from) {
+    const int32_t to = TF_BLOCK - from;
+    for (int32_t first = tf_local_id(0) * TF_CHUNK; first < count; first += tf_local_size(0) * TF_CHUNK) {
+      const int32_t left = first & ~(2 * run - 1), right = left + run < count ? left + run : count;
+      tf_merge_shared(keys + from, positions + from, keys + to, positions + to, left, right,
+                      right + run < count ? right + run : count, first,
+                      first + TF_CHUNK < count ? first + TF_CHUNK : count, base SORT_ARGUMENTS);
     }
     tf_barrier();
   }
