@@ -11,6 +11,7 @@ import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.accelerator.device import Source
+from timberframe_sdk.accelerator.moving import quotient_words
 from timberframe_sdk.accelerator.product import (
     LANES,
     MOST_BATCHES,
@@ -76,6 +77,11 @@ def _phases(w: Window) -> list[tuple[int, int, Places]]:
     return found
 
 
+def _phase_words(phase: Sequence[int], first_term: int, terms: int) -> list[int]:
+    """The words of a phase, given the first six of them."""
+    return [*phase, first_term, terms, *(word for n in phase[3:] for word in quotient_words(max(n, 1)))]
+
+
 class _Plan:
     """One convolution or gradient: its stages, with channels last."""
 
@@ -133,7 +139,7 @@ class _Plan:
         starts = itertools.accumulate((t.shape[1] for t in tables), initial=0)
         words = [*words, sum(t.shape[1] for t in tables)]
         for (phase, terms), start in zip(phases, starts, strict=False):
-            words += [*phase, start, terms.shape[1]]
+            words += _phase_words(phase, start, terms.shape[1])
         function = self.stages.device.function(self.source(0, tiles, channels, self.written), "tf_convolve")
         numbers, row_tiles = self.groups * len(phases), -(-rows // tiles.rows)
         items = tiles.count(rows, columns) * LANES, tiles.lines, min(numbers, MOST_BATCHES)
@@ -183,7 +189,8 @@ class _Plan:
         parts, length = cut_depth(pixels, number * self.groups, tiles.depth, _PART_PIXELS)
         table = _padded(terms, tiles.rows)
         words = self.sizes(source, target, [self.depth, self.outside, 0, 0, 0, table.shape[1]])
-        tables = [device.table(np.array(t, np.int32)) for t in ([*words, 0, 0, 0, *target[0], 0, rows], table)]
+        words += _phase_words([0, 0, 0, *target[0]], 0, rows)
+        tables = [device.table(np.array(t, np.int32)) for t in (words, table)]
         x, dy = self.channels_last(Place(0), self.conv.x), self.channels_last(Place(1), self.conv.y)
         size, itemsize = self.conv.filter.size, np.dtype(self.part).itemsize
         out = Place(self.stages.result) if parts == 1 else self.stages.room(parts * size, itemsize)

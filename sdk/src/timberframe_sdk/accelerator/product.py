@@ -55,9 +55,10 @@ class Tiles:
 
 
 def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
-    """The tiles for a product of this size: 64 x 64, 16 along a side that is shorter; less where a device has less."""
+    """The tiles for a product of this size: 64 x 64, or 16 along a side that is not longer; less for wide dtypes."""
     lines = LINES if limits.group >= LANES * LINES else 8
-    each_row, each_column = (1 if rows <= LANES else 4), (1 if columns <= LANES else 4)
+    most = 4 if np.dtype(part).itemsize == 4 else 2  # sums of 8 bytes that registers hold
+    each_row, each_column = (1 if rows <= LANES else 4), (1 if columns <= LANES else most)
     for depth in (32, 16):
         tiles = Tiles(lines, each_row, each_column, depth)
         if depth * (tiles.rows + tiles.columns + 1) * np.dtype(part).itemsize + _ASIDE <= limits.shared:

@@ -8,10 +8,13 @@
  *
  * sizes: the words below, then the words of each phase. A phase is the pixels of the target that lie a step apart: the
  * only one of a convolution, and those of a gradient by the input with strides, which meet the same taps.
+ * BY_...: multiplier and shift of tf_quotient for the counts.
  * terms: five rows of sizes[TERMS] numbers: where the tap lies from the pixel in depth, height and width, the offset of
  * the element from the pixel's first, and the term's line in the filter. Terms behind a phase's last, up to a multiple
  * of the tile's depth, lie FAR outside. */
 #include <timberframe/accelerator/product.h>
+
+#include <timberframe/accelerator/division.h>
 
 enum {
   SOURCE_DEPTH, SOURCE_HEIGHT, SOURCE_WIDTH, SOURCE_CHANNELS, STEP_DEPTH, STEP_HEIGHT, STEP_WIDTH,
@@ -19,46 +22,52 @@ enum {
   BATCH, GROUPS, GROUP_CHANNELS, GROUP_COLUMNS, GROUP_LINES, FILTER_PITCH, FILTER_STEP, TERMS, PHASES
 };
 enum {
-  FIRST_DEPTH, FIRST_HEIGHT, FIRST_WIDTH, COUNT_DEPTH, COUNT_HEIGHT, COUNT_WIDTH, FIRST_TERM, TERM_COUNT, PHASE_WORDS
+  FIRST_DEPTH, FIRST_HEIGHT, FIRST_WIDTH, COUNT_DEPTH, COUNT_HEIGHT, COUNT_WIDTH, FIRST_TERM, TERM_COUNT,
+  BY_DEPTH, BY_HEIGHT = BY_DEPTH + 2, BY_WIDTH = BY_HEIGHT + 2, PHASE_WORDS = BY_WIDTH + 2
 };
 
 #define FAR (-(1 << 30))
 #if LEFT_SWAPPED
 #define PIXELS DEPTH
-#define WIDTH TILE_ROWS
+#define SPAN TILE_ROWS
 #else
 #define PIXELS TILE_ROWS
-#define WIDTH DEPTH
+#define SPAN DEPTH
 #endif
 
-/* Pixel `number` of a phase: its place in the source, and the offsets of its first elements there and in the target. */
+#define QUOTIENT(n, dimension) \
+  tf_quotient(n, phase[COUNT_##dimension], phase[BY_##dimension], phase[BY_##dimension + 1])
+
+/* Pixel `number` of a phase: its place in the source, and the offset of its first element there. */
 static inline void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number,
-                                 int32_t count, TF_LOCAL int32_t *place, TF_LOCAL int64_t *source,
-                                 TF_LOCAL int64_t *target) {
-  int32_t x = number % phase[COUNT_WIDTH], rest = number / phase[COUNT_WIDTH];
-  int32_t y = rest % phase[COUNT_HEIGHT], image;
-  rest /= phase[COUNT_HEIGHT];
-  const int32_t z = rest % phase[COUNT_DEPTH];
-  image = rest / phase[COUNT_DEPTH];
+                                 int32_t count, TF_LOCAL int32_t *place, TF_LOCAL int64_t *source) {
+  const int32_t row = QUOTIENT(number, WIDTH), x = number - row * phase[COUNT_WIDTH];
+  const int32_t plane = QUOTIENT(row, HEIGHT), y = row - plane * phase[COUNT_HEIGHT];
+  const int32_t image = QUOTIENT(plane, DEPTH), z = plane - image * phase[COUNT_DEPTH];
   const int inside = number < count;
   place[0] = inside ? z * sizes[STEP_DEPTH] : FAR;
   place[1] = y * sizes[STEP_HEIGHT];
   place[2] = x * sizes[STEP_WIDTH];
-  *source = inside ? (((int64_t)image * sizes[SOURCE_DEPTH] + place[0]) * sizes[SOURCE_HEIGHT] + place[1]) *
-                             sizes[SOURCE_WIDTH] + place[2] : 0;
-  *source *= sizes[SOURCE_CHANNELS];
-  *target = ((int64_t)image * sizes[TARGET_DEPTH] + phase[FIRST_DEPTH] + z * sizes[APART_DEPTH]) * sizes[TARGET_HEIGHT];
-  *target += phase[FIRST_HEIGHT] + y * sizes[APART_HEIGHT];
-  *target = *target * sizes[TARGET_WIDTH] + phase[FIRST_WIDTH] + x * sizes[APART_WIDTH];
-  *target *= sizes[TARGET_CHANNELS];
+  const int64_t line = ((int64_t)image * sizes[SOURCE_DEPTH] + z * sizes[STEP_DEPTH]) * sizes[SOURCE_HEIGHT] + place[1];
+  *source = inside ? (line * sizes[SOURCE_WIDTH] + place[2]) * sizes[SOURCE_CHANNELS] : 0;
+}
+
+/* The offset of its first element in the target. */
+static inline int64_t tf_target_offset(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number) {
+  const int32_t row = QUOTIENT(number, WIDTH), x = number - row * phase[COUNT_WIDTH];
+  const int32_t plane = QUOTIENT(row, HEIGHT), y = row - plane * phase[COUNT_HEIGHT];
+  const int32_t image = QUOTIENT(plane, DEPTH), z = plane - image * phase[COUNT_DEPTH];
+  int64_t offset = (int64_t)image * sizes[TARGET_DEPTH] + phase[FIRST_DEPTH] + z * sizes[APART_DEPTH];
+  offset = offset * sizes[TARGET_HEIGHT] + phase[FIRST_HEIGHT] + y * sizes[APART_HEIGHT];
+  offset = offset * sizes[TARGET_WIDTH] + phase[FIRST_WIDTH] + x * sizes[APART_WIDTH];
+  return offset * sizes[TARGET_CHANNELS];
 }
 
 /* PIXELS pixels from `first` on. */
 static inline void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t first,
-                                  int32_t count, TF_LOCAL int32_t *places, TF_LOCAL int64_t *sources,
-                                  TF_LOCAL int64_t *targets) {
+                                  int32_t count, TF_LOCAL int32_t *places, TF_LOCAL int64_t *sources) {
   for (int32_t i = tf_local_id(1) * LANES + tf_local_id(0); i < PIXELS; i += LANES * LINES)
-    tf_find_pixel(sizes, phase, first + i, count, places + 3 * i, sources + i, targets + i);
+    tf_find_pixel(sizes, phase, first + i, count, places + 3 * i, sources + i);
 }
 
 #define IS_INSIDE(sizes, place, z, y, x)                                    \
@@ -66,12 +75,12 @@ static inline void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL cons
    (uint32_t)((place)[1] + (y)) < (uint32_t)(sizes)[SOURCE_HEIGHT] &&       \
    (uint32_t)((place)[2] + (x)) < (uint32_t)(sizes)[SOURCE_WIDTH])
 
-/* The elements of WIDTH terms, of which `terms` is the first, for each of the pixels; zeros outside the image. */
+/* The elements of SPAN terms, of which `terms` is the first, for each of the pixels; zeros outside the image. */
 static inline void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL const int32_t *sizes,
                                   TF_GLOBAL const int32_t *terms, TF_LOCAL const int32_t *places,
                                   TF_LOCAL const int64_t *sources, TF_LOCAL tf_part *tile) {
   const int32_t count = sizes[TERMS];
-  TF_UNROLL for (int32_t j = 0; j < WIDTH; j += LANES) {
+  TF_UNROLL for (int32_t j = 0; j < SPAN; j += LANES) {
 #if CONTIGUOUS
     TF_GLOBAL const int32_t *term = terms + j;
 #else
@@ -80,7 +89,7 @@ static inline void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBA
     const int32_t z = term[0], y = term[count], x = term[2 * count], offset = term[3 * count];
     for (int32_t i = tf_local_id(1); i < PIXELS; i += LINES) {
       TF_GLOBAL const TF_STORAGE(T) *from = image + sources[i] + offset;
-      TF_LOCAL tf_part *to = tile + i * WIDTH + j;
+      TF_LOCAL tf_part *to = tile + i * SPAN + j;
 #if CONTIGUOUS
       if (IS_INSIDE(sizes, places + 3 * i, z, y, x))
         to[tf_lane()] = (tf_part)TF_LOAD(T, from, tf_lane());
@@ -105,7 +114,6 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, 
   TF_SHARED tf_part right[TILE_RIGHT];
   TF_SHARED int32_t places[3 * PIXELS];
   TF_SHARED int64_t sources[PIXELS];
-  TF_SHARED int64_t targets[PIXELS];
   const int32_t tile = (int32_t)tf_group_id(0), columns = sizes[GROUP_COLUMNS], groups = sizes[GROUPS];
   const int32_t row = tile % row_tiles * TILE_ROWS, column = tile / row_tiles * TILE_COLUMNS;
   for (int32_t number = (int32_t)tf_group_id(2); number < numbers; number += (int32_t)tf_group_count(2)) {
@@ -116,7 +124,7 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, 
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
     tf_barrier();
-    tf_find_pixels(sizes, phase, row, rows, places, sources, targets);
+    tf_find_pixels(sizes, phase, row, rows, places, sources);
     for (int32_t k = 0; k < count; k += DEPTH) {
       tf_barrier();
       tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + first + k, places, sources,
@@ -126,23 +134,20 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, 
         const int64_t line = inside ? terms[4 * sizes[TERMS] + first + k + i] + group * sizes[GROUP_LINES] : 0;
         TF_GLOBAL const TF_STORAGE(T) *from =
             filter + filter_start + line * sizes[FILTER_PITCH] + group * sizes[FILTER_STEP] + column;
-        TF_LOCAL tf_part *to = right + i * RIGHT_PITCH;
-        TF_UNROLL for (int32_t j = 0; j < TILE_COLUMNS; j += LANES) {
-          const int held = inside && column + j + tf_local_id(0) < columns;
-          to[tf_lane() + j] = held ? (tf_part)TF_LOAD(T, from, tf_lane() + j) : (tf_part)0;
-        }
+        const int32_t limit = inside ? columns - column : 0;
+        TF_LOAD_LINE(T, from, limit, right + i * RIGHT_PITCH, TILE_COLUMNS, 1);
       }
       tf_barrier();
       tf_add_tiles(left, right, sums);
     }
-    tf_barrier();
     TF_UNROLL for (int32_t i = 0; i < EACH_ROW; i++) {
       const int32_t at = tf_local_id(1) * EACH_ROW + i;
       if (row + at < rows) {
-        TF_GLOBAL TF_STORAGE(TZ) *to = out + out_start + targets[at] + group * columns + column;
-        TF_UNROLL for (int32_t j = 0; j < EACH_COLUMN; j++)
-            if (column + j * LANES + tf_local_id(0) < columns)
-              TF_STORE(TZ, to, tf_lane() + j * LANES, (TF_VALUE(TZ))sums[i][j]);
+        TF_GLOBAL TF_STORAGE(TZ) *to = out + out_start + tf_target_offset(sizes, phase, row + at);
+        to += group * columns + column;
+        TF_UNROLL for (int32_t j = 0; j < TILE_COLUMNS; j += LANES)
+            if (tf_local_id(0) + j < columns - column)
+              TF_STORE(TZ, to, tf_lane() + j, (TF_VALUE(TZ))sums[i][j / LANES]);
       }
     }
   }
@@ -161,7 +166,6 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *
   TF_SHARED tf_part right[TILE_RIGHT];
   TF_SHARED int32_t places[3 * PIXELS];
   TF_SHARED int64_t sources[PIXELS];
-  TF_SHARED int64_t targets[PIXELS];
   TF_GLOBAL const int32_t *phase = sizes + PHASES;
   const int32_t tile = (int32_t)tf_group_id(0), columns = sizes[GROUP_COLUMNS], groups = sizes[GROUPS];
   const int32_t row = tile % row_tiles * TILE_ROWS, column = tile / row_tiles * TILE_COLUMNS;
@@ -173,7 +177,7 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
     for (int32_t k = first; k < behind; k += DEPTH) {
-      tf_find_pixels(sizes, phase, k, behind, places, sources, targets);
+      tf_find_pixels(sizes, phase, k, behind, places, sources);
       tf_barrier();
       tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + row, places, sources, left);
       TF_LOAD_TILE(T, gradient + gradient_start + (int64_t)k * pitch + group * columns + column, pitch, behind - k,

@@ -38,7 +38,7 @@ static inline void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_
                                 tf_part sums[EACH_ROW][EACH_COLUMN]) {
   const int32_t row = tf_local_id(1) * EACH_ROW;
   for (int32_t k = 0; k < DEPTH; k++) {
-    TF_LOCAL const tf_part *line = right + k * RIGHT_PITCH; /* one for all lanes, see TF_LOAD_TILE */
+    TF_LOCAL const tf_part *line = right + k * RIGHT_PITCH; /* one for all lanes, see TF_LOAD_LINE */
     tf_part y[EACH_COLUMN];
     TF_UNROLL for (int32_t j = 0; j < EACH_COLUMN; j++) y[j] = line[tf_lane() + j * LANES];
     TF_UNROLL for (int32_t i = 0; i < EACH_ROW; i++) {
@@ -48,27 +48,30 @@ static inline void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_
   }
 }
 
-/* A tile of `lines` x `width` elements of a row-major matrix in memory goes to shared memory, element (i, j) to place
- * i * step + j * stride; elements from `height` or `limit` on are zero. Pointers are the same for a whole line, so that
- * a compiler for a CPU sees that the lanes read neighbours. */
-#define TF_LOAD_TILE(dtype, matrix, pitch, height, limit, tile, lines, width, step, stride)                     \
-  do {                                                                                                          \
-    const int tf_whole = (lines) <= (height) && (width) <= (limit);                                             \
-    for (int32_t tf_i = 0; tf_i < (lines) / LINES; tf_i++) {                                                    \
-      const int32_t tf_line = tf_i * LINES + tf_local_id(1);                                                    \
-      TF_GLOBAL const TF_STORAGE(dtype) *tf_from = (matrix) + (int64_t)tf_line * (pitch);                       \
-      TF_LOCAL tf_part *tf_to = (tile) + tf_line * (step);                                                      \
-      if (tf_whole) {                                                                                           \
-        TF_UNROLL for (int32_t tf_j = 0; tf_j < (width) / LANES; tf_j++)                                        \
-            tf_to[(tf_lane() + tf_j * LANES) * (stride)] = (tf_part)TF_LOAD(dtype, tf_from, tf_lane() + tf_j * LANES); \
-      } else {                                                                                                  \
-        TF_UNROLL for (int32_t tf_j = 0; tf_j < (width) / LANES; tf_j++)                                        \
-            tf_to[(tf_lane() + tf_j * LANES) * (stride)] =                                                        \
-                tf_line < (height) && tf_lane() + tf_j * LANES < (limit)                                          \
-                    ? (tf_part)TF_LOAD(dtype, tf_from, tf_lane() + tf_j * LANES)                                  \
-                    : (tf_part)0;                                                                               \
-      }                                                                                                         \
-    }                                                                                                           \
+/* A line of `width` elements goes to shared memory, `stride` apart; from number `limit` on they are zero. The pointers
+ * are the same for all lanes, so that a compiler for a CPU sees that these read neighbours. */
+#define TF_LOAD_LINE(dtype, from, limit, to, width, stride)                                                      \
+  do {                                                                                                           \
+    if ((width) <= (limit)) {                                                                                    \
+      TF_UNROLL for (int32_t tf_j = 0; tf_j < (width); tf_j += LANES)                                            \
+          (to)[(tf_lane() + tf_j) * (stride)] = (tf_part)TF_LOAD(dtype, from, tf_lane() + tf_j);                 \
+    } else {                                                                                                     \
+      TF_UNROLL for (int32_t tf_j = 0; tf_j < (width); tf_j += LANES)                                            \
+          (to)[(tf_lane() + tf_j) * (stride)] =                                                                  \
+              tf_local_id(0) + tf_j < (limit) ? (tf_part)TF_LOAD(dtype, from, tf_lane() + tf_j) : (tf_part)0;    \
+    }                                                                                                            \
+  } while (0)
+
+/* A tile of `lines` x `width` elements of a row-major matrix goes to shared memory, element (i, j) to place
+ * i * step + j * stride; elements from `height` or `limit` on are zero. */
+#define TF_LOAD_TILE(dtype, matrix, pitch, height, limit, tile, lines, width, step, stride)                      \
+  do {                                                                                                           \
+    for (int32_t tf_line = tf_local_id(1); tf_line < (lines); tf_line += LINES) {                                \
+      TF_GLOBAL const TF_STORAGE(dtype) *tf_from = (matrix) + (int64_t)tf_line * (pitch);                        \
+      TF_LOCAL tf_part *tf_to = (tile) + tf_line * (step);                                                       \
+      const int32_t tf_limit = tf_line < (height) ? (limit) : 0;                                                 \
+      TF_LOAD_LINE(dtype, tf_from, tf_limit, tf_to, width, stride);                                              \
+    }                                                                                                            \
   } while (0)
 
 /* This work-item's sums go to their places in a row-major matrix, whose first element of the tile is `matrix`. */
@@ -78,10 +81,9 @@ static inline void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_
       const int32_t tf_row = tf_local_id(1) * EACH_ROW + tf_i;                                                  \
       if (tf_row < (height)) {                                                                                  \
         TF_GLOBAL TF_STORAGE(dtype) *tf_to = (matrix) + (int64_t)tf_row * (pitch);                              \
-        TF_UNROLL for (int32_t tf_j = 0; tf_j < EACH_COLUMN; tf_j++) {                                          \
-          const int32_t tf_column = (int32_t)tf_lane() + tf_j * LANES;                                             \
-          if (tf_column < (limit)) TF_STORE(dtype, tf_to, tf_column, (TF_VALUE(dtype))(sums)[tf_i][tf_j]);      \
-        }                                                                                                       \
+        TF_UNROLL for (int32_t tf_j = 0; tf_j < TILE_COLUMNS; tf_j += LANES)                                    \
+            if (tf_local_id(0) + tf_j < (limit))                                                                \
+              TF_STORE(dtype, tf_to, tf_lane() + tf_j, (TF_VALUE(dtype))(sums)[tf_i][tf_j / LANES]);            \
       }                                                                                                         \
     }                                                                                                           \
   } while (0)
