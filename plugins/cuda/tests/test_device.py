@@ -28,7 +28,7 @@ def test_every_gpu_is_a_device(devices: Any) -> None:
 
 
 def test_an_unknown_option_is_refused(cuda: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=r"tf23.*the only one is tf32"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"tf23.*known are tf32, graphs"):
         cuda.devices({"options": {"CUDA": {"tf23": True}}})
 
 

@@ -157,7 +157,7 @@ class KernelDevice:
 
 
 @dataclass
-class _Step:
+class Step:
     """One launch: which slots go to the launcher."""
 
     node: KernelNode
@@ -220,13 +220,13 @@ class KernelExecutable:
         self.device.kernels.require(node.op, node.name, self.device.type, node.attrs)
         raise InternalError(f"{node.op} '{node.name}': lost its kernel while it was compiled", node.name)
 
-    def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launcher) -> _Step:
+    def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launcher) -> Step:
         slots = [node.inputs[i].id for i in passed_inputs(node)] + [v.id for v in node.outputs]
         if node.index in self.workspace_slots:
             slots.append(self.workspace_slots[node.index])
         if kernel is not None and (kernel.status or kernel.heeds_status) and self.status_slot is not None:
             slots.append(self.status_slot)
-        return _Step(node, launch, slots)
+        return Step(node, launch, slots)
 
     def _instance(self) -> _Instance:
         try:
@@ -282,9 +282,15 @@ class KernelExecutable:
         return outputs
 
     def _launch(self, slots: list[Array | None], context: RunContext) -> dict[int, tuple[int, ...]]:
+        """Launches every step on the arrays in the slots; gives the true shapes of values whose kernel decides them."""
+        return self._launch_steps(self.steps, slots, context)
+
+    def _launch_steps(
+        self, steps: Sequence[Step], slots: list[Array | None], context: RunContext
+    ) -> dict[int, tuple[int, ...]]:
         shapes: dict[int, tuple[int, ...]] = {}
         watched = context.mode != "fast" or context.trace is not None
-        for step in self.steps:
+        for step in steps:
             context.cancel.check()
             start = time.perf_counter_ns() if watched else 0
             arrays = [slots[i] for i in step.slots]
@@ -303,7 +309,7 @@ class KernelExecutable:
                 self._observe(step, slots, context, start)
         return shapes
 
-    def _observe(self, step: _Step, slots: list[Array | None], context: RunContext, start: int) -> None:
+    def _observe(self, step: Step, slots: list[Array | None], context: RunContext, start: int) -> None:
         if context.trace is not None:
             context.trace.event(step.node.name, step.node.op, start, time.perf_counter_ns(), self.device.spec)
         if context.observer is not None:

@@ -12,11 +12,15 @@ from cupy.cuda import nvrtc, runtime
 
 from timberframe.errors import UnavailableError
 from timberframe_cuda.compiler import architecture, compiled
-from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error, finished
+from timberframe_cuda.events import Enqueued
+from timberframe_cuda.graphs import CapturingExecutable, Streams
+from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error
 from timberframe_sdk import Buffer, DeviceAttributes, InternalError, InvalidArgumentError, Pending, memory_limit
 from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
 
 TYPE = "CUDA"
+OPTIONS = {"tf32": False, "graphs": True}
+"""Whether products of float32 may round their operands to TF32; whether launches are captured into CUDA graphs."""
 STAGE_BYTES = 1 << 16
 """Copies to the device of so many bytes go through page-locked memory; CUDA takes the bytes of smaller ones at once."""
 
@@ -24,19 +28,21 @@ STAGE_BYTES = 1 << 16
 class CudaDevice(AcceleratorDevice):
     """One GPU with a stream of its own. It waits for the default stream and that for it, so that DLPack needs no more.
 
-    number: CUDA's number of the GPU. tf32: whether products of float32 may round their operands to TF32.
+    number: CUDA's number of the GPU. options: see OPTIONS.
     """
 
     type = TYPE
     priority = 300
+    executable = CapturingExecutable
     allocator: CudaAllocator
 
-    def __init__(self, index: int, number: int, limit: int | None = None, tf32: bool = False) -> None:
+    def __init__(self, index: int, number: int, limit: int | None = None, **options: bool) -> None:
         super().__init__(index)
-        self.number, self.tf32 = number, tf32
+        self.number, self.options = number, OPTIONS | options
         self.gpu = cupy.cuda.Device(number)
         with self.gpu:
-            self.stream = cupy.cuda.Stream()
+            self.streams = Streams()
+        self.stream = self.streams.main
         told = runtime.getDeviceProperties(number)
         self.architecture = architecture(10 * told["major"] + told["minor"])
         self.allocator = CudaAllocator(self.gpu, self.stream, limit)
@@ -59,13 +65,14 @@ class CudaDevice(AcceleratorDevice):
     def calling(self) -> Iterator[None]:
         """Makes the GPU and its stream current in this thread; CUDA's errors come out as ours."""
         try:
-            with self.gpu, self.stream:
+            with self.gpu, self.streams.current:
                 yield
         except DRIVER_ERRORS as e:
             raise device_error(self.spec, e) from e
 
     def event(self) -> cupy.cuda.Event:
         """An event behind all work that was enqueued so far."""
+        self.streams.refuse_in_capture()
         with self.calling():
             event = cupy.cuda.Event(disable_timing=True)
             event.record(self.stream)
@@ -77,6 +84,7 @@ class CudaDevice(AcceleratorDevice):
         return DeviceTensor(buffer.handle + offset, dtype, shape, buffer, offset)
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
+        self.streams.refuse_in_capture()
         tensor = DeviceTensor(None, dtype, shape)
         tensor.owner = self.allocator.allocate(tensor.nbytes)
         tensor.handle = tensor.owner.handle
@@ -85,7 +93,7 @@ class CudaDevice(AcceleratorDevice):
     def _move(self, target: int, source: int, nbytes: int, kind: int) -> None:
         if nbytes:
             with self.calling():
-                runtime.memcpyAsync(target, source, nbytes, kind, self.stream.ptr)
+                runtime.memcpyAsync(target, source, nbytes, kind, self.streams.current.ptr)
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
         self._move(target.handle.ptr, source.handle.ptr, target.nbytes, runtime.memcpyDeviceToDevice)
@@ -111,10 +119,10 @@ class CudaDevice(AcceleratorDevice):
         with self.calling():
             host = self.pinned.array(a.dtype, a.shape)
         self._move(host.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
-        return _Enqueued(self, self.event(), host)
+        return Enqueued(self, self.event(), host)
 
     def marker(self) -> Pending:
-        return _Enqueued(self, self.event(), None)
+        return Enqueued(self, self.event(), None)
 
     def copy_from(self, source: Any, a: DeviceTensor) -> DeviceTensor | None:
         if not isinstance(source, CudaDevice):
@@ -176,42 +184,20 @@ class CudaDevice(AcceleratorDevice):
                 module.load(machine_code)
                 self._modules[source] = module
             kernel = module.get_function(name)
-        gpu, stream, spec = self.gpu, self.stream, self.spec
+        gpu, streams, spec = self.gpu, self.streams, self.spec
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
             blocks = tuple(n // g for n, g in zip(items, group, strict=True))
             try:
                 with gpu:
-                    kernel(blocks, tuple(group), given, stream=stream)
+                    kernel(blocks, tuple(group), given, stream=streams.current)
             except DRIVER_ERRORS as e:
                 raise device_error(spec, e) from e
+            if streams.capture is not None:
+                streams.capture.pointers += [p for p in given if isinstance(p, cupy.cuda.MemoryPointer)]
 
         return run
-
-
-class _Enqueued:
-    """A Pending: an event, and the page-locked array that is filled when it comes."""
-
-    def __init__(self, device: CudaDevice, event: cupy.cuda.Event, value: np.ndarray | None) -> None:
-        self._device, self._event, self._value = device, event, value
-        self._over = False
-
-    def done(self) -> bool:
-        self._over = self._over or finished(self._event)
-        return self._over
-
-    def result(self) -> np.ndarray | None:
-        with self._device.calling():
-            self._event.synchronize()
-        self._over = True
-        return self._value
-
-    def __del__(self) -> None:
-        if (
-            not self._over and self._value is not None and not self.done()
-        ):  # nobody waits any more, but the device still writes
-            self._device.pinned.keep(self._value, self._event)
 
 
 def _version(number: int) -> str:
@@ -221,9 +207,8 @@ def _version(number: int) -> str:
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
     """Every GPU that CUDA sees; UnavailableError with CUDA's words where it sees none."""
     options = dict(config.get("options", {}).get(TYPE, {}))
-    tf32 = options.pop("tf32", False)
-    if options or not isinstance(tf32, bool):
-        raise InvalidArgumentError(f"{TYPE}: options {dict(options, tf32=tf32)}; the only one is tf32, True or False")
+    if options.keys() - OPTIONS or not all(isinstance(v, bool) for v in options.values()):
+        raise InvalidArgumentError(f"{TYPE}: options {options}; known are {', '.join(OPTIONS)}, each True or False")
     try:
         found = runtime.getDeviceCount()
     except DRIVER_ERRORS as e:
@@ -232,6 +217,6 @@ def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
     for i in range(config.get("count", {}).get(TYPE, found) if found else 0):
         number = i % found  # more than there are: further streams on the same
         total = runtime.getDeviceProperties(number)["totalGlobalMem"]
-        made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), tf32))
+        made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), **options))
         made[-1].fuse = config.get("fuse", True)
     return made

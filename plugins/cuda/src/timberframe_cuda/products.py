@@ -53,7 +53,7 @@ def _launcher(node: KernelNode, swap_x: bool, swap_y: bool) -> Launcher:
     dtype = out.dtype.name
     data, itemsize = _DATA[dtype], out.dtype.itemsize
     compute = cublas.CUBLAS_COMPUTE_64F if dtype == "float64" else cublas.CUBLAS_COMPUTE_32F
-    if dtype == "float32" and device.tf32:
+    if dtype == "float32" and device.options["tf32"]:
         compute = cublas.CUBLAS_COMPUTE_32F_FAST_TF32
     scales = _SCALES[np.float64 if dtype == "float64" else np.float32]
     one, zero = scales.ctypes.data, scales[1:].ctypes.data
@@ -66,7 +66,7 @@ def _launcher(node: KernelNode, swap_x: bool, swap_y: bool) -> Launcher:
             return
         with device.calling():
             if not k:
-                runtime.memsetAsync(c.handle.ptr, 0, out.nbytes, device.stream.ptr)
+                runtime.memsetAsync(c.handle.ptr, 0, out.nbytes, device.streams.current.ptr)
                 return
             with _calling:  # a handle is for one thread at a time
                 handle = _handle(device)
@@ -78,6 +78,7 @@ def _launcher(node: KernelNode, swap_x: bool, swap_y: bool) -> Launcher:
                         c.handle.ptr + start_c * itemsize, data, n, step_c, count, compute, cublas.CUBLAS_GEMM_DEFAULT,
                     )  # fmt: skip
 
+    launch.captured = False  # type: ignore[attr-defined]  # CuPy calls cuBLAS on no stream that is being captured
     return launch
 
 

@@ -3,6 +3,7 @@
 from timberframe_sdk.accelerator.device import DTYPES as DTYPES
 from timberframe_sdk.accelerator.device import GROUP as GROUP
 from timberframe_sdk.accelerator.device import AcceleratorDevice as AcceleratorDevice
+from timberframe_sdk.accelerator.device import AcceleratorExecutable as AcceleratorExecutable
 from timberframe_sdk.accelerator.device import DeviceTensor as DeviceTensor
 from timberframe_sdk.accelerator.device import Function as Function
 from timberframe_sdk.accelerator.device import Limits as Limits

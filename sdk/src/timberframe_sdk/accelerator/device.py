@@ -162,10 +162,11 @@ class AcceleratorDevice(KernelDevice):
     """Base of devices that compile kernels from source.
 
     A subclass also writes `build`, and sets `limits`. Its `copy` copies as many bytes as the target has, which may be
-    fewer than the source's.
+    fewer than the source's. `executable` is what it makes of a cluster.
     """
 
     asynchronous = True
+    executable = AcceleratorExecutable
     limits = Limits()
     fuse = True
 
@@ -226,7 +227,7 @@ class AcceleratorDevice(KernelDevice):
     def compile(self, cluster: Cluster) -> Executable:
         from timberframe_sdk.accelerator.elementwise import can_fuse, can_reduce
 
-        return AcceleratorExecutable(self, fuse(cluster, can_fuse, reduces=can_reduce) if self.fuse else cluster)
+        return self.executable(self, fuse(cluster, can_fuse, reduces=can_reduce) if self.fuse else cluster)
 
 
 def _handles(node: KernelNode) -> set[int]:

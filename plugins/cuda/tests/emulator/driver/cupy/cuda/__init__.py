@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,30 @@ class Stream:
     def __exit__(self, *_: Any) -> None:
         runtime.current_streams().pop()
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        if self.ptr in runtime.captured:
+            raise runtime.CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
 
     def wait_event(self, event: Event) -> None: ...
+
+    def begin_capture(self) -> None:
+        runtime.check_stream(self.ptr)
+        runtime.captured[self.ptr] = []
+
+    def end_capture(self) -> Graph:
+        return Graph(self.device_id, runtime.captured.pop(self.ptr))
+
+
+class Graph:
+    def __init__(self, device: int, work: list[Callable[[], object]]) -> None:
+        self._device, self._work = device, work
+
+    def launch(self, stream: Stream) -> None:
+        runtime.check_stream(stream.ptr)
+        assert stream.device_id == self._device
+        runtime.graphs_launched += 1
+        for one in self._work:
+            one()
 
 
 class Function:
@@ -72,7 +93,7 @@ class Function:
             raise driver.CUDADriverError(400)
         items = [n * b for n, b in zip(grid, block, strict=True)]
         given = [a.ptr if isinstance(a, MemoryPointer) else a for a in args]
-        self._program.launch(self._name, self._parameters, items, block, given)
+        runtime.do(stream.ptr, lambda: self._program.launch(self._name, self._parameters, items, block, given))
 
 
 class Module:

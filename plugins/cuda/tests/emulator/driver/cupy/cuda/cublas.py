@@ -39,6 +39,8 @@ def gemmStridedBatchedEx(
     C: int, Ctype: int, ldc: int, strideC: int, batchCount: int, computeType: int, algo: int,
 ) -> None:  # fmt: skip
     runtime.check_stream(runtime.current_streams()[-1].ptr)
+    if runtime.current_streams()[-1].ptr in runtime.captured:
+        raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
     wide = np.dtype(np.float64 if computeType == CUBLAS_COMPUTE_64F else np.float32)
     scales = [(ctypes.c_double if wide.itemsize == 8 else ctypes.c_float).from_address(p).value for p in (alpha, beta)]
     assert scales == [1, 0]

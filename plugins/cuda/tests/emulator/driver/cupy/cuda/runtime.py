@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
@@ -15,6 +16,9 @@ used = [0] * 16
 """Bytes in use, by GPU."""
 streams: dict[int, int] = {}
 """The GPU of each stream."""
+captured: dict[int, list[Callable[[], object]]] = {}
+"""What was enqueued on streams that are being captured."""
+graphs_launched = 0
 numbers = itertools.count(1)
 _thread = threading.local()
 
@@ -80,9 +84,17 @@ def memGetInfo() -> tuple[int, int]:
     return TOTAL - used[getDevice()], TOTAL
 
 
-def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
+def do(stream: int, work: Callable[[], object]) -> None:
+    """Does work at once, or keeps it for the graph that is being captured on the stream."""
     check_stream(stream)
-    ctypes.memmove(dst, src, size)
+    if stream in captured:
+        captured[stream].append(work)
+    else:
+        work()
+
+
+def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
+    do(stream, lambda: ctypes.memmove(dst, src, size))
 
 
 def memcpyPeerAsync(dst: int, dst_device: int, src: int, src_device: int, size: int, stream: int) -> None:
@@ -91,8 +103,7 @@ def memcpyPeerAsync(dst: int, dst_device: int, src: int, src_device: int, size: 
 
 
 def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
-    check_stream(stream)
-    ctypes.memset(ptr, value, size)
+    do(stream, lambda: ctypes.memset(ptr, value, size))
 
 
 def deviceCanAccessPeer(device: int, peer: int) -> int:

@@ -1,0 +1,180 @@
+"""Launches captured into CUDA graphs: what was enqueued before on the same addresses is enqueued again by one call.
+
+A cluster's steps are cut into segments: those that only launch kernels are captured, at the second run on the same
+addresses; those that draw random numbers, read from the device or call cuBLAS run as they are. Capturing does no work,
+so whatever it fails on runs as it is, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import cupy
+
+from timberframe_cuda.memory import DRIVER_ERRORS
+from timberframe_sdk import Cluster, InternalError, RunContext
+from timberframe_sdk.accelerator import AcceleratorExecutable
+from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.kernel_device import Step
+
+FEWEST_STEPS = 4
+"""Steps that are worth a graph."""
+MOST_GRAPHS = 8
+"""Graphs of a segment, each for other addresses."""
+
+
+@dataclass
+class Capture:
+    """What a thread captures: pointers that kernels were given, and in the end the graph."""
+
+    pointers: list[Any] = field(default_factory=list)
+    graph: Any = None
+
+
+class Streams:
+    """The stream of a device, and the one on which a thread captures a graph instead. The GPU must be current."""
+
+    def __init__(self) -> None:
+        self.main = cupy.cuda.Stream()
+        self.capturing = threading.Lock()
+        self._captured = cupy.cuda.Stream(non_blocking=True)
+        self._of_thread = threading.local()
+
+    @property
+    def capture(self) -> Capture | None:
+        """What this thread captures at present."""
+        return self._of_thread.__dict__.get("capture")
+
+    @capture.setter
+    def capture(self, capture: Capture | None) -> None:
+        self._of_thread.capture = capture
+
+    @property
+    def current(self) -> cupy.cuda.Stream:
+        """Where the work of this thread goes."""
+        return self.main if self.capture is None else self._captured
+
+    def refuse_in_capture(self) -> None:
+        """Raises InternalError where this thread captures: graphs hold kernels and copies on the device alone."""
+        if self.capture is not None:
+            raise InternalError("a CUDA graph is being captured; it holds kernels and copies on the device alone")
+
+
+@dataclass
+class _Segment:
+    """Steps next to each other, and the slots that they use.
+
+    graphs: by the address of each slot, None before the second run; None where nothing is captured.
+    """
+
+    steps: list[Step]
+    slots: list[int]
+    graphs: dict[tuple[int, ...], Capture | None] | None
+
+
+class CapturingExecutable(AcceleratorExecutable):
+    """A cluster as launches and graphs of launches."""
+
+    def __init__(self, device: Any, cluster: Cluster) -> None:
+        super().__init__(device, cluster)
+        self._segments = list(_segments(self.steps)) if device.options["graphs"] else []
+        self._lock = threading.Lock()
+
+    def _launch(self, slots: list[Any], context: RunContext) -> dict[int, tuple[int, ...]]:
+        if context.mode != "fast" or context.trace is not None or not self._segments:
+            return super()._launch(slots, context)
+        shapes: dict[int, tuple[int, ...]] = {}
+        for segment in self._segments:
+            captured = self._captured(segment, slots, context)
+            if captured is None:
+                shapes |= self._launch_steps(segment.steps, slots, context)
+            else:
+                device: Any = self.device
+                context.cancel.check()
+                with device.calling():
+                    captured.graph.launch(stream=device.stream)
+        return shapes
+
+    def _captured(self, segment: _Segment, slots: list[Any], context: RunContext) -> Capture | None:
+        """The graph of a segment for the addresses in the slots; None where its steps are to be launched."""
+        if segment.graphs is None:
+            return None
+        key = tuple(slots[i].handle.ptr for i in segment.slots)
+        with self._lock:
+            graphs = segment.graphs
+            if graphs is None:
+                return None
+            if key not in graphs:
+                _remember(graphs, key)
+                return None
+            found = graphs[key]
+            if found is None:
+                found = self._capture(segment, slots, context)
+                if found is None:
+                    segment.graphs = None
+                else:
+                    graphs[key] = found
+            return found
+
+    def _capture(self, segment: _Segment, slots: list[Any], context: RunContext) -> Capture | None:
+        """The steps as a graph; None where they do something that no graph holds."""
+        try:
+            with capturing(self.device) as capture:
+                self._launch_steps(segment.steps, slots, context)
+        except Exception:
+            if context.cancel.reason is not None:
+                raise
+            return None
+        # Tables of a kernel live as long as the graph; the memory of slots is given back after each run.
+        passing = {id(slots[i].handle.mem) for i in segment.slots}
+        capture.pointers = [p for p in capture.pointers if id(p.mem) not in passing]
+        return capture
+
+
+def _segments(steps: list[Step]) -> Iterator[_Segment]:
+    for capturable, some in itertools.groupby(steps, _only_launches):
+        run = list(some)
+        slots = sorted({i for step in run for i in step.slots})
+        yield _Segment(run, slots, {} if capturable and len(run) >= FEWEST_STEPS else None)
+
+
+def _only_launches(step: Step) -> bool:
+    """Whether a step enqueues the same kernels in every run, as far as can be told beforehand."""
+    node = step.node
+    decides = node.op in CONTROL_FLOW or any(v.dynamic for v in node.outputs) or node.stream is not None
+    return not decides and getattr(step.launch, "captured", True)
+
+
+def _remember(graphs: dict[tuple[int, ...], Capture | None], key: tuple[int, ...]) -> None:
+    """Notes addresses that were seen once, in place of the oldest that were seen no second time."""
+    if len(graphs) >= MOST_GRAPHS:
+        stale = next((k for k, graph in graphs.items() if graph is None), None)
+        if stale is None:
+            return
+        del graphs[stale]
+    graphs[key] = None
+
+
+@contextmanager
+def capturing(device: Any) -> Iterator[Capture]:
+    """Has this thread's work on the device captured instead of done."""
+    capture, streams = Capture(), device.streams
+    with streams.capturing:
+        streams.capture = capture
+        try:
+            with device.calling():
+                streams.current.begin_capture()
+                try:
+                    yield capture
+                except BaseException:
+                    with suppress(*DRIVER_ERRORS):  # the capture is lost, and the first error tells why
+                        streams.current.end_capture()
+                    raise
+                capture.graph = streams.current.end_capture()
+        finally:
+            streams.capture = None
