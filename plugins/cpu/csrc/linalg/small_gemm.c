@@ -25,7 +25,10 @@ enum { TILE_VECTORS = 2 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH = 128, MOST_WORK = 80 * 80 * 80 };
+/* With AVX-512 the BLAS has kernels for small products of float32 that mask what fills no vector; here it is copied. */
+#define BLAS_MASKS(type) (VECTOR_BYTES == 64 && sizeof(type) == sizeof(float))
+
+enum { LEAST_MASKED = 8 * 8 * 8, TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH = 128, MOST_WORK = 80 * 80 * 80 };
 
 #define SMALL_GEMM(name, type, FMA)                                                                                 \
   /* rows and vectors are constants at each call, so that the tile stays in registers. */                           \
@@ -77,13 +80,16 @@ enum { TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH = 128, MOST_WORK = 80 * 80 
   }                                                                                                                 \
   int small_gemm_##name(const gemm_block *g, const void *a, const void *b_data, void *c_data) {                     \
     enum { COUNT = VECTOR_BYTES / sizeof(type), WIDTH = TILE_VECTORS * COUNT };                                     \
-    if (g->n > MOST_COLUMNS || g->k > MOST_DEPTH || g->m * g->n * g->k > MOST_WORK) return -1;                      \
+    const int64_t work = g->m * g->n * g->k;                                                                        \
+    if (g->n > MOST_COLUMNS || g->k > MOST_DEPTH || work > MOST_WORK) return -1;                                    \
+    const int masked = g->n % COUNT && g->m >= TILE_ROWS && g->transpose_a >= g->transpose_b;                       \
+    if (BLAS_MASKS(type) && masked && work >= LEAST_MASKED) return -1;                                              \
     const type *b = b_data;                                                                                         \
     type *c = c_data, copy[MOST_DEPTH * WIDTH];                                                                     \
     const int64_t b_row = g->transpose_b ? 1 : g->ldb, b_step = g->transpose_b ? g->ldb : 1;                        \
     for (int64_t j0 = 0; j0 < g->n; j0 += WIDTH) {                                                                  \
       const int64_t columns = g->n - j0 < WIDTH ? g->n - j0 : WIDTH;                                                \
-      const int64_t needed = (columns + COUNT - 1) / COUNT, vectors = needed <= 2 ? needed : TILE_VECTORS;          \
+      const int64_t vectors = (columns + COUNT - 1) / COUNT;                                                        \
       const type *panel = b + j0 * b_step;                                                                          \
       int64_t panel_row = b_row;                                                                                    \
       if (g->transpose_b || columns != vectors * COUNT) {                                                           \
@@ -96,6 +102,7 @@ enum { TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH = 128, MOST_WORK = 80 * 80 
       }                                                                                                             \
       if (vectors == 1) name##_panel(1, g, a, panel, panel_row, c + j0, columns);                                   \
       else if (vectors == 2) name##_panel(2, g, a, panel, panel_row, c + j0, columns);                              \
+      else if (vectors == 3) name##_panel(TILE_VECTORS - 1, g, a, panel, panel_row, c + j0, columns);               \
       else name##_panel(TILE_VECTORS, g, a, panel, panel_row, c + j0, columns);                                     \
     }                                                                                                               \
     return 0;                                                                                                       \
