@@ -32,6 +32,8 @@ GROUP = 256
 """Work-items of a group where a kernel does not ask for something else."""
 MOST_ITEMS = 1 << 22
 """Work-items of a launch; elements beyond that are taken in turns."""
+MOST_GROUPS = 65535
+"""Groups in the second and third dimension of a launch: a limit of CUDA (CUDA C++ Programming Guide)."""
 
 
 class DeviceTensor:
@@ -248,6 +250,14 @@ def needs_float64(build: Builder) -> Builder:
 def spread(count: int) -> tuple[tuple[int], tuple[int]]:
     """Work-items and group size for a kernel that goes over `count` elements by TF_EACH."""
     return (max(GROUP, min(-(-count // GROUP) * GROUP, MOST_ITEMS)),), (GROUP,)
+
+
+def spread_rows(length: int, rows: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Work-items and group size for a kernel whose first dimension goes over rows of `length`, its second over rows."""
+    x = min(GROUP, 1 << max(length - 1, 0).bit_length())
+    y = GROUP // x
+    wide = max(x, min(-(-length // x) * x, MOST_ITEMS))
+    return (wide, max(1, min(-(-rows // y), MOST_ITEMS // (wide * y), MOST_GROUPS)) * y), (x, y)
 
 
 def index_name(*counts: int) -> str:

@@ -11,21 +11,20 @@ import numpy as np
 
 from timberframe.plugin.contracts import KernelNode, Launcher
 from timberframe.plugin.nodes import passed_inputs
-from timberframe_sdk.accelerator.device import GROUP, MOST_ITEMS, Source, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import GROUP, MOST_GROUPS, MOST_ITEMS, Source, index_name, index_type, spread
 from timberframe_sdk.moves import LITERAL, Dim, Stages, View, itemsize, literal, merged
 
 Step = Callable[[Sequence[Any]], None]
 """Enqueues a part of a plan on the arrays that a launcher gets."""
 
-_SHORT_ROW = 32
+_SHORT_ROW = 8
 """Rows of fewer elements leave most work-items of a group idle; they are moved element by element."""
+_ANY = 2
 _SIDE = 32
 _THIN = 8
 """A plane thinner than this leaves most of a tile empty."""
 _TENSORS = 8
 _MOST_BOXES = 4096
-_MOST_GROUPS = 65535
-"""Groups of the second dimension of a launch: CUDA's limit (compute capabilities of the CUDA C++ Programming Guide)."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +47,26 @@ class Box:
 
 def _box(source: View, target: View, bytes_each: int) -> Box:
     dims = [(n, s // bytes_each, t // bytes_each) for n, s, t in merged(source, target)[::-1]] or [(1, 1, 1)]
-    kind, step = "tf_strided", 1
+    kind, step = "tf_strided", 0
     if dims[0][2] == 1:
+        length, step, _ = dims[0]
         crossing = next((i for i, d in enumerate(dims) if i and d[1] == 1 and d[0] >= _THIN), 0)
-        if dims[0][1] in (0, 1) and (dims[0][0] >= _SHORT_ROW or len(dims) == 1):
-            kind, step = "tf_rows", dims[0][1]
-        elif dims[0][1] not in (0, 1) and dims[0][0] >= _THIN and crossing:
+        if step not in (0, 1) and length >= _THIN and crossing:
             kind = "tf_transpose"
             dims.insert(1, dims.pop(crossing))
+        elif length >= _SHORT_ROW or len(dims) == 1:
+            kind = "tf_rows"
+        elif all(t == math.prod(d[0] for d in dims[:i]) for i, (_, _, t) in enumerate(dims)):
+            kind = "tf_dense"
+        step = step if step in (0, 1) and kind == "tf_rows" else _ANY
     return Box(kind, step, source.tensor, target.tensor, source.offset // bytes_each, target.offset // bytes_each, dims)
 
 
 def _launches(boxes: Sequence[Box]) -> Iterator[list[Box]]:
     """Boxes that one launch can move: of one kind, and of at most 8 tensors on each side."""
-    for kind, step in sorted({(b.kind, b.step) for b in boxes}):
+    for kind, step, rank in sorted({(b.kind, b.step, len(b.dims)) for b in boxes}):
         chosen: list[Box] = []
-        for box in (b for b in boxes if (b.kind, b.step) == (kind, step)):
+        for box in (b for b in boxes if (b.kind, b.step, len(b.dims)) == (kind, step, rank)):
             tensors = [len({getattr(b, side) for b in (*chosen, box)}) for side in ("source", "target")]
             if chosen and (max(tensors) > _TENSORS or len(chosen) == _MOST_BOXES or kind == "tf_transpose"):
                 yield chosen
@@ -79,38 +82,30 @@ def quotient_words(divisor: int) -> tuple[int, int]:
 
 
 def _table(boxes: Sequence[Box], sources: list[int], targets: list[int], index: Any) -> np.ndarray:
-    width = 6 + 5 * max(len(b.dims) for b in boxes)
-    table = np.zeros((len(boxes), width), index)
+    table = np.zeros((len(boxes), 5 + 5 * len(boxes[0].dims)), index)
     for row, b in zip(table, boxes, strict=True):
-        head = (
-            sources.index(b.source),
-            targets.index(b.target),
-            b.source_offset,
-            b.target_offset,
-            len(b.dims),
-            b.count,
-        )
-        words = [
-            w for size, *strides in b.dims for w in (size, *strides, *quotient_words(size if index is np.int32 else 1))
-        ]
-        row[: 6 + len(words)] = *head, *words
+        head = sources.index(b.source), targets.index(b.target), b.source_offset, b.target_offset, b.count
+        words: list[int] = []
+        for size, *strides in b.dims:
+            words += size, *strides, *quotient_words(size if index is np.int32 else 1)
+        row[:] = *head, *words
     return table
 
 
 def _grid(boxes: Sequence[Box]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Work-items and groups of a launch of these boxes."""
     count, kind, sizes = max(b.count for b in boxes), boxes[0].kind, [n for n, _, _ in boxes[0].dims]
-    if kind == "tf_strided":
+    if kind in ("tf_dense", "tf_strided"):
         (items,), _ = spread(count)
         return (items, 1, len(boxes)), (GROUP, 1, 1)
     if kind == "tf_transpose":
         tiles = -(-sizes[0] // _SIDE) * -(-sizes[1] // _SIDE)
-        return (tiles * _SIDE, min(count, _MOST_GROUPS) * _SIDE // 4, 1), (_SIDE, _SIDE // 4, 1)
+        return (tiles * _SIDE, min(count, MOST_GROUPS) * _SIDE // 4, 1), (_SIDE, _SIDE // 4, 1)
     length = max(b.dims[0][0] for b in boxes)
     x = min(GROUP, 1 << (length - 1).bit_length())
     wide = min(-(-length // x) * x, MOST_ITEMS)
     y = GROUP // x
-    rows = min(-(-count // y), max(1, MOST_ITEMS // (wide * y)), _MOST_GROUPS) * y
+    rows = min(-(-count // y), max(1, MOST_ITEMS // (wide * y)), MOST_GROUPS) * y
     return (wide, rows, len(boxes)), (x, y, 1)
 
 
@@ -147,9 +142,9 @@ class _Launches:
         sources, targets = sorted({b.source for b in boxes}), sorted({b.target for b in boxes})
         counts = [1 if len(used) == 1 else _TENSORS for used in (sources, targets)]
         name = index_name(*self.sizes)
-        source = Source.file(
-            "move.h", T=self.bits, INDEX=name, SOURCES=counts[0], TARGETS=counts[1], STEP=boxes[0].step, LATE=self.late
-        )
+        macros = {"SOURCES": counts[0], "TARGETS": counts[1], "RANK": len(boxes[0].dims), "STEP": boxes[0].step}
+        kind = boxes[0].kind.removeprefix("tf_").upper()
+        source = Source.file("move.h", T=self.bits, INDEX=name, KIND=kind, LATE=self.late, **macros)
         function = self.device.function(source, boxes[0].kind)
         table = _table(boxes, sources, targets, index)
         on_device, words = self.device.table(table), index(table.shape[1])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.device import Function, Source, failing, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import Function, Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_sdk.accelerator.moving import quotient_words
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.pooling import PLACE_REASON, Sizes, windows
@@ -18,6 +19,7 @@ KERNELS: list[KernelDef] = []
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _MAX_TYPES = {"T": (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16")}
 _NUMBERS = {"T": (*_MAX_TYPES["T"], "uint32", "uint64")}
+_WIDE = 16  # values of a pixel from which neighbouring work-items take those of one pixel
 _LOWEST = {
     "float16": "-65504.0f", "bfloat16": "-3.3895313892515355e38f", "float32": "-3.4028234663852886e38f",
     "float64": "-1.7976931348623157e308", "int8": "-128", "int16": "-32768", "int32": "(-2147483647 - 1)",
@@ -45,10 +47,15 @@ class _Pooling:
         quotients = [x for d in divisors for x in ((0, 0) if wide or d < 1 else quotient_words(d))]
         words = [w.inner, *size, *out, *window, *stride, *before, *quotients]
         self.table = device.table(np.array(words, self.index))
+        self.wide = int(w.inner >= _WIDE)
+        rows, out_rows = (w.batch * math.prod(v[: 2 + self.wide]) for v in (size, out))
+        lanes, out_lanes = (w.inner * (1 if self.wide else v[2]) for v in (size, out))
+        self.over_elements = *spread_rows(lanes, rows), self.index(rows)
+        self.over_windows = *spread_rows(out_lanes, out_rows), self.index(out_rows)
 
     def function(self, header: str, name: str, dtype: str, **defines: str | int) -> Function:
         """A kernel for this node's counts."""
-        source = Source.file(header, T=dtype, INDEX=self.index_name, **defines)
+        source = Source.file(header, T=dtype, INDEX=self.index_name, WIDE=self.wide, **defines)
         found: Function = self.device.function(source, name)
         return found
 
@@ -61,7 +68,7 @@ class _Pooling:
 def _forward(node: KernelNode, name: str) -> Launcher:
     p = _Pooling(node, node.inputs[0].shape, node.outputs[0].shape)
     function = p.function("pooling.h", name, p.dtype, LOWEST=_LOWEST[p.dtype])
-    (items, group), count = spread(p.windows), p.index(p.windows)
+    items, group, count = p.over_windows
 
     def launch(x: Any, y: Any) -> None:
         if p.windows:
@@ -91,14 +98,13 @@ def max_pool_grad(node: KernelNode) -> Launcher:
     node.workspace(4 * max(p.windows, 1))
     find = p.function("pooling_gradients.h", "tf_max_taps", p.dtype)
     add = p.function("pooling_gradients.h", "tf_max_pool_grad", p.sums)
-    (some, group), (all_, _) = spread(p.windows), spread(p.elements)
-    windows_, elements = p.index(p.windows), p.index(p.elements)
+    (some, group, rows), (all_, other, all_rows) = p.over_windows, p.over_elements
 
     def launch(x: Any, _: Any, gradient: Any, out: Any, taps: Any) -> None:
         if p.windows:
-            find(some, group, x, taps, windows_, p.table)
+            find(some, group, x, taps, rows, p.table)
         if p.elements:
-            add(all_, group, gradient, taps, out, elements, p.table)
+            add(all_, other, gradient, taps, out, all_rows, p.table)
 
     return launch
 
@@ -113,7 +119,7 @@ def max_pool_grad_grad(node: KernelNode) -> Launcher:
     """The gradient where each window's maximum is."""
     p = _Pooling(node, node.inputs[0].shape, node.inputs[1].shape)
     function = p.function("pooling_gradients.h", "tf_max_pool_grad_grad", p.dtype)
-    (items, group), count = spread(p.windows), p.index(p.windows)
+    items, group, count = p.over_windows
 
     def launch(x: Any, y: Any, gradient: Any, out: Any) -> None:
         if p.windows:
@@ -127,7 +133,7 @@ def avg_pool_grad(node: KernelNode) -> Launcher:
     """For each element its share of the gradients of the windows over it."""
     p = _Pooling(node, node.outputs[0].shape, node.inputs[1].shape)
     function = p.function("pooling_gradients.h", "tf_avg_pool_grad", p.dtype)
-    (items, group), count = spread(p.elements), p.index(p.elements)
+    items, group, count = p.over_elements
 
     def launch(gradient: Any, out: Any) -> None:
         if p.elements:
@@ -142,7 +148,7 @@ def max_pool_argmax(node: KernelNode) -> Launcher:
     p = _Pooling(node, node.inputs[0].shape, node.outputs[0].shape)
     places = node.outputs[1].dtype.name
     function = p.function("pooling_argmax.h", "tf_max_pool_argmax", p.dtype, TINDEX=places)
-    (items, group), count = spread(p.windows), p.index(p.windows)
+    items, group, count = p.over_windows
     whole = np.int32(node.attrs["include_batch_in_index"])
 
     def launch(x: Any, y: Any, arguments: Any) -> None:
@@ -164,16 +170,16 @@ def max_pool_grad_argmax(node: KernelNode) -> Launcher:
     names = "tf_no_strays", "tf_check_places", "tf_gather_places", "tf_add_places"
     places = node.inputs[2].dtype.name
     clear, check, gather, add = (p.function("pooling_argmax.h", n, p.sums, TINDEX=places) for n in names)
-    (some, group), (all_, _), (few, _) = spread(p.windows), spread(p.elements), spread(units)
-    windows_, elements, n, size, row = (p.index(k) for k in (p.windows, p.elements, units, unit, each))
+    (some, group, rows), (all_, other, all_rows), (few, line) = p.over_windows, p.over_elements, spread(units)
+    n, size, row = (p.index(k) for k in (units, unit, each))
     flag, number = np.int32(whole), np.int64(node.index + 1)
 
     def launch(_: Any, gradient: Any, arguments: Any, out: Any, scratch: Any, status: Any) -> None:
         if not p.elements:
             return
         clear((1,), (1,), scratch)
-        check(some, group, arguments, scratch, windows_, p.table, size, flag, status, number)
-        gather(all_, group, gradient, arguments, out, scratch, elements, p.table, size, flag)
-        add(few, group, gradient, arguments, out, scratch, status, n, size, row)
+        check(some, group, arguments, scratch, rows, p.table, size, flag, status, number)
+        gather(all_, other, gradient, arguments, out, scratch, all_rows, p.table, size, flag)
+        add(few, line, gradient, arguments, out, scratch, status, n, size, row)
 
     return failing(launch, (InvalidArgumentError, PLACE_REASON))

@@ -107,40 +107,51 @@ static inline uint16_t tf_bfloat16_from_float32(float x) {
   return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-#define TF_STORED_AS_IS(dtype, type)                                                    \
-  typedef type tf_storage_##dtype;                                                      \
-  typedef type tf_value_##dtype;                                                        \
-  static inline type tf_load_##dtype(TF_GLOBAL const type *p, int64_t i) {              \
-    return p[i];                                                                        \
-  }                                                                                     \
-  static inline void tf_store_##dtype(TF_GLOBAL type *p, int64_t i, type value) {       \
-    p[i] = value;                                                                       \
-  }
-TF_STORED_AS_IS(float32, float)
-TF_STORED_AS_IS(int8, int8_t)
-TF_STORED_AS_IS(int16, int16_t)
-TF_STORED_AS_IS(int32, int32_t)
-TF_STORED_AS_IS(int64, int64_t)
-TF_STORED_AS_IS(uint8, uint8_t)
-TF_STORED_AS_IS(uint16, uint16_t)
-TF_STORED_AS_IS(uint32, uint32_t)
-TF_STORED_AS_IS(uint64, uint64_t)
-TF_STORED_AS_IS(bool, uint8_t)
+/* Loads and stores are macros, so that a place keeps its width: compilers find neighbours among 32-bit places. */
+#define TF_STORED_AS(dtype, storage, value) \
+  typedef storage tf_storage_##dtype;       \
+  typedef value tf_value_##dtype;
+TF_STORED_AS(float32, float, float)
+TF_STORED_AS(int8, int8_t, int8_t)
+TF_STORED_AS(int16, int16_t, int16_t)
+TF_STORED_AS(int32, int32_t, int32_t)
+TF_STORED_AS(int64, int64_t, int64_t)
+TF_STORED_AS(uint8, uint8_t, uint8_t)
+TF_STORED_AS(uint16, uint16_t, uint16_t)
+TF_STORED_AS(uint32, uint32_t, uint32_t)
+TF_STORED_AS(uint64, uint64_t, uint64_t)
+TF_STORED_AS(bool, uint8_t, uint8_t)
+TF_STORED_AS(float16, uint16_t, float)
+TF_STORED_AS(bfloat16, uint16_t, float)
 #ifndef TF_NO_FLOAT64
-TF_STORED_AS_IS(float64, double)
+TF_STORED_AS(float64, double, double)
 #endif
-
-#define TF_STORED_AS_BITS(dtype)                                                        \
-  typedef uint16_t tf_storage_##dtype;                                                  \
-  typedef float tf_value_##dtype;                                                       \
-  static inline float tf_load_##dtype(TF_GLOBAL const uint16_t *p, int64_t i) {         \
-    return tf_float32_from_##dtype(p[i]);                                               \
-  }                                                                                     \
-  static inline void tf_store_##dtype(TF_GLOBAL uint16_t *p, int64_t i, float value) {  \
-    p[i] = tf_##dtype##_from_float32(value);                                            \
-  }
-TF_STORED_AS_BITS(float16)
-TF_STORED_AS_BITS(bfloat16)
+#define tf_load_float32(p, i) ((p)[i])
+#define tf_store_float32(p, i, value) ((p)[i] = (float)(value))
+#define tf_load_int8(p, i) ((p)[i])
+#define tf_store_int8(p, i, value) ((p)[i] = (int8_t)(value))
+#define tf_load_int16(p, i) ((p)[i])
+#define tf_store_int16(p, i, value) ((p)[i] = (int16_t)(value))
+#define tf_load_int32(p, i) ((p)[i])
+#define tf_store_int32(p, i, value) ((p)[i] = (int32_t)(value))
+#define tf_load_int64(p, i) ((p)[i])
+#define tf_store_int64(p, i, value) ((p)[i] = (int64_t)(value))
+#define tf_load_uint8(p, i) ((p)[i])
+#define tf_store_uint8(p, i, value) ((p)[i] = (uint8_t)(value))
+#define tf_load_uint16(p, i) ((p)[i])
+#define tf_store_uint16(p, i, value) ((p)[i] = (uint16_t)(value))
+#define tf_load_uint32(p, i) ((p)[i])
+#define tf_store_uint32(p, i, value) ((p)[i] = (uint32_t)(value))
+#define tf_load_uint64(p, i) ((p)[i])
+#define tf_store_uint64(p, i, value) ((p)[i] = (uint64_t)(value))
+#define tf_load_bool(p, i) ((p)[i])
+#define tf_store_bool(p, i, value) ((p)[i] = (uint8_t)(value))
+#define tf_load_float64(p, i) ((p)[i])
+#define tf_store_float64(p, i, value) ((p)[i] = (double)(value))
+#define tf_load_float16(p, i) tf_float32_from_float16((p)[i])
+#define tf_store_float16(p, i, value) ((p)[i] = tf_float16_from_float32(value))
+#define tf_load_bfloat16(p, i) tf_float32_from_bfloat16((p)[i])
+#define tf_store_bfloat16(p, i, value) ((p)[i] = tf_bfloat16_from_float32(value))
 
 #ifndef INDEX
 #define INDEX int32

@@ -3,25 +3,25 @@
 
 /* whole: whether a place is counted in the whole batch instead of its image. */
 TF_KERNEL tf_max_pool_argmax(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(T) *out,
-                             TF_GLOBAL TF_STORAGE(TINDEX) *places, tf_index count, WINDOWS, int32_t whole) {
-  TF_EACH(n, count) {
-    FIND_WINDOW(n);
-    COVERED(0, z);
-    COVERED(1, y);
-    COVERED(2, x);
-    TF_VALUE(T) most = 0;
-    tf_index found = -1;
-    EACH_OF(i, j, k) {
-      const tf_index at = ELEMENT_AT(i, j, k);
-      const TF_VALUE(T) v = TF_LOAD(T, in, at);
-      if (found < 0 || v > most) {
-        most = v;
-        found = at;
-      }
-    }
+                             TF_GLOBAL TF_STORAGE(TINDEX) *places, tf_index rows, WINDOWS, int32_t whole) {
+  EACH_ROW {
+    WINDOW_ROW;
+    COVERED_ROWS;
     const tf_index image = whole ? 0 : volume * SIZE(0) * SIZE(1) * SIZE(2) * INNER;
-    out[n] = found < 0 ? 0 : in[found];
-    TF_STORE(TINDEX, places, n, (TF_VALUE(TINDEX))(found < 0 ? 0 : found - image));
+    EACH_LANE(OUT) {
+      LANE
+      TF_VALUE(T) most = 0;
+      tf_index found = -1;
+      EACH_COVERED(i, j, k) {
+        const tf_index at = ELEMENT_AT(i, j, k);
+        const TF_VALUE(T) v = TF_LOAD(T, in, at);
+        const int larger = (found < 0) | (v > most);
+        most = larger ? v : most;
+        found = larger ? at : found;
+      }
+      out[RESULT(OUT)] = found < 0 ? 0 : in[found];
+      TF_STORE(TINDEX, places, RESULT(OUT), (TF_VALUE(TINDEX))(found < 0 ? 0 : found - image));
+    }
   }
 }
 
@@ -34,43 +34,40 @@ TF_KERNEL tf_no_strays(TF_GLOBAL int32_t *scratch) {
 }
 
 /* Checks all places; sets scratch[0] where one lies outside its window. Reason 1: place, image, number of places. */
-TF_KERNEL tf_check_places(TF_GLOBAL const TF_STORAGE(TINDEX) *places, TF_GLOBAL int32_t *scratch, tf_index count,
+TF_KERNEL tf_check_places(TF_GLOBAL const TF_STORAGE(TINDEX) *places, TF_GLOBAL int32_t *scratch, tf_index rows,
                           WINDOWS, tf_index unit, int32_t whole, TF_GLOBAL int64_t *status, int64_t node) {
-  TF_EACH(n, count) {
-    FIND_WINDOW(n);
-    COVERED(0, z);
-    COVERED(1, y);
-    COVERED(2, x);
-    const int64_t place = TF_LOAD(TINDEX, places, n);
-    if (place < 0 || place >= unit) {
-      tf_report(status, node, 1, place, volume, unit);
-      continue;
+  EACH_ROW {
+    WINDOW_ROW;
+    COVERED_ROWS;
+    EACH_LANE(OUT) {
+      LANE
+      const int64_t place = TF_LOAD(TINDEX, places, RESULT(OUT));
+      int32_t found = 0;
+      EACH_COVERED(i, j, k) if (place + UNIT_OF(volume) == ELEMENT_AT(i, j, k)) found = 1;
+      if (place < 0 || place >= unit) tf_report(status, node, 1, place, volume, unit);
+      else if (!found) scratch[0] = 1;
     }
-    const tf_index element = (tf_index)place + UNIT_OF(volume);
-    const tf_index at = element / INNER, line = at / SIZE(2), sheet = line / SIZE(1), owner = sheet / SIZE(0);
-    const tf_index i = sheet - owner * SIZE(0), j = line - sheet * SIZE(1), k = at - line * SIZE(2);
-    if (owner != volume || element - at * INNER != c || i < first0 || i >= end0 || j < first1 || j >= end1 ||
-        k < first2 || k >= end2)
-      scratch[0] = 1;
   }
 }
 
 TF_KERNEL tf_gather_places(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL const TF_STORAGE(TINDEX) *places,
-                           TF_GLOBAL TF_STORAGE(T) *out, TF_GLOBAL const int32_t *scratch, tf_index count, WINDOWS,
+                           TF_GLOBAL TF_STORAGE(T) *out, TF_GLOBAL const int32_t *scratch, tf_index rows, WINDOWS,
                            tf_index unit, int32_t whole) {
   if (scratch[0]) return;
-  TF_EACH(n, count) {
-    FIND_ELEMENT(n);
-    COVERING(0, z);
-    COVERING(1, y);
-    COVERING(2, x);
-    const int64_t own = n - UNIT_OF(volume);
-    TF_VALUE(T) sum = 0;
-    EACH_OF(i, j, k) {
-      const tf_index at = WINDOW_AT(i, j, k);
-      if (TF_LOAD(TINDEX, places, at) == own) sum += TF_LOAD(T, gradient, at);
+  EACH_ROW {
+    ELEMENT_ROW;
+    COVERING_ROWS;
+    EACH_LANE(SIZE) {
+      LANE
+      const int64_t own = RESULT(SIZE) - UNIT_OF(volume);
+      TF_VALUE(T) sum = 0;
+      EACH_COVERING(i, j, k) {
+        const tf_index at = WINDOW_AT(i, j, k);
+        const TF_VALUE(T) g = TF_LOAD(T, gradient, at);
+        sum += TF_LOAD(TINDEX, places, at) == own ? g : 0;
+      }
+      TF_STORE(T, out, RESULT(SIZE), sum);
     }
-    TF_STORE(T, out, n, sum);
   }
 }
 

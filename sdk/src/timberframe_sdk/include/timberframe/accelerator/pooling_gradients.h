@@ -4,74 +4,79 @@
 #include <timberframe/accelerator/windows.h>
 
 /* Which tap of each window holds its maximum: the first of equal ones, and a NaN only where it comes first. */
-TF_KERNEL tf_max_taps(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL int32_t *taps, tf_index count, WINDOWS) {
-  TF_EACH(n, count) {
-    FIND_WINDOW(n);
-    COVERED(0, z);
-    COVERED(1, y);
-    COVERED(2, x);
-    TF_VALUE(T) most = 0;
-    int32_t found = -1;
-    EACH_OF(i, j, k) {
-      const TF_VALUE(T) v = TF_LOAD(T, in, ELEMENT_AT(i, j, k));
-      if (found < 0 || v > most) {
-        most = v;
-        found = (int32_t)(((i - begin0) * WINDOW(1) + j - begin1) * WINDOW(2) + k - begin2);
+TF_KERNEL tf_max_taps(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL int32_t *taps, tf_index rows, WINDOWS) {
+  EACH_ROW {
+    WINDOW_ROW;
+    COVERED_ROWS;
+    EACH_LANE(OUT) {
+      LANE
+      TF_VALUE(T) most = 0;
+      int32_t found = -1;
+      EACH_COVERED(i, j, k) {
+        const TF_VALUE(T) v = TF_LOAD(T, in, ELEMENT_AT(i, j, k));
+        const int32_t tap = (int32_t)(((i - begin0) * WINDOW(1) + j - begin1) * WINDOW(2) + k - begin2);
+        const int larger = (found < 0) | (v > most); /* choices, no branch: vectors of work-items stay whole */
+        most = larger ? v : most;
+        found = larger ? tap : found;
       }
+      taps[RESULT(OUT)] = found;
     }
-    taps[n] = found;
   }
 }
 
 TF_KERNEL tf_max_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL const int32_t *taps,
-                           TF_GLOBAL TF_STORAGE(T) *out, tf_index count, WINDOWS) {
-  TF_EACH(n, count) {
-    FIND_ELEMENT(n);
-    COVERING(0, z);
-    COVERING(1, y);
-    COVERING(2, x);
-    TF_VALUE(T) sum = 0;
-    EACH_OF(i, j, k) {
-      const tf_index at = WINDOW_AT(i, j, k);
-      const tf_index tap = ((place0 - i * STRIDE(0)) * WINDOW(1) + place1 - j * STRIDE(1)) * WINDOW(2) + place2 -
-                           k * STRIDE(2);
-      if (taps[at] == (int32_t)tap) sum += TF_LOAD(T, gradient, at);
+                           TF_GLOBAL TF_STORAGE(T) *out, tf_index rows, WINDOWS) {
+  EACH_ROW {
+    ELEMENT_ROW;
+    COVERING_ROWS;
+    EACH_LANE(SIZE) {
+      LANE
+      TF_VALUE(T) sum = 0;
+      EACH_COVERING(i, j, k) {
+        const tf_index at = WINDOW_AT(i, j, k);
+        const tf_index tap = ((place0 - i * STRIDE(0)) * WINDOW(1) + place1 - j * STRIDE(1)) * WINDOW(2) + place2 -
+                             k * STRIDE(2);
+        const TF_VALUE(T) g = TF_LOAD(T, gradient, at);
+        sum += taps[at] == (int32_t)tap ? g : 0;
+      }
+      TF_STORE(T, out, RESULT(SIZE), sum);
     }
-    TF_STORE(T, out, n, sum);
   }
 }
 
 /* The gradient at the first element of the window that equals the output; zero where none does. */
 TF_KERNEL tf_max_pool_grad_grad(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL const TF_STORAGE(T) *maxima,
                                 TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out,
-                                tf_index count, WINDOWS) {
-  TF_EACH(n, count) {
-    FIND_WINDOW(n);
-    COVERED(0, z);
-    COVERED(1, y);
-    COVERED(2, x);
-    const TF_VALUE(T) most = TF_LOAD(T, maxima, n);
-    tf_index found = -1;
-    EACH_OF(i, j, k) {
-      const tf_index at = ELEMENT_AT(i, j, k);
-      if (found < 0 && TF_LOAD(T, in, at) == most) found = at;
+                                tf_index rows, WINDOWS) {
+  EACH_ROW {
+    WINDOW_ROW;
+    COVERED_ROWS;
+    EACH_LANE(OUT) {
+      LANE
+      const TF_VALUE(T) most = TF_LOAD(T, maxima, RESULT(OUT));
+      tf_index found = -1;
+      EACH_COVERED(i, j, k) {
+        const tf_index at = ELEMENT_AT(i, j, k);
+        found = (found < 0) & (TF_LOAD(T, in, at) == most) ? at : found;
+      }
+      out[RESULT(OUT)] = found < 0 ? 0 : gradient[found];
     }
-    out[n] = found < 0 ? 0 : gradient[found];
   }
 }
 
-TF_KERNEL tf_avg_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out, tf_index count,
+TF_KERNEL tf_avg_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out, tf_index rows,
                            WINDOWS) {
-  TF_EACH(n, count) {
-    FIND_ELEMENT(n);
-    COVERING(0, z);
-    COVERING(1, y);
-    COVERING(2, x);
-    TF_VALUE(T) sum = 0;
-    EACH_OF(i, j, k) {
-      const TF_VALUE(T) share = 1 / (TF_VALUE(T))(EXTENT(0, i) * EXTENT(1, j) * EXTENT(2, k));
-      sum += TF_LOAD(T, gradient, WINDOW_AT(i, j, k)) * share;
+  EACH_ROW {
+    ELEMENT_ROW;
+    COVERING_ROWS;
+    EACH_LANE(SIZE) {
+      LANE
+      TF_VALUE(T) sum = 0;
+      EACH_COVERING(i, j, k) {
+        const TF_VALUE(T) share = 1 / (TF_VALUE(T))(EXTENT(0, i) * EXTENT(1, j) * EXTENT(2, k));
+        sum += TF_LOAD(T, gradient, WINDOW_AT(i, j, k)) * share;
+      }
+      TF_STORE(T, out, RESULT(SIZE), sum);
     }
-    TF_STORE(T, out, n, sum);
   }
 }
