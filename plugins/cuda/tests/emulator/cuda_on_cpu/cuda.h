@@ -24,6 +24,8 @@
 extern "C" { /* of the C library; C++'s own header takes longer to read than a kernel to compile */
 float sqrtf(float), floorf(float), ceilf(float), rintf(float), fabsf(float), ldexpf(float, int), fmaf(float, float, float);
 double sqrt(double), floor(double), ceil(double), rint(double), fabs(double), fma(double, double, double);
+double exp(double), expm1(double), log(double), log1p(double), log2(double), pow(double, double), lgamma(double);
+double sin(double), cos(double), tan(double), ldexp(double, int);
 }
 
 struct emulated_dim3 {
