@@ -10,6 +10,8 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 PACKAGES := core sdk conformance plugins/opencl plugins/cuda
 STAMPS := $(VENV)/stamps
+# A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
+OPENCL_SHARES := 16
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
@@ -37,9 +39,11 @@ $(STAMPS)/cpu: $(STAMPS)/packages $(NATIVE)
 run: setup
 	@echo "== conformance run --device=cpu"
 	@$(BIN)/conformance run --device=cpu
+	@echo "== conformance run --device=opencl, the day's share"
+	@$(BIN)/conformance run --device=opencl --share today/$(OPENCL_SHARES)
 	@echo "== examples/digits.py"
 	@$(BIN)/python examples/digits.py
-	@echo "make run: passed (conformance on the CPU, digits example)"
+	@echo "make run: passed (conformance on the CPU and of a share on OpenCL, digits example)"
 
 test: lint types tests
 	@echo "make test: passed (ruff, mypy --strict, tests of core, sdk, plugins, conformance)"

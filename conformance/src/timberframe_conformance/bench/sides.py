@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PEERS = ("numpy", "torch", "tensorflow", "jax", "pyopencl")
 DEVICE = "device"
+ON_DEVICE = tf.RunOptions(fetch_on_device=True)
 PLAIN = {"fuse": False, "simplify": False, "cse": False, "fold": False}
 """Executor benchmarks measure nodes, so nothing may remove them."""
 
@@ -83,18 +84,38 @@ def _bound(function: Callable[..., Any], arguments: Sequence[Any]) -> Call:
 
 
 def device_call(target: Target, w: Workload) -> Call | None:
-    """A call of make_callable on the workload's inputs; None where the device lacks the kernel."""
+    """A call of the workload on inputs where the device has them; None where the device lacks the kernel."""
     graph = tf.Graph()
     try:
         with graph.as_default(), tf.device(target.spec):
             feeds = [apply_op("Placeholder", (), {"dtype": as_dtype(x.dtype), "shape": x.shape}) for x in w.inputs]
             result = w.build(*feeds)
+            held = [apply_op("Identity", [x]) for x in feeds]
         session = target.session(graph)
-        call = _bound(session.make_callable(result, feeds), w.inputs)
+        if target.device.host_memory:
+            call = _bound(session.make_callable(result, feeds), w.inputs)
+        else:
+            call = _call_on_device(session, target, result, feeds, session.run(held, _fed(feeds, w.inputs), ON_DEVICE))
         call()
     except (NotImplementedError, LookupError):
         return None
     return call
+
+
+def _call_on_device(session: Any, target: Target, result: Any, feeds: Sequence[Any], arrays: Sequence[Any]) -> Call:
+    """A run from arrays on the device to one there, and the wait for it."""
+    given = _fed(feeds, arrays)
+
+    def call() -> Any:
+        found = session.run(result, given, ON_DEVICE)
+        target.device.synchronize()
+        return found
+
+    return call
+
+
+def _fed(feeds: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
+    return dict(zip(feeds, values, strict=True))
 
 
 def executor_measurements(target: Target) -> list[Measurement]:
