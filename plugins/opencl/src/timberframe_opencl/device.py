@@ -45,8 +45,11 @@ class OpenCLDevice(AcceleratorDevice):
         is_cpu = bool(device.type & cl.device_type.CPU)
         self._staging = None if is_cpu else Staging(self.queue)
         self.priority = 50 if is_cpu else 200  # a CPU behind a driver comes after the CPU itself
-        reducing = max(4, device.native_vector_width_float) if is_cpu else Limits.reducing
-        self.limits = Limits(device.max_work_group_size, device.local_mem_size, bool(device.double_fp_config), reducing)
+        self.limits = Limits(
+            device.max_work_group_size, device.local_mem_size, bool(device.double_fp_config),
+            items=min(1024, device.max_work_group_size) if is_cpu else Limits.items,
+            reducing=max(4, device.native_vector_width_float) if is_cpu else Limits.reducing,
+        )  # fmt: skip
         self.attributes = DeviceAttributes(
             memory=device.global_mem_size, vendor=device.vendor, model=device.name, driver=device.driver_version,
             dtypes=tuple(d for d in DTYPES if d != "float64" or self.limits.float64), leaves=LEAVES,

@@ -149,6 +149,7 @@ class Function(Protocol):
 class Limits:
     """What sizes of work a device takes. group: most work-items of a group; shared: bytes of its shared memory.
 
+    items: work-items of a group of elementwise kernels; where a group is a CPU's thread, more of them cost less.
     reducing: work-items of a group that reduces, a power of two up to 256; where a group is a CPU's thread, as many as
     its vectors have elements, as the group then reads memory in order.
     """
@@ -156,6 +157,7 @@ class Limits:
     group: int = 256
     shared: int = 32 * 1024
     float64: bool = True
+    items: int = GROUP
     reducing: int = 256
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -247,9 +249,9 @@ def needs_float64(build: Builder) -> Builder:
     return build
 
 
-def spread(count: int) -> tuple[tuple[int], tuple[int]]:
+def spread(count: int, group: int = GROUP) -> tuple[tuple[int], tuple[int]]:
     """Work-items and group size for a kernel that goes over `count` elements by TF_EACH."""
-    return (max(GROUP, min(-(-count // GROUP) * GROUP, MOST_ITEMS)),), (GROUP,)
+    return (max(group, min(-(-count // group) * group, MOST_ITEMS)),), (group,)
 
 
 def spread_rows(length: int, rows: int) -> tuple[tuple[int, int], tuple[int, int]]:

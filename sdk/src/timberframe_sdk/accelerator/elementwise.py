@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,31 +122,79 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
 
 
 def _launcher(node: KernelNode, body: Cluster) -> Launcher:
-    """A launcher of one of the two kernels of the source: all operands move with the result or stand still, or not."""
+    """A launcher of the kernel that goes over the elements of the result."""
     device: Any = node.device
     made = expression(body, ACCELERATOR_TYPES)
     assert made is not None
     count = body.outputs[0].size
-    dims = merged_dims([v.shape for v in body.inputs], body.outputs[0].shape)
-    index = index_type(count)
     types = [v.dtype.name for v in (*body.inputs, *body.outputs)]
-    source = Source(_source(made, types, index_name(count)))
-    steps = [_step(k, dims) for k in range(len(body.inputs))]
-    dense = [index(step) for step in steps if step is not None]
-    if len(dense) == len(steps):
-        function = device.function(source, "tf_dense")
-        walk: list[Any] = dense
-    else:
-        function = device.function(source, "tf_strided")
-        walk = [device.table(np.array(_walk(dims), index))]
-    items, group = spread(count)
-    total = index(count)
+    order = _order(device, merged_dims([v.shape for v in body.inputs], body.outputs[0].shape), len(body.inputs), count)
+    function = device.function(Source(_source(made, types, order), (("INDEX", index_name(count)),)), "tf_elementwise")
+    items, group, arguments = order.items, order.group, order.arguments
 
     def launch(*arrays: Any) -> None:
         if count:
-            function(items, group, *arrays, total, *walk)
+            function(items, group, *arrays, *arguments)
 
     return launch
+
+
+@dataclass(frozen=True)
+class _Order:
+    """How the elements of a result are gone over. places: where each operand's element is, in terms of the loop.
+
+    loop: the lines that open it and find the places, within them i, the element's number. parameters, arguments: what
+    the loop needs to know.
+    """
+
+    places: Sequence[str]
+    loop: Sequence[str]
+    parameters: Sequence[str]
+    arguments: Sequence[Any]
+    items: tuple[int, ...]
+    group: tuple[int, ...]
+
+
+def _order(device: Any, dims: Sequence[Dim], operands: int, count: int) -> _Order:
+    """Element by element where all operands move with the result or stand still, by rows and columns, or by strides."""
+    index, width = index_type(count), device.limits.items
+    items, group = spread(count, width)
+    steps = [_step(k, dims) for k in range(operands)]
+    if None not in steps:
+        places = ["i" if step else "0" for step in steps]
+        return _Order(places, ["  TF_EACH(i, count) {"], ["tf_index count"], [index(count)], items, group)
+    rows = [_place_in_rows(k, dims) for k in range(operands)]
+    if len(dims) == 2 and None not in rows and dims[0][0] >= _LEAST_ROW:
+        columns = dims[0][0]
+        across = spread(columns, min(width, 1 << (columns - 1).bit_length()))
+        loop = [
+            "  TF_EACH(column, columns) for (tf_index row = (tf_index)tf_global_id(1); row < rows;"
+            " row += (tf_index)tf_global_size(1)) {",
+            "    const tf_index i = row * columns + column;",
+        ]
+        return _Order(
+            [place for place in rows if place is not None], loop, ["tf_index columns", "tf_index rows"],
+            [index(columns), index(dims[1][0])], (*across[0], min(dims[1][0], _MOST_ROWS)), (*across[1], 1),
+        )  # fmt: skip
+    table = device.table(np.array(_walk(dims), index))
+    return _Order(
+        [f"o{k}" for k in range(operands)], ["  TF_EACH(i, count) {", *_search(operands, "tf_index")],
+        ["tf_index count", "TF_GLOBAL const tf_index *walk"], [index(count), table], items, group,
+    )  # fmt: skip
+
+
+_LEAST_ROW = 32
+"""Elements of a row from which on a launch by rows and columns is worth it."""
+_MOST_ROWS = 1 << 15
+"""Rows that are taken at a time: devices launch fewer groups along the second dimension."""
+
+
+def _place_in_rows(k: int, dims: Sequence[Dim]) -> str | None:
+    """Where operand k of a result of two dimensions is; None where it moves otherwise."""
+    if len(dims) != 2:
+        return None
+    (size, inner), (_, outer) = dims
+    return {(1, size): "i", (0, 0): "0", (1, 0): "column", (0, 1): "row"}.get((inner[k], outer[k]))
 
 
 def _step(k: int, dims: Sequence[Dim]) -> int | None:
@@ -162,41 +210,21 @@ def _step(k: int, dims: Sequence[Dim]) -> int | None:
     return 1
 
 
-def _source(made: Expression, types: Sequence[str], index: str) -> str:
-    """Both kernels of an expression. Sizes and strides are arguments, so that one source serves all shapes."""
+def _source(made: Expression, types: Sequence[str], order: _Order) -> str:
+    """The kernel of an expression. Sizes and strides are arguments, so that one source serves many shapes."""
     count = len(made.inputs)
-    operands = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
-    operands += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
-    operands.append(f"{index}_t count")
-    steps = [f"{index}_t m{k}" for k in range(count)]
-    lines = ["#include <timberframe/accelerator/language.h>", "#include <timberframe/elementwise.h>"]
-    lines += _kernel("tf_dense", [*operands, *steps], [f"i * m{k}" for k in range(count)], [], made, types, index)
-    search = _search(count, f"{index}_t")
-    walk = f"TF_GLOBAL const {index}_t *walk"
-    places = [f"o{k}" for k in range(count)]
-    return "\n".join([*lines, *_kernel("tf_strided", [*operands, walk], places, search, made, types, index), ""])
-
-
-def _kernel(
-    name: str,
-    parameters: Sequence[str],
-    places: Sequence[str],
-    search: Sequence[str],
-    made: Expression,
-    types: Sequence[str],
-    index: str,
-) -> list[str]:
-    """The kernel that finds operand k at places[k], after the statements of `search`."""
-    count = len(made.inputs)
+    parameters = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
+    parameters += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
     lines = [
-        f"TF_KERNEL {name}({', '.join(parameters)}) {{",
-        f"  for ({index}_t i = ({index}_t)tf_global_id(0); i < count; i += ({index}_t)tf_global_size(0)) {{",
-        *search,
+        "#include <timberframe/accelerator/language.h>",
+        "#include <timberframe/elementwise.h>",
+        f"TF_KERNEL tf_elementwise({', '.join([*parameters, *order.parameters])}) {{",
+        *order.loop,
+        *_operands(made, types, order.places),
+        *(f"    {statement}" for statement in made.statements),
     ]
-    lines += _operands(made, types, places)
-    lines += [f"    {statement}" for statement in made.statements]
     lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]
-    return [*lines, "  }", "}"]
+    return "\n".join([*lines, "  }", "}", ""])
 
 
 def _operands(made: Expression, types: Sequence[str], places: Sequence[str]) -> list[str]:
