@@ -15,67 +15,68 @@ from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []
 
-_SMALL_BLOCK = 64
-"""Entries of a block where no row is longer."""
+_FEW, _MANY_ROWS, _FEW_OF_MANY = 512, 256, 8192
+"""Elements times entries wanted up to which one work-item takes a row; it may be more where there are many rows."""
 
 
-def _levels(size: int, k: int, block: int) -> list[tuple[int, int]]:
-    """Row sizes and following row sizes of the rounds that leave the first k of each block, until one block is left.
+def _levels(size: int, k: int) -> list[tuple[int, int]]:
+    """Row sizes and following row sizes of the rounds that leave the first k of each block.
 
-    None where blocks would not get much shorter: then rows are sorted whole.
+    They end with one block, or where blocks would not get much shorter: then rows are sorted whole.
     """
     levels = []
-    while size > block and 2 * k <= block:
-        following = size // block * k + min(size % block, k)
+    while size > BLOCK and 2 * k <= BLOCK:
+        following = size // BLOCK * k + min(size % BLOCK, k)
         levels.append((size, following))
         size = following
     return [*levels, (size, size)]
 
 
-def _top(node: KernelNode, k: int, descending: bool, one: bool) -> Launcher:
-    """A launcher that puts the first k elements of each row and their positions into the outputs; with `one`, the last
-    of these elements."""
-    device: Any = node.device
-    x, width = node.inputs[0], node.inputs[0].shape[-1]
-    rows, block = math.prod(x.shape[:-1]), _SMALL_BLOCK if width <= _SMALL_BLOCK else BLOCK
-    levels = _levels(width, k, block)
-    whole = levels[-1][0] > block
-    kept = width if whole else levels[0][1]
-    sort = Sort(device, rows, kept if width > block else 0, key_of(x.dtype), reach=x.size)
-    node.workspace(max(sort.nbytes, 1))
-    index, total = sort.index, sort.index(rows * kept)
-    position = "int32" if one else node.outputs[1].dtype.name
-    macros = {**sort.macros, "BITS": bits_name(x.dtype), "POSITION": position}
-    macros |= {"ONE": 1} if one else {}
-    macros |= {"TF_BLOCK": block, "TF_CHUNK": 2} if block == _SMALL_BLOCK else {}
-    source = Source.file("top.h", **macros)
-    blocks = device.function(source, "tf_top_blocks")
-    take = device.function(source, "tf_top_take") if whole else None
-    group = min(SORTING, block // 2)
-    keep, first = index(block if whole else k), index(k)
-    key = np.dtype(key_of(x.dtype)).type
-    order = ~key(0) if descending else key(0), *order_arguments(x.dtype)
+class _Top:
+    """Puts the first k elements of each row and their positions into the outputs; with `one`, the last of them alone."""
 
-    def launch(x: Any, values: Any, *rest: Any) -> None:
-        positions, workspace = rest[0], rest[-1]
-        if not rows or not k:
+    def __init__(self, node: KernelNode, k: int, descending: bool, one: bool) -> None:
+        device: Any = node.device
+        x, self.k, self.width = node.inputs[0], k, node.inputs[0].shape[-1]
+        self.rows, self.levels = math.prod(x.shape[:-1]), _levels(self.width, k)
+        self.is_short = self.width * k <= (_FEW if self.rows < _MANY_ROWS else _FEW_OF_MANY)
+        whole = self.levels[-1][0] > BLOCK
+        kept = 0 if self.width <= BLOCK else self.width if whole else self.levels[0][1]
+        self.sort = sort = Sort(device, self.rows, kept, key_of(x.dtype), reach=x.size)
+        node.workspace(max(sort.nbytes, 1))
+        position = "int32" if one else node.outputs[1].dtype.name
+        macros: dict[str, str | int] = {"BITS": bits_name(x.dtype), "POSITION": position} | ({"ONE": 1} if one else {})
+        source = Source.file("top.h", **macros, **sort.macros)
+        self.first = device.function(source, "tf_top_short" if self.is_short else "tf_top_blocks")
+        self.take = device.function(source, "tf_top_take") if whole else None
+        self.total, self.keep = sort.index(self.rows * kept), sort.index(BLOCK if whole else k)
+        key = np.dtype(key_of(x.dtype)).type
+        self.order = ~key(0) if descending else key(0), *order_arguments(x.dtype)
+
+    def __call__(self, x: Any, values: Any, *rest: Any) -> None:
+        arrays, workspace, index = (x, values, rest[0]), rest[-1], self.sort.index
+        if not self.rows or not self.k:
             return
-        for i, (size, following) in enumerate(levels):
-            sizes = index(width), index(size), index(following), keep, first, np.int32(i), np.int32((i - 1) % 2)
-            items = rows * -(-size // block) * group
-            blocks((items,), (group,), x, values, positions, workspace, total, *sizes, *order)
-        if take is not None:
-            sort.merge(workspace)
-            count, side = index(rows * k), np.int32(sort.side)
-            take(*spread(rows * k), x, values, positions, workspace, total, index(width), count, first, side)
-
-    return launch
+        if self.is_short:
+            sizes = index(self.rows), index(self.width), index(self.k)
+            self.first(*spread(self.rows), *arrays, *sizes, *self.order)
+            return
+        for i, (size, following) in enumerate(self.levels):
+            numbers = index(self.width), index(size), index(following), self.keep, index(self.k)
+            items = self.rows * -(-size // BLOCK) * SORTING
+            level = np.int32(i), np.int32((i - 1) % 2)
+            self.first((items,), (SORTING,), *arrays, workspace, self.total, *numbers, *level, *self.order)
+        if self.take is not None:
+            self.sort.merge(workspace)
+            count, side = index(self.rows * self.k), np.int32(self.sort.side)
+            sizes = index(self.width), count, index(self.k)
+            self.take(*spread(self.rows * self.k), *arrays, workspace, self.total, *sizes, side)
 
 
 @kernel(KERNELS, ["TopK", "TopKV2"], "", types={"T": NUMBERS})
 def top_k(node: KernelNode) -> Launcher:
     """The k largest elements of each row, descending, and their positions."""
-    return _top(node, node.outputs[0].shape[-1], descending=True, one=False)
+    return _Top(node, node.outputs[0].shape[-1], descending=True, one=False)
 
 
 @kernel(KERNELS, "NthElement", "", types={"T": NUMBERS})
@@ -85,4 +86,4 @@ def nth_element(node: KernelNode) -> Launcher:
     assert n is not None
     below = size - int(n) if node.attrs["reverse"] else int(n) + 1
     above = size + 1 - below
-    return _top(node, min(below, above), descending=above < below, one=True)
+    return _Top(node, min(below, above), descending=above < below, one=True)

@@ -51,6 +51,32 @@ TF_KERNEL tf_top_blocks(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *value
   }
 }
 
+/* The same for short rows and few entries, a row for each work-item: it looks for the next entry k times. */
+TF_SCALAR_KERNEL tf_top_short(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
+                              TF_GLOBAL TF_STORAGE(POSITION) *positions, tf_index rows, tf_index width, tf_index k,
+                              tf_key flip, TF_ORDER_PARAMETERS) {
+  TF_EACH(number, rows) {
+    TF_GLOBAL const tf_bits *row = input + number * width;
+    tf_key last_key = 0;
+    tf_index last = -1;
+    for (tf_index e = 0; e < k; e++) {
+      tf_key best_key = 0;
+      tf_index best = -1;
+      for (tf_index i = 0; i < width; i++) {
+        const tf_key key = (tf_key)tf_order(row[i], TF_ORDER_ARGUMENTS) ^ flip;
+        const int is_taken = last >= 0 && (key < last_key || (key == last_key && i <= last));
+        if (!is_taken && (best < 0 || key < best_key)) {
+          best = i;
+          best_key = key;
+        }
+      }
+      tf_put(row, values, positions, number, k, e, best);
+      last = best;
+      last_key = best_key;
+    }
+  }
+}
+
 /* Takes the first k of each row of `width` sorted entries. */
 TF_KERNEL tf_top_take(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
                       TF_GLOBAL TF_STORAGE(POSITION) *positions, TF_GLOBAL uint8_t *workspace, tf_index total,
