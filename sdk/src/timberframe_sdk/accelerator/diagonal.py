@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread_rows
 from timberframe_sdk.accelerator.indexing import FIXED_SIZE, bits_name
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
@@ -30,9 +31,10 @@ class _Matrices:
         source = Source.file("diagonal.h", T=bits_name(node.outputs[0].dtype), INDEX=index_name(*sizes), TINDEX="int32")
         self.function = device.function(source, name)
         index, self.size = index_type(*sizes), node.outputs[0].size
-        numbers = [index(n) for n in (rows, columns, lower, upper, longest)]
-        self.numbers = index(self.size), *numbers, *(np.int32(s) for s in sides)
-        self.items, self.group = spread(self.size)
+        length = max(longest if name == "tf_matrix_diag_part" else columns, 1)
+        numbers = [index(n) for n in (self.size // length, rows, columns, lower, upper, longest)]
+        self.numbers = *numbers, *(np.int32(s) for s in sides)
+        self.items, self.group = spread_rows(length, self.size // length)
 
     def __call__(self, *arguments: Any) -> None:
         if self.size:
@@ -69,8 +71,8 @@ def band_part(node: KernelNode) -> Launcher:
     x, index = node.inputs[0], index_type(node.inputs[0].size)
     types = {"T": bits_name(x.dtype), "TINDEX": node.inputs[1].dtype.name, "INDEX": index_name(x.size)}
     function = device.function(Source.file("diagonal.h", **types), "tf_matrix_band_part")
-    (items, group), sizes = spread(x.size), [index(n) for n in (x.size, *x.shape[-2:])]
-    number = np.int64(node.index + 1)
+    lines, number = math.prod(x.shape[:-1]), np.int64(node.index + 1)
+    (items, group), sizes = spread_rows(x.shape[-1], lines), [index(n) for n in (lines, *x.shape[-2:])]
 
     def launch(*arrays: Any) -> None:
         *tensors, status = arrays

@@ -76,7 +76,9 @@ def _launches(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 
 
 def quotient_words(divisor: int) -> tuple[int, int]:
-    """Multiplier (as an int32) and shift of tf_quotient in division.h, for a divisor of 31 bits."""
+    """Multiplier (as an int32) and shift of tf_quotient in division.h, for a divisor of 31 bits; larger: zeros."""
+    if divisor >= 2**31:
+        return 0, 0
     s = (divisor - 1).bit_length()
     return ((1 << (31 + s)) // divisor + 1 + 2**31) % 2**32 - 2**31, 31 + s
 

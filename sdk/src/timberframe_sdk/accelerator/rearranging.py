@@ -10,8 +10,9 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.constants import unsigned
-from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_sdk.accelerator.indexing import FIXED_SIZE, NUMBERS, bits_name
+from timberframe_sdk.accelerator.moving import quotient_words
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.moves.mirror import mirrored_dimensions
 from timberframe_sdk.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes
@@ -28,8 +29,9 @@ def one_hot(node: KernelNode) -> Launcher:
     out, indices = node.outputs[0], node.inputs[0].dtype.name
     source = Source.file("rearrange.h", T=bits_name(out.dtype), TINDEX=indices, INDEX=index_name(out.size))
     function = device.function(source, "tf_one_hot")
-    _, inner, depth = one_hot_sizes(node)
-    (items, group), sizes = spread(out.size), [index_type(out.size)(n) for n in (out.size, depth, inner)]
+    outer, inner, depth = one_hot_sizes(node)
+    words = outer, depth, inner, *quotient_words(max(inner, 1))
+    (items, group), sizes = spread_rows(depth * inner, outer), [index_type(out.size)(n) for n in words]
     return lambda *arrays: function(items, group, *arrays, *sizes) if out.size else None
 
 
@@ -38,12 +40,15 @@ def reverse_sequence(node: KernelNode) -> Launcher:
     """The first elements of each sequence, as many as its length, in reverse order."""
     device: Any = node.device
     x, lengths = node.inputs
-    _, *shape, batch_first = reverse_sequence_sizes(node)
+    outer, first, middle, second, inner, batch_first = reverse_sequence_sizes(node)
     index = index_type(x.size, lengths.size)
     types = {"T": bits_name(x.dtype), "TINDEX": lengths.dtype.name, "INDEX": index_name(x.size, lengths.size)}
     function = device.function(Source.file("rearrange.h", **types), "tf_reverse_sequence")
-    (items, group), sizes = spread(max(x.size, lengths.size)), [index(n) for n in (x.size, *shape)]
-    rest = np.int64(node.index + 1), *sizes, np.int32(batch_first)
+    rows = outer * first * middle
+    items, group = spread_rows(second * inner, rows)
+    sizes = [index(n) for n in (rows, first, middle, second, inner)]
+    quotient = [index(n) for n in quotient_words(max(inner, 1))]
+    rest = np.int64(node.index + 1), *sizes, np.int32(batch_first), *quotient
     return failing(lambda *arrays: function(items, group, *arrays, *rest), (InvalidArgumentError, LENGTH_REASON))
 
 

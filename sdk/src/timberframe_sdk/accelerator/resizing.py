@@ -15,12 +15,14 @@ from timberframe.ops.interpolation import area, bicubic
 from timberframe.ops.resizing import nearest, neighbours
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.constants import unsigned
-from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread_rows
 from timberframe_sdk.accelerator.indexing import FLOATS, bits_name
+from timberframe_sdk.accelerator.moving import quotient_words
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []
 
+_WIDE = 16  # channels from which neighbouring work-items take those of one pixel
 _IMAGES = {"T": (*FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16")}
 
 
@@ -69,16 +71,20 @@ class _Resizing:
         x, out = node.inputs[0], node.outputs[0]
         self.lines = [_line(node, image[d], resized[d]) for d in (1, 2)]
         self.index, self.name = index_type(x.size, out.size), index_name(x.size, out.size)
-        self.sizes = [self.index(n) for n in (*x.shape[1:], *out.shape[1:3])]
-        self.count, (self.items, self.group) = self.index(out.size), spread(out.size)
+        batch, height, width, channels = out.shape
+        self.wide = int(channels >= _WIDE)
+        rows = batch * height * (width if self.wide else 1)
+        self.items, self.group = spread_rows(channels * (1 if self.wide else width), rows)
+        words = rows, *x.shape[1:], height, width, *quotient_words(max(channels, 1))
+        self.sizes, self.count = [self.index(n) for n in words], out.size
 
     def launcher(self, name: str, types: dict[str, str], tables: Sequence[np.ndarray]) -> Launcher:
         """The launcher of a kernel of resize.h."""
         if not self.count:
             return lambda *arrays: None
-        function = self.device.function(Source.file("resize.h", INDEX=self.name, **types), name)
+        function = self.device.function(Source.file("resize.h", INDEX=self.name, WIDE=self.wide, **types), name)
         held = [self.device.table(t) for t in tables]
-        return lambda *arrays: function(self.items, self.group, arrays[0], arrays[-1], self.count, *held, *self.sizes)
+        return lambda *arrays: function(self.items, self.group, arrays[0], arrays[-1], *held, *self.sizes)
 
     def weighted(self, types: dict[str, str]) -> Launcher:
         """The launcher of a weighted sum."""

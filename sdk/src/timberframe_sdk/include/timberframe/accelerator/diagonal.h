@@ -22,47 +22,54 @@ static inline tf_index tf_diagonal_start(tf_index d, DIAGONALS) {
 
 #define START(d) tf_diagonal_start(d, rows, columns, lower, upper, longest, left_above, left_below)
 
-/* padding: one element, or, where not `padded`, anything. */
+/* lines: rows of all packed forms. padding: one element, or, where not `padded`, anything. */
 TF_KERNEL tf_matrix_diag_part(TF_GLOBAL const ELEMENT *matrices, TF_GLOBAL const ELEMENT *padding, int32_t padded,
-                              TF_GLOBAL ELEMENT *out, tf_index count, DIAGONALS) {
+                              TF_GLOBAL ELEMENT *out, tf_index lines, DIAGONALS) {
   const tf_index number = upper - lower + 1;
   const ELEMENT rest = padded ? padding[0] : 0;
-  TF_EACH(i, count) {
-    const tf_index row = i / longest, at = i - row * longest, matrix = row / number, d = upper - (row - matrix * number);
-    const tf_index place = at - START(d);
-    if (place >= 0 && place < tf_diagonal_length(d, rows, columns)) {
-      const tf_index down = d < 0 ? place - d : place, across = d > 0 ? place + d : place;
-      out[i] = matrices[(matrix * rows + down) * columns + across];
-    } else {
-      out[i] = rest;
+  TF_EACH_ROW(line, lines) {
+    const tf_index matrix = line / number, d = upper - (line - matrix * number), start = START(d);
+    const tf_index length = tf_diagonal_length(d, rows, columns);
+    TF_EACH(i, longest) {
+      const tf_index place = i - start, down = d < 0 ? place - d : place, across = d > 0 ? place + d : place;
+      const int there = place >= 0 && place < length;
+      out[line * longest + i] = there ? matrices[(matrix * rows + down) * columns + across] : rest;
     }
   }
 }
 
-/* Elements off the diagonals are those of `others`: the same place's where `whole`, the first where `padded`, else 0. */
+/* lines: rows of all matrices. Elements off the diagonals are those of `others`: the same place's where `whole`, the
+ * first where `padded`, else 0. */
 TF_KERNEL tf_matrix_diag(TF_GLOBAL const ELEMENT *packed, TF_GLOBAL const ELEMENT *others, int32_t padded,
-                         int32_t whole, TF_GLOBAL ELEMENT *out, tf_index count, DIAGONALS) {
-  TF_EACH(i, count) {
-    const tf_index line = i / columns, across = i - line * columns, matrix = line / rows, down = line - matrix * rows;
-    const tf_index d = across - down;
-    if (d >= lower && d <= upper) {
-      const tf_index place = START(d) + (d < 0 ? across : down);
-      out[i] = packed[(matrix * (upper - lower + 1) + upper - d) * longest + place];
-    } else {
-      out[i] = whole ? others[i] : padded ? others[0] : 0;
+                         int32_t whole, TF_GLOBAL ELEMENT *out, tf_index lines, DIAGONALS) {
+  TF_EACH_ROW(line, lines) {
+    const tf_index matrix = line / rows, down = line - matrix * rows;
+    TF_EACH(across, columns) {
+      const tf_index d = across - down, i = line * columns + across;
+      if (d >= lower && d <= upper) {
+        const tf_index place = START(d) + (d < 0 ? across : down);
+        out[i] = packed[(matrix * (upper - lower + 1) + upper - d) * longest + place];
+      } else {
+        out[i] = whole ? others[i] : padded ? others[0] : 0;
+      }
     }
   }
 }
 
-/* Reasons: 1 num_lower, 2 num_upper too large (it, limit). */
+/* lines: rows of all matrices. Reasons: 1 num_lower, 2 num_upper too large (it, limit). */
 TF_KERNEL tf_matrix_band_part(TF_GLOBAL const ELEMENT *in, TF_GLOBAL const TF_STORAGE(TINDEX) *num_lower,
-                              TF_GLOBAL const TF_STORAGE(TINDEX) *num_upper, TF_GLOBAL ELEMENT *out, tf_index count,
+                              TF_GLOBAL const TF_STORAGE(TINDEX) *num_upper, TF_GLOBAL ELEMENT *out, tf_index lines,
                               tf_index rows, tf_index columns, TF_GLOBAL int64_t *status, int64_t node) {
   const int64_t low = TF_LOAD(TINDEX, num_lower, 0), high = TF_LOAD(TINDEX, num_upper, 0);
-  if (tf_global_id(0) == 0 && low > rows) tf_report(status, node, 1, low, rows, 0);
-  if (tf_global_id(0) == 0 && low <= rows && high > columns) tf_report(status, node, 2, high, columns, 0);
-  TF_EACH(i, count) {
-    const tf_index line = i / columns, across = i - line * columns, down = line % rows;
-    out[i] = (low < 0 || down - across <= low) && (high < 0 || across - down <= high) ? in[i] : 0;
+  if (tf_global_id(0) == 0 && tf_global_id(1) == 0) {
+    if (low > rows) tf_report(status, node, 1, low, rows, 0);
+    else if (high > columns) tf_report(status, node, 2, high, columns, 0);
+  }
+  TF_EACH_ROW(line, lines) {
+    const tf_index down = line % rows;
+    TF_EACH(across, columns) {
+      const tf_index i = line * columns + across;
+      out[i] = (low < 0 || down - across <= low) && (high < 0 || across - down <= high) ? in[i] : 0;
+    }
   }
 }

@@ -161,6 +161,10 @@ typedef TF_VALUE(INDEX) tf_index;
 /* Every work-item takes element i, and those that lie a whole launch further on. */
 #define TF_EACH(i, count) for (tf_index i = (tf_index)tf_global_id(0); i < (count); i += (tf_index)tf_global_size(0))
 
+/* The same in the second dimension of a launch. */
+#define TF_EACH_ROW(row, rows) \
+  for (tf_index row = (tf_index)tf_global_id(1); row < (rows); row += (tf_index)tf_global_size(1))
+
 /* Reports an error of node number `node` (from 1) into the status words {node, reason, detail[4]}: the first stays.
  * Which one is first is left to chance where several work-items report. */
 static inline void tf_report_details(TF_GLOBAL int64_t *status, int64_t node, int64_t reason, int64_t detail0,

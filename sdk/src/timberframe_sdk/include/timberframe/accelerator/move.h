@@ -120,7 +120,7 @@ TF_KERNEL tf_rows(PARAMETERS) {
 #else
   const tf_index step = STEP; /* a constant, so that compilers see neighbours */
 #endif
-  for (tf_index row = (tf_index)tf_global_id(1); row < count; row += (tf_index)tf_global_size(1)) {
+  TF_EACH_ROW(row, count) {
     tf_index from = 0, to = 0;
     FIND_PLACE(row, 1)
     TF_EACH(i, length) target[to + i] = source[from + i * step];

@@ -1,36 +1,48 @@
 /* Vectors of indices that say where elements go. T: unsigned integer of an element's bytes; TINDEX: dtype of indices. */
 #include <timberframe/accelerator/language.h>
 
+#include <timberframe/accelerator/division.h>
+
 #define ELEMENT TF_STORAGE(T)
 #define INDICES TF_GLOBAL const TF_STORAGE(TINDEX) *
 
-/* The output is [outer, depth, inner], the indices [outer, inner]. */
+/* The output is [outer, depth, inner], the indices [outer, inner]. multiplier, shift: of tf_quotient by inner. */
 TF_KERNEL tf_one_hot(INDICES indices, TF_GLOBAL const ELEMENT *on, TF_GLOBAL const ELEMENT *off,
-                     TF_GLOBAL ELEMENT *out, tf_index count, tf_index depth, tf_index inner) {
+                     TF_GLOBAL ELEMENT *out, tf_index outer, tf_index depth, tf_index inner, tf_index multiplier,
+                     tf_index shift) {
   const ELEMENT hot = on[0], cold = off[0];
-  TF_EACH(i, count) {
-    const tf_index line = i / inner, block = line / depth;
-    const int64_t index = TF_LOAD(TINDEX, indices, block * inner + i - line * inner);
-    out[i] = index == line - block * depth ? hot : cold;
+  const tf_index length = depth * inner;
+  TF_EACH_ROW(row, outer) {
+    TF_EACH(i, length) {
+      const tf_index d = tf_quotient(i, inner, multiplier, shift);
+      const int64_t index = TF_LOAD(TINDEX, indices, row * inner + i - d * inner);
+      out[row * length + i] = index == d ? hot : cold;
+    }
   }
 }
 
-/* x is [outer, first, middle, second, inner]; `first` is the batch where batch_first, else `second`. Reason 1: length,
- * sequence, size. */
+/* x is [outer, first, middle, second, inner]; `first` is the batch where batch_first, else `second`. rows: outer, first
+ * and middle together. Reason 1: length, sequence, size. */
 TF_KERNEL tf_reverse_sequence(TF_GLOBAL const ELEMENT *in, INDICES lengths, TF_GLOBAL ELEMENT *out,
-                              TF_GLOBAL int64_t *status, int64_t node, tf_index count, tf_index first, tf_index middle,
-                              tf_index second, tf_index inner, int32_t batch_first) {
+                              TF_GLOBAL int64_t *status, int64_t node, tf_index rows, tf_index first, tf_index middle,
+                              tf_index second, tf_index inner, int32_t batch_first, tf_index multiplier,
+                              tf_index shift) {
   const tf_index batch = batch_first ? first : second, limit = batch_first ? second : first;
-  TF_EACH(k, batch) {
-    const int64_t length = TF_LOAD(TINDEX, lengths, k);
-    if (length < 0 || length > limit) tf_report(status, node, 1, length, k, limit);
+  if (tf_global_id(1) == 0) {
+    TF_EACH(k, batch) {
+      const int64_t length = TF_LOAD(TINDEX, lengths, k);
+      if (length < 0 || length > limit) tf_report(status, node, 1, length, k, limit);
+    }
   }
-  TF_EACH(i, count) {
-    const tf_index slice = i / inner, line = slice / second, j = slice - line * second, k = line / middle % first;
-    const int64_t length = TF_LOAD(TINDEX, lengths, batch_first ? k : j);
-    const tf_index step = batch_first ? j : k, change = (tf_index)length - 1 - 2 * step;
-    const int moved = step < length && length <= limit;
-    out[i] = in[moved ? i + change * (batch_first ? inner : middle * second * inner) : i];
+  TF_EACH_ROW(row, rows) {
+    const tf_index k = row / middle % first;
+    TF_EACH(at, second * inner) {
+      const tf_index i = row * second * inner + at, j = tf_quotient(at, inner, multiplier, shift);
+      const int64_t length = TF_LOAD(TINDEX, lengths, batch_first ? k : j);
+      const tf_index step = batch_first ? j : k, change = (tf_index)length - 1 - 2 * step;
+      const int moved = step < length && length <= limit;
+      out[i] = in[moved ? i + change * (batch_first ? inner : middle * second * inner) : i];
+    }
   }
 }
 

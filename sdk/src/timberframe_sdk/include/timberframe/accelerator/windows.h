@@ -31,7 +31,7 @@ static inline tf_index tf_most(tf_index a, tf_index b) {
 /* EACH_RESULT is done for each value of a tensor of windows (OUT, 1) or of the volumes (SIZE, 4), whose place ROW and
  * LANE find: volume, z, y, x and c; its number is RESULT. `rows` is a parameter of the kernel. */
 #if WIDE
-#define EACH_ROW for (tf_index row = (tf_index)tf_global_id(1); row < rows; row += (tf_index)tf_global_size(1))
+#define EACH_ROW TF_EACH_ROW(row, rows)
 #define ROW(DOMAIN, q)                                                                     \
   const tf_index line = QUOTIENT(row, DOMAIN(2), q), x = row - line * DOMAIN(2);           \
   LINE(DOMAIN, q)
@@ -39,7 +39,7 @@ static inline tf_index tf_most(tf_index a, tf_index b) {
 #define LANE
 #define RESULT(DOMAIN) (row * INNER + c)
 #else
-#define EACH_ROW for (tf_index line = (tf_index)tf_global_id(1); line < rows; line += (tf_index)tf_global_size(1))
+#define EACH_ROW TF_EACH_ROW(line, rows)
 #define ROW(DOMAIN, q) LINE(DOMAIN, q)
 #define EACH_LANE(DOMAIN) TF_EACH(n, DOMAIN(2) * INNER)
 #define LANE const tf_index x = QUOTIENT(n, INNER, 0), c = n - x * INNER;
