@@ -33,7 +33,7 @@ def _levels(size: int, k: int) -> list[tuple[int, int]]:
 
 
 class _Top:
-    """Puts the first k elements of each row and their positions into the outputs; with `one`, the last of them alone."""
+    """Puts the first k elements of each row and their positions into the outputs; with `one`, only the last of them."""
 
     def __init__(self, node: KernelNode, k: int, descending: bool, one: bool) -> None:
         device: Any = node.device
