@@ -1,16 +1,19 @@
-"""Several devices of the type under test in one graph."""
+"""Several devices of the type under test in one graph; arrays that stay on a device between runs."""
 
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import timberframe
+from timberframe.errors import InvalidArgumentError
 from timberframe.ops.opdef import OpDef
-from timberframe_conformance.case import Case, Measured, UnsupportedError
+from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_conformance.suites.flow import same
 
 if TYPE_CHECKING:
@@ -27,19 +30,105 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         yield Case(
             SUITE, "Graph", (), f"two-devices-{name}", functools.partial(_run, function), "inference", expected=False
         )
+    yield Case(SUITE, "Graph", (), "two-devices-error", _error, "inference", expected=False)
+    yield Case(SUITE, "Graph", (), "device-arrays", _device_arrays, "inference")
 
 
-def _run(function: Any, target: Target) -> Measured | None:
+@contextmanager
+def _two_devices(target: Target, graph: Any) -> Iterator[Any]:
+    """A session with two devices of the type."""
     kind = target.device.type
-    graph = tf.Graph()
-    with graph.as_default():
-        fetches, feeds, wanted = function([f"/device:{kind}:{i}" for i in range(COUNT)])
     with target.session(graph, device_count={kind: COUNT}) as session:
         present = {d.spec.rpartition("/device:")[2] for d in session.list_devices()}
         if f"{kind}:{COUNT - 1}" not in present:
             raise UnsupportedError(f"a session has no {COUNT} devices of type {kind}")
+        yield session
+
+
+def _specs(target: Target) -> list[str]:
+    return [f"/device:{target.device.type}:{i}" for i in range(COUNT)]
+
+
+def _run(function: Any, target: Target) -> Measured | None:
+    graph = tf.Graph()
+    with graph.as_default():
+        fetches, feeds, wanted = function(_specs(target))
+    with _two_devices(target, graph) as session:
         for _ in range(2):
             same(session.run(fetches, feeds), wanted)
+    return None
+
+
+def _error(target: Target) -> Measured | None:
+    """An error on one device ends the run, is named, leaves variables and memory whole, and the next run works."""
+    graph, kinds = tf.Graph(), _specs(target)
+    with graph.as_default():
+        table, rows = tf.placeholder(tf.float32, (4, 5000)), {s: tf.placeholder(tf.int32, (None,)) for s in kinds}
+        variables, fetches = [], []
+        for i, spec in enumerate(kinds):
+            with tf.device(spec):
+                variables.append(tf.Variable(np.zeros(5000, np.float32)))
+                fetches.append(tf.reduce_sum(tf.gather(table, rows[spec], name=f"taken{i}")))
+                fetches.append(variables[i].assign_add(tf.ones((5000,))))
+        with tf.device(kinds[0]):
+            fetches.append(fetches[0] + fetches[2])
+    with _two_devices(target, graph) as session:
+        found = {d.spec: d for d in session.list_devices()}
+        session.run([v.initializer for v in variables])
+
+        def run(bad: str = "") -> Any:
+            feeds: dict[Any, Any] = {row: [4 if spec == bad else 1] for spec, row in rows.items()}
+            return session.run(fetches, {**feeds, table: np.ones((4, 5000), np.float32)})
+
+        def used() -> list[int]:
+            gc.collect()
+            for spec in kinds:
+                found[spec].synchronize()
+            return [found[spec].allocator.statistics().used for spec in kinds]
+
+        run()
+        before = used()
+        for i, spec in enumerate(kinds):
+            _fails(run, spec, f"taken{i}")
+            same(run()[-1], np.float32(10_000))
+            for v in session.run(variables):
+                same(v, np.full(5000, v[0]), "a variable after an error")
+            del v
+            if used() != before:
+                raise CaseFailedError(
+                    f"after an error on {spec} {used()} bytes are in use on the devices, not {before}"
+                )
+    return None
+
+
+def _fails(run: Any, bad: str, node: str) -> None:
+    try:
+        run(bad)
+    except InvalidArgumentError as e:
+        if node not in str(e):
+            raise CaseFailedError(f"the error on {bad} says {str(e)!r}; it must name '{node}'") from e
+    else:
+        raise CaseFailedError(f"an index out of range on {bad} is no error")
+
+
+def _device_arrays(target: Target) -> Measured | None:
+    """What a run leaves on the device is fed again, outlives the next run, and gives its memory back."""
+    a, graph = np.arange(20_000, dtype=np.float32), tf.Graph()
+    with graph.as_default(), tf.device(target.spec):
+        x = tf.placeholder(tf.float32, (None,))
+        y = tf.add(x, x)
+    with target.session(graph) as session:
+        session.run(y, {x: a})
+        gc.collect()
+        before = target.statistics()
+        kept = session.run(y, {x: a}, tf.RunOptions(fetch_on_device=True))
+        again = session.run(y, {x: kept}, tf.RunOptions(fetch_on_device=True))
+        same(np.asarray(again), 4 * a)
+        same(np.asarray(kept), 2 * a, "an array that was fed")
+        del kept, again
+        after = target.settled(before)
+        if after.used > before.used:
+            raise CaseFailedError(f"{after.used - before.used} bytes stay in use when the arrays are gone")
     return None
 
 
