@@ -97,6 +97,35 @@ def test_casts_and_rows_are_compiled_too() -> None:
     np.testing.assert_array_equal(fast, single)
 
 
+@needs_compiler
+def test_a_chain_that_ends_in_a_reduction_has_the_bits_that_it_has_block_by_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    results = []
+    for build in (compiled.compiler, lambda: None):
+        monkeypatch.setattr(compiled, "compiler", build)
+        monkeypatch.setattr(blocks, "sources", compiled.CompiledSources())
+        results.append(_reduced())
+    for fast, plain in zip(*results, strict=True):
+        np.testing.assert_array_equal(fast, plain)
+
+
+def _reduced() -> list[np.ndarray]:
+    x, y = (np.random.default_rng(5).standard_normal(s).astype(np.float32) for s in ((17, 3855), 3855))
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        a, b = tf.placeholder(tf.float32, [17, 3855]), tf.placeholder(tf.float32, [3855])
+        fetches = [
+            tf.reduce_sum(a * b + 1.0),
+            tf.reduce_mean(tf.tanh(a) - b, axis=1),
+            tf.reduce_max(a - b),
+            tf.reduce_sum(tf.cast(a > b, tf.int32), axis=1, keepdims=True),
+        ]
+        given = {a: x, b: y}
+        session.run(fetches, given)
+        assert blocks.sources.wait(SECONDS)
+        return list(session.run(fetches, given))
+
+
 def test_a_compiler_that_fails_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "compiler", lambda: ("false", "version"))
     assert _chain() == pytest.approx(7.0)

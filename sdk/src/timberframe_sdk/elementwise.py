@@ -155,17 +155,28 @@ def _cast(node: KernelNode, operand: str, types: Mapping[str, str]) -> str | Non
     return f"({types[target]}){operand}"
 
 
-def c_source(body: Cluster, moving: Sequence[bool], name: str) -> str | None:
+@dataclass(frozen=True)
+class Fold:
+    """What a function in C does with its result: each block of so many elements becomes one, by tf_fold_<how>."""
+
+    how: str
+    dtype: str
+    block: int
+
+
+def c_source(body: Cluster, moving: Sequence[bool], name: str, fold: Fold | None = None) -> str | None:
     """A C function ``void name(const void *const *in, void *const *out, int64_t count)`` for a fused node.
 
     moving: for each input whether it has an element for each of the result; others have one for all. Results may lie
-    over inputs as far as the node allows it. None where the node has no form in source.
+    over inputs as far as the node allows it. fold: the only result is not written, but reduced. None where the node has
+    no form in source.
     """
     made = expression(body)
     if made is None:
         return None
     lines = [
         "#include <timberframe/elementwise.h>",
+        *(["#include <timberframe/fold.h>"] if fold else []),
         "",
         f"void {name}(const void *const *in, void *const *out, int64_t count) {{",
     ]
@@ -174,8 +185,25 @@ def c_source(body: Cluster, moving: Sequence[bool], name: str) -> str | None:
             f"  const {kind} *p{i} = in[{i}];" if moves else f"  const {kind} {operand} = *(const {kind} *)in[{i}];"
         )
     lines += [f"  {kind} *z{i} = out[{i}];" for i, (_, kind) in enumerate(made.outputs)]
-    lines.append("  TF_ELEMENTS for (int64_t i = 0; i < count; i++) {")
-    lines += [f"    const {kind} {operand} = p{i}[i];" for i, (operand, kind) in enumerate(made.inputs) if moving[i]]
-    lines += [f"    {statement}" for statement in made.statements]
-    lines += [f"    z{i}[i] = {result};" for i, (result, _) in enumerate(made.outputs)]
-    return "\n".join([*lines, "  }", "}", ""])
+    loop = ["  TF_ELEMENTS for (int64_t i = 0; i < count; i++) {"]
+    loop += [f"    const {kind} {operand} = p{i}[i];" for i, (operand, kind) in enumerate(made.inputs) if moving[i]]
+    loop += [f"    {statement}" for statement in made.statements]
+    loop += [f"    z{i}[i] = {result};" for i, (result, _) in enumerate(made.outputs)]
+    loop.append("  }")
+    if fold:
+        loop = _folded(loop, made.outputs[0][1], [i for i in range(len(moving)) if moving[i]], fold)
+    return "\n".join([*lines, *loop, "}", ""])
+
+
+def _folded(loop: Sequence[str], kind: str, moving: Sequence[int], fold: Fold) -> list[str]:
+    """The loop over one block, its result in an array that is reduced, in a loop over all blocks."""
+    return [
+        f"  {kind} *results = z0, block[{fold.block}];",
+        f"  for (int64_t left = count; left > 0; left -= {fold.block}) {{",
+        f"  count = left < {fold.block} ? left : {fold.block};",
+        "  z0 = block;",
+        *loop,
+        f"  *results++ = tf_fold_{fold.how}_{fold.dtype}(block, count);",
+        *(f"  p{i} += count;" for i in moving),
+        "  }",
+    ]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from timberframe.dtypes import as_dtype
 from timberframe.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.native import built_isa, native
-from timberframe_sdk.elementwise import c_source
-from timberframe_sdk.fusion import Dim, merged_dims
+from timberframe_sdk.elementwise import Fold, c_source
+from timberframe_sdk.fusion import REDUCTIONS, Dim, merged_dims
 from timberframe_sdk.native import Native
 
 SHORTEST_RUN = 256
@@ -19,12 +23,15 @@ SHORTEST_RUN = 256
 LEAST_ELEMENTS = 8192
 """Smaller results stay in the first cache by themselves."""
 
-_INPUT, _OUTPUT, _TEMPORARY = range(3)
+_INPUT, _OUTPUT, _TEMPORARY, _PARTIAL = range(4)
 _MOST_ELEMENTS, _FEWEST_ELEMENTS = 1024, 256
 _CACHE_BYTES = 32 * 1024
 _GRAIN_ELEMENTS = 32_768
-_HEAD_WORDS = 9
+_HEAD_WORDS = 12
 _COMPILED_ELEMENTS = 65_536  # a smaller result is not worth a compiler's time
+
+_FOLDS = {"Sum": "sum", "Mean": "sum", "Max": "maximum", "Min": "minimum", "Prod": "product"}
+_FOLDED = ("float32", "float64", "int32", "int64")  # 16-bit floats and means of integers need wider partial results
 
 Builder = Callable[[KernelNode], Launch]
 
@@ -41,6 +48,23 @@ def can_fuse(node: KernelNode, build: Builder) -> bool:
     return not launch.native.reasons or node.outputs[0].dtype.kind not in "iu"
 
 
+def can_reduce(node: KernelNode) -> bool:
+    """Whether a chain can end in this reduction: of trailing dimensions, and of enough elements."""
+    x, dtype = node.inputs[0], node.inputs[0].dtype.name
+    if dtype not in _FOLDED or (node.op == "Mean" and dtype.startswith("int")):
+        return False
+    axes = _axes(node)
+    wide = [i for i, d in enumerate(x.shape) if d > 1]
+    reduced = [i for i in wide if i in axes]
+    return wide[-len(reduced) :] == reduced and math.prod(x.shape[i] for i in reduced) >= SHORTEST_RUN
+
+
+def _axes(reduction: KernelNode) -> set[int]:
+    """The dimensions that a reduction reduces."""
+    rank = len(reduction.inputs[0].shape)
+    return {int(a) % rank for a in np.ravel(np.asarray(reduction.const(1)))}
+
+
 def build_blocks(node: KernelNode, build: Builder) -> Launch:
     """The launch of a fused node."""
     return _Blocks(node, build).launch()
@@ -54,8 +78,15 @@ class _Blocks:
         self.body: Cluster = node.inner[0]
         self.build = build
         self.members = self.body.nodes
-        shape = node.outputs[0].shape
-        self.dims: list[Dim] = merged_dims([*(v.shape for v in node.inputs), shape], shape)
+        self.reduction = self.members[-1] if self.members[-1].op in REDUCTIONS else None
+        self.chain = self.members[:-1] if self.reduction else self.members
+        result = self.chain[-1].outputs[0] if self.reduction else node.outputs[0]
+        self.elements = result.size
+        shapes = [v.shape for v in node.inputs]
+        if self.reduction:  # a run of elements ends where a result does
+            axes = _axes(self.reduction)
+            shapes.append(tuple(1 if i in axes else d for i, d in enumerate(result.shape)))
+        self.dims: list[Dim] = merged_dims([*shapes, result.shape], result.shape)
         self.inner = self.dims[0][0]
         self.number: dict[int, int] = {}
         self.places, self.scratch = _temporary_places(self.body)
@@ -63,7 +94,7 @@ class _Blocks:
 
     def _block_elements(self) -> int:
         """Elements of a block: what keeps all that one block touches in the first cache."""
-        widest = max(v.dtype.itemsize for n in self.members for v in (*n.inputs, *n.outputs))
+        widest = max(v.dtype.itemsize for n in self.chain for v in (*n.inputs, *n.outputs))
         touched = self.scratch + len(self.node.inputs) + len(self.node.outputs)
         size = _MOST_ELEMENTS
         while size > _FEWEST_ELEMENTS and size * widest * touched > _CACHE_BYTES:
@@ -76,30 +107,56 @@ class _Blocks:
         first_step = _HEAD_WORDS + len(values) + len(outer)
         steps, parameters = self._steps(first_step)
         blocks = max(1, _GRAIN_ELEMENTS // self.size)
+        joining, joined = self._joining()
+        end = first_step + len(steps) + len(parameters)
         head = (
-            len(self.members), len(self.number), len(outer), self.size, self.inner, self.node.outputs[0].size, blocks,
-            first_step, self._compiled(),
+            len(self.members), len(self.number), len(outer), self.size, self.inner, self.elements, blocks,
+            first_step, self._compiled(), *joining, end,
         )  # fmt: skip
-        kernel = native("elementwise_blocks", *head, *values, *outer, *steps, *parameters)
-        weight = sum(self.build(n).weight for n in self.members)
-        return Launch(kernel, None, self._in_place(), tuple(range(len(self.node.inputs))), weight)
+        kernel = native("elementwise_blocks", *head, *values, *outer, *steps, *parameters, *joined)
+        weight = sum(self.build(n).weight for n in self.chain)
+        pairs = () if self.reduction else self._in_place()
+        return Launch(kernel, None, pairs, tuple(range(len(self.node.inputs))), weight, self.node.workspace_bytes)
+
+    def _joining(self) -> tuple[tuple[int, int], list[int]]:
+        """Blocks of a result and the function that joins their partial results, and its parameters; zeros without.
+
+        Asks for the workspace that holds these.
+        """
+        if self.reduction is None:
+            return (0, 0), []
+        value = self.node.outputs[0]
+        count = self.elements // value.size
+        blocks = count // self.inner * -(-self.inner // self.size)
+        self.node.workspace(value.size * blocks * value.dtype.itemsize)
+        mean = self.reduction.op == "Mean"
+        how = "mean" if mean else _FOLDS[self.reduction.op]
+        joining = native(f"fold_{how}_{value.dtype.name}", *([count] if mean else []))
+        return (blocks, joining.function), list(joining.parameters)
 
     def _compiled(self) -> int:
         """Address of the cell for the chain compiled as one function; 0 where there will be none."""
-        if self.node.outputs[0].size < _COMPILED_ELEMENTS:
+        if self.elements < _COMPILED_ELEMENTS:
             return 0
-        source = c_source(self.body, [bool(step) for step in self.dims[0][1][:-1]], FUNCTION)
+        moving = [bool(step) for step in self.dims[0][1][: len(self.node.inputs)]]
+        body, fold = self.body, None
+        if self.reduction:
+            body = replace(body, nodes=list(self.chain), outputs=self.reduction.inputs[:1])
+            fold = Fold(_FOLDS[self.reduction.op], self.node.outputs[0].dtype.name, self.size)
+        source = c_source(body, moving, FUNCTION, fold)
         return sources.cell(source, built_isa()) if source else 0
 
     def _value_words(self) -> list[int]:
         words: list[int] = []
-        widest = max((v.dtype.itemsize for n in self.members for v in n.outputs), default=1)
+        widest = max((v.dtype.itemsize for n in self.chain for v in n.outputs), default=1)
         for k, value in enumerate(self.node.inputs):
             words += self._words(value, _INPUT, k, [strides[k] for _, strides in self.dims])
         for member in self.members:
             value = member.outputs[0]
             strides = [strides[-1] for _, strides in self.dims]
-            if value.id in self.places:
+            if member is self.reduction:
+                words += self._words(value, _PARTIAL, 0, [0] * len(self.dims))
+            elif value.id in self.places:
                 words += self._words(value, _TEMPORARY, self.places[value.id] * self.size * widest, strides)
             else:
                 words += self._words(value, _OUTPUT, _position(self.node.outputs, value), strides)
@@ -113,7 +170,7 @@ class _Blocks:
         """The steps, and behind them their kernels' parameters; every position counts from the first word of all."""
         rest = self.inner % self.size or self.size
         kernels = [[self._kernel(m, count) for count in (self.size, rest)] for m in self.members]
-        length = sum(5 + len(m.inputs) for m in self.members)
+        length = sum(5 + len(self._read(m)) for m in self.members)
         words: list[int] = []
         parameters: list[int] = []
         for member, variants in zip(self.members, kernels, strict=True):
@@ -121,12 +178,18 @@ class _Blocks:
             for kernel in variants:
                 places.append(first + length + len(parameters))
                 parameters += kernel.parameters
-            read = [self.number[v.id] for v in member.inputs]
+            read = [self.number[v.id] for v in self._read(member)]
             words += [variants[0].function, *places, len(read), *read, self.number[member.outputs[0].id]]
         return words, parameters
 
+    def _read(self, member: KernelNode) -> list[Value]:
+        """The values that a member's kernel reads."""
+        return member.inputs[:1] if member is self.reduction else member.inputs
+
     def _kernel(self, member: KernelNode, count: int) -> Native:
         """The member's kernel for a block of `count` elements."""
+        if member is self.reduction:
+            return native(f"fold_{_FOLDS[member.op]}_{member.outputs[0].dtype.name}")
         inputs = [self._block(v, count) for v in member.inputs]
         output = Value(member.outputs[0].id, member.outputs[0].dtype, (count,))
         made = KernelNode(member.op, member.name, member.attrs, inputs, [output], member.device, member.where)
@@ -166,7 +229,7 @@ def _position(values: Sequence[Value], value: Value) -> int:
 def _temporary_places(body: Cluster) -> tuple[dict[int, int], int]:
     """Which place in the scratch memory each value has that does not leave the group, and how many places there are."""
     results = {v.id for v in body.outputs}
-    last = {v.id: s for s, m in enumerate(body.nodes) for v in m.inputs}
+    last = {v.id: s for s, m in enumerate(body.nodes) for v in m.inputs}  # the axes of a reduction do not matter
     places: dict[int, int] = {}
     free: list[int] = []
     count = 0

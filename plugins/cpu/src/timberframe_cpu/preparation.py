@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from timberframe.plugin.contracts import Cluster, KernelNode, Value
-from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse
+from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse, can_reduce
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.fusion import FUSED, fuse
@@ -71,7 +71,7 @@ def prepare(
     guard: bytes that the planner leaves around each tensor. fusing: chains of elementwise nodes become one.
     """
     if fusing:
-        cluster = fuse(cluster, lambda node: can_fuse(node, builder.build), SHORTEST_RUN)
+        cluster = fuse(cluster, lambda node: can_fuse(node, builder.build), SHORTEST_RUN, can_reduce)
     launches: list[Launch | None] = []
     controls: dict[int, Control] = {}
     for i, node in enumerate(cluster.nodes):
