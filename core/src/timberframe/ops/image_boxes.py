@@ -14,7 +14,7 @@ from timberframe.shapes import Shape, format_shape
 
 _DRAWN = NotDifferentiable("TensorFlow gives drawn boxes no gradient either")
 
-_PALETTE = np.array(
+PALETTE = np.array(
     [
         (1, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0.5, 0, 0.5, 1),
         (0.5, 0.5, 0, 1), (0.5, 0, 0, 1), (0, 0, 0.5, 1), (0, 1, 1, 1), (1, 0, 1, 1),
@@ -54,7 +54,7 @@ def _draw(image: np.ndarray, box: np.ndarray, color: np.ndarray) -> None:
 def _drawn(attrs: Attrs, images: np.ndarray, boxes: np.ndarray, *colors: np.ndarray) -> np.ndarray:
     result = np.array(images)
     depth = images.shape[3]
-    palette = colors[0].copy() if colors and colors[0].size else _PALETTE.copy()
+    palette = colors[0].copy() if colors and colors[0].size else PALETTE.copy()
     if depth == 1:
         palette[:, 0] = 1
     for image, own in zip(result, boxes, strict=True):
@@ -65,14 +65,14 @@ def _drawn(attrs: Attrs, images: np.ndarray, boxes: np.ndarray, *colors: np.ndar
 
 def _drawn_samples(colors: bool) -> Iterator[Sample]:
     boxes = np.array([[[0.1, 0.2, 0.9, 0.8], [0, 0, 1, 1], [-0.5, 0.5, 0.5, 1.5], [0.6, 0.1, 0.2, 0.9]]], np.float32)
-    more = [Arg(values=_PALETTE[:2, ::-1].copy())] if colors else []
+    more = [Arg(values=PALETTE[:2, ::-1].copy())] if colors else []
     for channels in (1, 3, 4):
         yield Sample([Arg((1, 7, 9, channels)), Arg(values=boxes), *more])
     yield Sample([Arg((2, 4, 4, 3)), Arg(values=np.zeros((2, 0, 4), np.float32)), *more])
 
 
 def _drawn_errors(colors: bool) -> Iterator[ErrorSample]:
-    more = [Arg(values=_PALETTE)] if colors else []
+    more = [Arg(values=PALETTE)] if colors else []
     for images, boxes, match in (
         ((1, 4, 4, 2), (1, 1, 4), "images has 2 channels"),
         ((1, 4, 4, 3), (1, 1, 3), "its last size must be 4"),

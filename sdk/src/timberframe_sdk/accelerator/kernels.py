@@ -7,6 +7,7 @@ from dataclasses import replace
 from timberframe.plugin.contracts import KernelDef
 from timberframe_sdk.accelerator import (
     addition,
+    boxes,
     colors,
     constants,
     convolution,
@@ -35,6 +36,7 @@ from timberframe_sdk.accelerator import (
 
 FAMILIES = (
     addition,
+    boxes,
     colors,
     constants,
     convolution,

@@ -2,6 +2,8 @@
 
 _LIBRARY = "a decomposition by the host's LAPACK, which no portable kernel matches"
 _TEXT = "works on strings or files, which live on the host"
+_CHANCE = "draws its windows by chance on the host at each launch"
+_SHOWN = "shows its data, strings among them, in its error"
 _RARE = "rare, and sequential: the host is faster than a launch"
 
 _BY_REASON = {
@@ -14,6 +16,8 @@ _BY_REASON = {
         "StaticRegexFullMatch", "StringJoin",
     ),
     _RARE: ("EditDistance",),
+    _CHANCE: ("FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool", "FractionalMaxPoolGrad"),
+    _SHOWN: ("Assert",),
 }  # fmt: skip
 
 LEAVES = {op: reason for reason, ops in _BY_REASON.items() for op in ops}
