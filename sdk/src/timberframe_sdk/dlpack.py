@@ -121,12 +121,13 @@ class DLPackTensor:
     owner: Any
 
 
-def take_in(x: Any) -> DLPackTensor:
+def take_in(x: Any, stream: int | None = None) -> DLPackTensor:
     """The tensor of an object with `__dlpack__`, whose `__dlpack_device__` the caller has compared.
 
+    stream: the one that the standard has the giver wait for, on kinds of devices that have streams.
     InvalidArgumentError unless it is dense, row-major and of a dtype that NumPy or ml_dtypes has.
     """
-    capsule = x.__dlpack__()
+    capsule = x.__dlpack__() if stream is None else x.__dlpack__(stream=stream)
     where = _pointer(id(capsule), _FRESH)
     managed = ctypes.cast(where, ctypes.POINTER(_DLManagedTensor)).contents
     _rename(id(capsule), _USED)

@@ -53,6 +53,7 @@ class KernelDevice:
     host_memory = False
     asynchronous = False
     dlpack_device: tuple[int, int] | None = None
+    dlpack_stream: int | None = None
     allocator: Allocator
     attributes = DeviceAttributes(memory=0)
     kernels: KernelRegistry
@@ -123,7 +124,7 @@ class KernelDevice:
         """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
         if self.dlpack_device is None or self.host_memory:
             return self.copy_in(np.from_dlpack(x))
-        found = take_in(x)
+        found = take_in(x, self.dlpack_stream)
         return self.adopt(found.address, found.dtype, found.shape, found.owner)
 
     def close(self) -> None:

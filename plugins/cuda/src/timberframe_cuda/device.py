@@ -56,7 +56,7 @@ class CudaDevice(AcceleratorDevice):
                 "runtime": _version(runtime.runtimeGetVersion()), "NVRTC": ".".join(map(str, nvrtc.getVersion())),
             },
         )  # fmt: skip
-        self.dlpack_device = 2, number  # kDLCUDA
+        self.dlpack_device, self.dlpack_stream = (2, number), self.stream.ptr  # kDLCUDA
         self.pinned = PinnedMemory()
         self._modules: dict[str, cupy.cuda.Module] = {}
         self._peers = {number}
