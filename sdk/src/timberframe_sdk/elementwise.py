@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from timberframe.plugin.contracts import Cluster, KernelNode
+from timberframe_sdk import special_functions
+from timberframe_sdk.special_functions import CHECKED, FLOATS, HEADERS, conversion
 
 TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "int8": "int8_t", "int16": "int16_t",
@@ -24,8 +26,8 @@ SHORT_FLOATS = ("float16", "bfloat16")
 ACCELERATOR_TYPES = {**TYPES, **dict.fromkeys(SHORT_FLOATS, "float")}
 """The same for accelerators, which compute with the 16-bit floats in float32 and convert where they load and store."""
 
-# In the templates {0}, {1} and {2} are the operands, {T} their C type, {U} its unsigned one, {f} f32 or f64, and
-# {alpha} the op's attr.
+# In the templates {0}, {1} and {2} are the operands, {T} their C type, {U} its unsigned one, {f} f32 or f64, {w} 32 or
+# 64, {dtype} the dtype, and {alpha} and {tolerance} the op's attrs.
 
 _FLOATS: Mapping[str, str] = {
     "Neg": "-{0}", "Square": "{0} * {0}", "Sign": "{0} > 0 ? ({T})1 : {0} < 0 ? ({T})-1 : {0} + 0",
@@ -36,7 +38,7 @@ _FLOATS: Mapping[str, str] = {
     "Div": "{0} / {1}", "RealDiv": "{0} / {1}", "FloorDiv": "tf_floor_{f}({0} / {1})",
     "SquaredDifference": "({0} - {1}) * ({0} - {1})", "MulNoNan": "{1} == 0 ? 0 : {0} * {1}",
     "DivNoNan": "{1} == 0 ? 0 : {0} / {1}", "Xdivy": "{0} == 0 ? {0} : {0} / {1}",
-    "LeakyReluGrad": "({T})((double){1} > 0 ? (double){0} : {alpha} * (double){0})",
+    "LeakyReluGrad": "({T})((tf_wide){1} > 0 ? (tf_wide){0} : {alpha} * (tf_wide){0})",
 }  # fmt: skip
 _FUNCTIONS = {
     "Abs": "abs", "Reciprocal": "reciprocal", "Inv": "reciprocal", "Sqrt": "sqrt", "Rsqrt": "rsqrt", "Exp": "exp",
@@ -65,6 +67,7 @@ _INTEGERS: Mapping[str, str] = {  # they wrap around, so that sums and products 
 }  # fmt: skip
 _NUMBERS: Mapping[str, str] = {
     "Maximum": "{0} < {1} || {1} != {1} ? {1} : {0}", "Minimum": "{1} < {0} || {1} != {1} ? {1} : {0}",
+    "ClipByValue": "({0} > {2} ? {2} : {0}) < {1} ? {1} : {0} > {2} ? {2} : {0}",
     "Less": "{0} < {1}", "LessEqual": "{0} <= {1}", "Greater": "{0} > {1}", "GreaterEqual": "{0} >= {1}",
 }  # fmt: skip
 _ALL: Mapping[str, str] = {
@@ -78,12 +81,14 @@ _INFINITY = {"f32": "TF_INFINITY32", "f64": "TF_INFINITY64"}
 class Expression:
     """A fused node as source: for each of its nodes a C declaration, ``const float v3 = v1 * v2;``.
 
-    inputs, outputs: name and C type of the operands, which the caller declares, and of the results.
+    inputs, outputs: name and C type of the operands, which the caller declares, and of the results. headers: those of
+    ``timberframe/math`` that the functions need beyond ``timberframe/elementwise.h``.
     """
 
     inputs: tuple[tuple[str, str], ...]
     statements: tuple[str, ...]
     outputs: tuple[tuple[str, str], ...]
+    headers: tuple[str, ...] = ()
 
 
 def expression(body: Cluster, types: Mapping[str, str] = TYPES) -> Expression | None:
@@ -109,12 +114,22 @@ def expression(body: Cluster, types: Mapping[str, str] = TYPES) -> Expression | 
         tuple((names[v.id], types[v.dtype.name]) for v in body.inputs),
         tuple(statements),
         tuple((names[v.id], types[v.dtype.name]) for v in body.outputs),
+        tuple(sorted({HEADERS[n.op] for n in body.nodes if n.op in HEADERS})),
     )
 
 
-def has_source(op: str, dtype: str) -> bool:
-    """Whether an op of this dtype has a form in source."""
-    return _template(op, dtype) is not None
+def has_source(op: str, dtype: str, types: Mapping[str, str] = TYPES) -> bool:
+    """Whether an op of this dtype has a form in source; types: those of the CPU, or of accelerators."""
+    return _template(op, dtype, types) is not None
+
+
+def checked_expression(node: KernelNode, operands: Sequence[str]) -> tuple[Expression, str]:
+    """The source of a node of an op in `CHECKED`, and which values of its operands, called so, have no result."""
+    kind, op = node.inputs[1].dtype.name, CHECKED[node.op]
+    term = op.term(kind).format(*operands)
+    inputs = tuple((name, TYPES[kind]) for name in dict.fromkeys(operands))
+    made = Expression(inputs, (f"const {TYPES[kind]} v0 = {term};",), (("v0", TYPES[kind]),), ("integers",))
+    return made, op.bad.format(*operands)
 
 
 def _term(node: KernelNode, operands: Sequence[str], types: Mapping[str, str]) -> str | None:
@@ -123,35 +138,45 @@ def _term(node: KernelNode, operands: Sequence[str], types: Mapping[str, str]) -
     if node.op == "Cast":
         return _cast(node, operands[0], types)
     dtype = node.inputs[-1].dtype
-    template = _template(node.op, dtype.name)
+    template = _template(node.op, dtype.name, types)
     if template is None:
         return None
     kind = types[dtype.name]
     suffix = {"float": "f32", "double": "f64"}.get(kind, "")
-    alpha = float(np.float32(node.attrs.get("alpha", 0)))  # a float32 in every GraphDef
     text = template.format(
-        *operands, T=kind, U=f"u{kind}" if kind.startswith("int") else kind, f=suffix, alpha=f"({alpha.hex()})"
+        *operands,
+        T=kind,
+        U=f"u{kind}" if kind.startswith("int") else kind,
+        f=suffix,
+        w=suffix[1:],
+        dtype=dtype.name,
+        alpha=_float_attr(node, "alpha"),
+        tolerance=_float_attr(node, "tolerance"),
     )
     return text.replace("INFINITY", _INFINITY.get(suffix, ""))
 
 
-def _template(op: str, dtype: str) -> str | None:
+def _float_attr(node: KernelNode, name: str) -> str:
+    """An attr as a literal; it is a float32 in every GraphDef."""
+    return f"({float(np.float32(node.attrs.get(name, 0))).hex()})"
+
+
+def _template(op: str, dtype: str, types: Mapping[str, str]) -> str | None:
     if dtype == "bool":
         return _TRUTH.get(op) or _ALL.get(op)
-    own = _INTEGERS if "int" in dtype else _FLOAT_TABLE
-    return own.get(op) or _NUMBERS.get(op) or _ALL.get(op)
+    own, others = (_INTEGERS, special_functions.INTEGERS) if "int" in dtype else (_FLOAT_TABLE, FLOATS)
+    common = own.get(op) or _NUMBERS.get(op) or _ALL.get(op)
+    return common or (None if types is TYPES else others.get(op))
 
 
 def _cast(node: KernelNode, operand: str, types: Mapping[str, str]) -> str | None:
     source, target = node.inputs[0].dtype.name, node.outputs[0].dtype.name
+    if types is not TYPES:
+        return conversion(source, target, operand, node.attrs.get("Truncate", False))
     if target == "bool":
         return f"{operand} != 0"
-    if node.attrs.get("Truncate"):
-        return None
-    if "int" in target and "float" in source and types is TYPES:
+    if node.attrs.get("Truncate") or ("int" in target and "float" in source):
         return None  # what lies out of range is the kernel's business
-    if target in SHORT_FLOATS:
-        return f"tf_float32_from_{target}(tf_{target}_from_float32((float){operand}))"
     return f"({types[target]}){operand}"
 
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from timberframe.errors import InvalidArgumentError
 from timberframe.ops import registry
+from timberframe.ops.opdef import OpDef
 from timberframe.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread
+from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_sdk.accelerator.reduction import Element, Reduction, rule
-from timberframe_sdk.elementwise import ACCELERATOR_TYPES, SHORT_FLOATS, Expression, expression, has_source
+from timberframe_sdk.elementwise import (
+    ACCELERATOR_TYPES,
+    SHORT_FLOATS,
+    Expression,
+    checked_expression,
+    expression,
+    has_source,
+)
 from timberframe_sdk.fusion import ELEMENTWISE, REDUCTIONS, Dim, merged_dims
+from timberframe_sdk.special_functions import CHECKED, FLOATS, INTEGERS, NEED_FLOAT64
 
 _CANDIDATES = (
     "float16", "bfloat16", "float32", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
@@ -21,27 +31,50 @@ _CANDIDATES = (
 )  # fmt: skip
 
 
+_OWN_TYPES = {"ApproximateEqual": ("float32", "float64")}  # 16-bit floats would round their difference
+
+
 def _kernels() -> list[KernelDef]:
-    """Kernels of all elementwise ops that have a source."""
+    """Kernels of all elementwise ops that have a source, and of those that check their operands."""
     kernels = []
-    for op in (registry.get(name) for name in sorted(ELEMENTWISE)):
+    for op in (registry.get(name) for name in sorted({*ELEMENTWISE, *FLOATS, *INTEGERS})):
         types = {}
         for attr in (a for a in op.attrs.values() if a.kind == "type"):
-            allowed = _CANDIDATES if attr.allowed is None else [t.name for t in attr.allowed]
+            allowed = _allowed(op, attr.name)
             types[attr.name] = tuple(
-                t for t in _CANDIDATES if t in allowed and (op.name == "Cast" or has_source(op.name, t))
+                t for t in allowed if op.name == "Cast" or has_source(op.name, t, ACCELERATOR_TYPES)
             )
         if all(types.values()):
-            kernels.append(KernelDef(op.name, "", build_single, types))
+            kernels.append(KernelDef(op.name, "", build_wide if op.name in NEED_FLOAT64 else build_single, types))
+    for op in map(registry.get, CHECKED):
+        integers = tuple(t for t in _allowed(op, "T") if "int" in t)
+        kernels.append(KernelDef(op.name, "", build_checked, {"T": integers}, status=True))
     return kernels
+
+
+def _allowed(op: OpDef, attr: str) -> tuple[str, ...]:
+    """The dtypes that an op takes for a type attr."""
+    names = op.attrs[attr].allowed
+    held = _CANDIDATES if names is None else [t.name for t in names]
+    return tuple(t for t in _CANDIDATES if t in held and t in _OWN_TYPES.get(op.name, _CANDIDATES))
 
 
 def can_fuse(node: KernelNode) -> bool:
     """Whether a node has a form in source, and its operands broadcast as merged_dims walks them."""
-    if _selects_rows(node):
+    if _selects_rows(node) or not _broadcasts(node):
+        return False
+    if node.op in NEED_FLOAT64 and not cast(Any, node.device).limits.float64:
         return False
     inputs = list({v.id: v for v in node.inputs}.values())
     return expression(Cluster(node.device, [node], inputs, node.outputs), ACCELERATOR_TYPES) is not None
+
+
+def _broadcasts(node: KernelNode) -> bool:
+    """Whether the operands do: Equal and NotEqual may be asked about shapes that do not."""
+    try:
+        return node.op not in ("Equal", "NotEqual") or np.broadcast_shapes(*(v.shape for v in node.inputs)) is not None
+    except ValueError:
+        return False
 
 
 def _selects_rows(node: KernelNode) -> bool:
@@ -51,16 +84,53 @@ def _selects_rows(node: KernelNode) -> bool:
 
 def build_single(node: KernelNode) -> Launcher:
     """The launcher of one elementwise node."""
+    if not _broadcasts(node):
+        return _answering(node)
     if _selects_rows(node):
         condition, ones = node.inputs[0], (1,) * (len(node.outputs[0].shape) - 1)
         column = replace(condition, shape=(condition.shape[0], *ones))
         node = replace(node, inputs=[column, *node.inputs[1:]])
+    body = _body(node)
+    made = expression(body, ACCELERATOR_TYPES)
+    assert made is not None
+    return _without_repeated(node, body, _launcher(node, body, made))
+
+
+@needs_float64
+def build_wide(node: KernelNode) -> Launcher:
+    """The launcher of a node whose function is computed in float64."""
+    return build_single(node)
+
+
+def build_checked(node: KernelNode) -> Launcher:
+    """The launcher of an op of integers that has no result for some second operands."""
+    body = _body(node)
+    names = {v.id: f"a{i}" for i, v in enumerate(body.inputs)}
+    made, bad = checked_expression(node, [names[v.id] for v in node.inputs])
+    checked = body.inputs.index(node.inputs[1]), bad
+    launch = _without_repeated(node, body, _launcher(node, body, made, checked))
+    return failing(launch, (InvalidArgumentError, CHECKED[node.op].words))
+
+
+def _answering(node: KernelNode) -> Launcher:
+    """The launcher of a comparison of tensors whose shapes tell them apart."""
+    device: Any = node.device
+    answer = device.table(np.array(node.op == "NotEqual"))
+    return lambda x, y, out: device.copy(answer, out)
+
+
+def _body(node: KernelNode) -> Cluster:
+    """A node as a cluster of its own, each of its operands once."""
     inputs = list({v.id: v for v in node.inputs}.values())
-    launch = _launcher(node, Cluster(node.device, [node], inputs, list(node.outputs)))
-    places = [next(i for i, v in enumerate(node.inputs) if v is x) for x in inputs]
-    if len(inputs) == len(node.inputs):
-        return launch
+    return Cluster(node.device, [node], inputs, list(node.outputs))
+
+
+def _without_repeated(node: KernelNode, body: Cluster, launch: Launcher) -> Launcher:
+    """A launcher that takes all operands of the node, of one that takes those of its body."""
     count = len(node.inputs)
+    if len(body.inputs) == count:
+        return launch
+    places = [next(i for i, v in enumerate(node.inputs) if v is x) for x in body.inputs]
     return lambda *arrays: launch(*(arrays[i] for i in places), *arrays[count:])
 
 
@@ -72,7 +142,11 @@ def can_reduce(node: KernelNode) -> bool:
 def build_fused(node: KernelNode) -> Launcher:
     """The launcher of a fused node."""
     body = node.inner[0]
-    return _reduced(node, body) if body.nodes[-1].op in REDUCTIONS else _launcher(node, body)
+    if body.nodes[-1].op in REDUCTIONS:
+        return _reduced(node, body)
+    made = expression(body, ACCELERATOR_TYPES)
+    assert made is not None
+    return _launcher(node, body, made)
 
 
 def _reduced(node: KernelNode, body: Cluster) -> Launcher:
@@ -111,6 +185,7 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
     lines = [
         "#include <timberframe/accelerator/language.h>",
         "#include <timberframe/elementwise.h>",
+        *_includes(made),
         f"static inline tf_value_{dtype} tf_element(tf_index i, {', '.join(operands)}) {{",
         *(_search(len(types), "tf_index") if strided else ()),
         *_operands(made, types, places),
@@ -121,16 +196,19 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
     return Element(", ".join(operands), f"tf_element(i, {', '.join(names)})", "\n".join(lines)), strided
 
 
-def _launcher(node: KernelNode, body: Cluster) -> Launcher:
-    """A launcher of the kernel that goes over the elements of the result."""
+def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[int, str] | None = None) -> Launcher:
+    """A launcher of the kernel that goes over the elements of the result.
+
+    checked: the number of an operand whose values may be bad, and which of them are; the kernel then gets the status.
+    """
     device: Any = node.device
-    made = expression(body, ACCELERATOR_TYPES)
-    assert made is not None
     count = body.outputs[0].size
     types = [v.dtype.name for v in (*body.inputs, *body.outputs)]
     order = _order(device, merged_dims([v.shape for v in body.inputs], body.outputs[0].shape), len(body.inputs), count)
-    function = device.function(Source(_source(made, types, order), (("INDEX", index_name(count)),)), "tf_elementwise")
-    items, group, arguments = order.items, order.group, order.arguments
+    source = Source(_source(made, types, order, checked), (("INDEX", index_name(count)),))
+    function = device.function(source, "tf_elementwise")
+    items, group = order.items, order.group
+    arguments = [np.int64(node.index + 1), *order.arguments] if checked else order.arguments
 
     def launch(*arrays: Any) -> None:
         if count:
@@ -210,17 +288,31 @@ def _step(k: int, dims: Sequence[Dim]) -> int | None:
     return 1
 
 
-def _source(made: Expression, types: Sequence[str], order: _Order) -> str:
+def _includes(made: Expression) -> list[str]:
+    """What an expression's functions need beyond elementwise.h."""
+    return [f"#include <timberframe/math/{header}.h>" for header in made.headers]
+
+
+def _check(made: Expression, places: Sequence[str], checked: tuple[int, str]) -> str:
+    """The statement that reports a bad operand: its place and its value."""
+    k, bad = checked
+    return f"    if ({bad}) tf_report(status, node, 1, {places[k]}, (int64_t){made.inputs[k][0]}, 0);"
+
+
+def _source(made: Expression, types: Sequence[str], order: _Order, checked: tuple[int, str] | None = None) -> str:
     """The kernel of an expression. Sizes and strides are arguments, so that one source serves many shapes."""
     count = len(made.inputs)
     parameters = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
     parameters += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
+    parameters += ["TF_GLOBAL int64_t *status", "int64_t node"] if checked else []
     lines = [
         "#include <timberframe/accelerator/language.h>",
         "#include <timberframe/elementwise.h>",
+        *_includes(made),
         f"TF_KERNEL tf_elementwise({', '.join([*parameters, *order.parameters])}) {{",
         *order.loop,
         *_operands(made, types, order.places),
+        *([_check(made, order.places, checked)] if checked else []),
         *(f"    {statement}" for statement in made.statements),
     ]
     lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]

@@ -10,6 +10,7 @@ from timberframe.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
+from timberframe_sdk.special_functions import NEGATIVE_EXPONENT, ZERO_DIVISOR
 from timberframe_sdk.values import SHAPES_DIFFER
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -17,9 +18,6 @@ SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
 COMPLEX = ("complex64", "complex128")
-
-ZERO_DIVISOR = "integer division by zero: element {0} of y is 0; divisors of integers must not be 0"
-NEGATIVE_EXPONENT = "element {0} of y is {1}; the exponent of an integer power must be at least 0"
 
 
 def unsigned(dtype: str) -> str:

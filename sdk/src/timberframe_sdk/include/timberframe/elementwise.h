@@ -10,8 +10,8 @@
 #include <timberframe/math/undefine_precision.h>
 
 #include <timberframe/math/functions_float64.h>
-#include <timberframe/math/gradients.h>
 #endif
+#include <timberframe/math/gradients.h>
 
 #if defined(__OPENCL_VERSION__) || defined(__CUDACC__)
 #define TF_ELEMENTS

@@ -5,7 +5,7 @@
 
 static inline int tf_finite(double x) { return tf_abs_f64(x) < TF_INFINITY64; }
 
-/* Sums of exp(logits - largest) from the first class on, one row for each work-item; what is not finite adds nothing. */
+/* Sums of exp(logits - largest) from the first class on, a row for each work-item; what is not finite adds nothing. */
 TF_KERNEL tf_running_sums(TF_GLOBAL const TF_STORAGE(T) *logits, TF_GLOBAL double *sums, tf_index first, tf_index rows,
                           tf_index classes) {
   TF_EACH(row, rows) {

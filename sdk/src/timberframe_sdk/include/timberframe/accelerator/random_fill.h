@@ -57,7 +57,8 @@ static inline void tf_draw_truncated(const philox *g, uint64_t first, value *kep
     philox_block(g, block, x);
     tf_draw(x, drawn);
     for (int k = 0; k < PER_BLOCK; k++) {
-      if (filled < PER_BLOCK && drawn[k] < NORMAL_TRUNCATION && drawn[k] > -NORMAL_TRUNCATION) kept[filled++] = drawn[k];
+      const int fits = drawn[k] < NORMAL_TRUNCATION && drawn[k] > -NORMAL_TRUNCATION;
+      if (fits && filled < PER_BLOCK) kept[filled++] = drawn[k];
     }
   }
 }

@@ -1,30 +1,38 @@
 /* Derivatives of functions of one operand, times a gradient.
  *
- * All are computed in float64, so that differences such as 1 - y^2 keep float32's digits and products of three factors
- * cannot overflow on the way. */
+ * All are computed in tf_wide, which is float64 where there is one, so that differences such as 1 - y^2 keep float32's
+ * digits and products of three factors cannot overflow on the way. */
 #ifndef TIMBERFRAME_MATH_GRADIENTS_H
 #define TIMBERFRAME_MATH_GRADIENTS_H
 
+#ifdef TF_NO_FLOAT64
+#include <timberframe/math/precision_float32.h>
+typedef float tf_wide;
+#define TF_WIDE(name) tf_##name##_f32
+#else
 #include <timberframe/math/precision_float64.h>
+typedef double tf_wide;
+#define TF_WIDE(name) tf_##name##_f64
+#endif
 
 #include <timberframe/math/exponential.h>
 
-static inline double tf_tanh_grad(double y, double dy) { return dy * ((1.0 - y) * (1.0 + y)); }
-static inline double tf_sigmoid_grad(double y, double dy) { return dy * (y * (1.0 - y)); }
-static inline double tf_sqrt_grad(double y, double dy) { return 0.5 * (dy / y); }
-static inline double tf_rsqrt_grad(double y, double dy) { return -0.5 * (dy * y * y * y); }
-static inline double tf_reciprocal_grad(double y, double dy) { return -(dy * y * y); }
-static inline double tf_relu_grad(double g, double x) { return x > 0.0 ? g : 0.0; }
-static inline double tf_relu6_grad(double g, double x) { return x > 0.0 && x < 6.0 ? g : 0.0; }
-static inline double tf_elu_grad(double g, double y) { return y < 0.0 ? (y + 1.0) * g : g; }
-static inline double tf_softplus_grad(double g, double x) { return g * tf_sigmoid_f64(x); }
+static inline tf_wide tf_tanh_grad(tf_wide y, tf_wide dy) { return dy * ((1.0 - y) * (1.0 + y)); }
+static inline tf_wide tf_sigmoid_grad(tf_wide y, tf_wide dy) { return dy * (y * (1.0 - y)); }
+static inline tf_wide tf_sqrt_grad(tf_wide y, tf_wide dy) { return 0.5 * (dy / y); }
+static inline tf_wide tf_rsqrt_grad(tf_wide y, tf_wide dy) { return -0.5 * (dy * y * y * y); }
+static inline tf_wide tf_reciprocal_grad(tf_wide y, tf_wide dy) { return -(dy * y * y); }
+static inline tf_wide tf_relu_grad(tf_wide g, tf_wide x) { return x > 0.0 ? g : 0.0; }
+static inline tf_wide tf_relu6_grad(tf_wide g, tf_wide x) { return x > 0.0 && x < 6.0 ? g : 0.0; }
+static inline tf_wide tf_elu_grad(tf_wide g, tf_wide y) { return y < 0.0 ? (y + 1.0) * g : g; }
+static inline tf_wide tf_softplus_grad(tf_wide g, tf_wide x) { return g * TF_WIDE(sigmoid)(x); }
 
-static inline double tf_softsign_grad(double g, double x) {
-  double d = 1.0 + tf_abs_f64(x);
+static inline tf_wide tf_softsign_grad(tf_wide g, tf_wide x) {
+  tf_wide d = 1.0 + TF_WIDE(abs)(x);
   return g / d / d;
 }
 
-static inline double tf_selu_grad(double g, double y) {
+static inline tf_wide tf_selu_grad(tf_wide g, tf_wide y) {
   return g * (y < 0.0 ? y + 1.7580993408473768599 : 1.0507009873554804935); /* alpha * scale, scale */
 }
 

@@ -7,6 +7,7 @@
 
 #if defined(__OPENCL_VERSION__) || defined(__CUDACC__)
 #define tf_log_gamma_f64(x) lgamma(x)
+#define tf_erf_f64(x) erf(x)
 #else
 #include <math.h>
 

@@ -79,4 +79,18 @@ static inline float tf_tan_large_f32(float x) {
   return tf_flip_sign_f32(tf_tan_quadrant_f32(r, quadrant), x);
 }
 
+/* For every argument. */
+
+static inline float tf_sin_f32(float x) {
+  return tf_abs_f32(x) <= TF_TRIGONOMETRIC_FAST ? tf_sin_fast_f32(x) : tf_sin_large_f32(x);
+}
+
+static inline float tf_cos_f32(float x) {
+  return tf_abs_f32(x) <= TF_TRIGONOMETRIC_FAST ? tf_cos_fast_f32(x) : tf_cos_large_f32(x);
+}
+
+static inline float tf_tan_f32(float x) {
+  return tf_abs_f32(x) <= TF_TRIGONOMETRIC_FAST ? tf_tan_fast_f32(x) : tf_tan_large_f32(x);
+}
+
 #endif

@@ -1,5 +1,5 @@
 /* Arguments of sin, cos and tan in float64, reduced to [-pi/4, pi/4] and a quadrant, up to TF_TRIGONOMETRIC_FAST.
- * Larger ones are left to the C library. */
+ * Larger ones are left to the language's library. */
 #ifndef TIMBERFRAME_MATH_REDUCTION_FLOAT64_H
 #define TIMBERFRAME_MATH_REDUCTION_FLOAT64_H
 
@@ -25,5 +25,19 @@ static inline double tf_reduce_half_pi_f64(double a, int64_t *quadrant) {
   return r - n * 0x1.b839a252049c1p-104;
 #endif
 }
+
+#if defined(__OPENCL_VERSION__) || defined(__CUDACC__)
+static inline double tf_sin_f64(double x) {
+  return tf_abs_f64(x) <= TF_TRIGONOMETRIC_FAST ? tf_sin_fast_f64(x) : sin(x);
+}
+
+static inline double tf_cos_f64(double x) {
+  return tf_abs_f64(x) <= TF_TRIGONOMETRIC_FAST ? tf_cos_fast_f64(x) : cos(x);
+}
+
+static inline double tf_tan_f64(double x) {
+  return tf_abs_f64(x) <= TF_TRIGONOMETRIC_FAST ? tf_tan_fast_f64(x) : tan(x);
+}
+#endif
 
 #endif
