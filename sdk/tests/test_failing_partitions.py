@@ -37,8 +37,7 @@ class World:
                 self.canary_total = tf.reduce_sum(crossing[0] * 2.0, name="canary_total")
             self.everything = [self.cpu_total, self.canary_total, loop, *(part[2] for part in self.parts.values())]
         self.variables = [part[0] for part in self.parts.values()]
-        unfused = tf.SessionConfig(optimizations={"fuse": False})  # so that products need memory, which may be refused
-        self.session = tf.Session(graph=self.graph, config=unfused)
+        self.session = tf.Session(graph=self.graph)
         self.devices: dict[str, Any] = {d.spec: d for d in self.session.list_devices()}
         self.session.run([v.initializer for v in self.variables])
         self.runs = 0
