@@ -1,4 +1,4 @@
-# make run   sets up, runs the conformance suite on the CPU, then an example on real data
+# make run   sets up, runs the conformance suite on the CPU and a share of it on OpenCL, then an example on real data
 # make test  sets up, then lint, types and every package's tests
 # make full  what takes longer: sanitizers, all mutants, soak levels, comparison with other systems
 #
@@ -12,6 +12,8 @@ PACKAGES := core sdk conformance plugins/opencl plugins/cuda
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 16
+# Where the OpenCL driver comes as a wheel; elsewhere the plugin is judged by whoever has a driver.
+OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
@@ -39,8 +41,10 @@ $(STAMPS)/cpu: $(STAMPS)/packages $(NATIVE)
 run: setup
 	@echo "== conformance run --device=cpu"
 	@$(BIN)/conformance run --device=cpu
+ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl, the day's share"
 	@$(BIN)/conformance run --device=opencl --share today/$(OPENCL_SHARES)
+endif
 	@echo "== examples/digits.py"
 	@$(BIN)/python examples/digits.py
 	@echo "make run: passed (conformance on the CPU and of a share on OpenCL, digits example)"
@@ -62,6 +66,15 @@ tests: setup
 	@$(BIN)/pytest -n 2
 
 full: test run sanitize peers
+ifneq ($(OPENCL),)
+	@echo "== conformance run --device=opencl"
+	@$(BIN)/conformance run --device=opencl
+	@echo "== a convolutional network trained on OpenCL"
+	@$(BIN)/python examples/digits_cnn.py --device /device:OPENCL:0
+	@echo "== small cases on oclgrind, the day's share, where it is installed"
+	@if command -v oclgrind > /dev/null; then \
+	  $(BIN)/python plugins/opencl/tests/oclgrind.py --share today/$(OPENCL_SHARES); fi
+endif
 	@echo "== all CUDA sources"
 	@$(BIN)/python plugins/cuda/tests/test_nvrtc.py
 	@echo "== all mutants"
@@ -70,7 +83,7 @@ full: test run sanitize peers
 	@$(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"
 	@$(BIN)/conformance run --device=cpu --level soak --timeout 600
-	@echo "make full: passed (tests, conformance, sanitizers, peers, mutants, killed writers, soak)"
+	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, peers, mutants, killed writers, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"
