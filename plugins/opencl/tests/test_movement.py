@@ -1,0 +1,70 @@
+"""Moving and pooling that the conformance suite does not try: many pieces, places found at run time, stray places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe.graph.apply import apply_op
+
+SPEC = "/device:OPENCL:0"
+
+
+def on_device(build: Callable[..., Any], *arrays: np.ndarray) -> list[np.ndarray]:
+    """The results of what `build` makes of placeholders for the arrays."""
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        if not any(d.spec == SPEC for d in session.list_devices()):
+            pytest.skip("no OpenCL driver is installed")
+        with tf.device(SPEC):
+            places = [tf.placeholder(a.dtype, a.shape) for a in arrays]
+            results = list(build(*places))
+        found: list[np.ndarray] = session.run(results, dict(zip(places, arrays, strict=True)))
+        return found
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+
+
+def test_pieces_of_different_sizes_are_joined_and_taken_apart_again() -> None:
+    pieces = [numbers(5, 1 + k % 3, 40) for k in range(19)]
+    sizes = [p.shape[1] for p in pieces]
+    whole, *parts = on_device(lambda *x: [y := tf.concat(list(x), 1), *tf.split(y, sizes, 1)], *pieces)
+    np.testing.assert_array_equal(whole, np.concatenate(pieces, 1))
+    for part, piece in zip(parts, pieces, strict=True):
+        np.testing.assert_array_equal(part, piece)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (0, 3, 1, 2), (2, 1, 0, 3), (3, 0, 2, 1)])
+def test_transposes_of_sizes_that_no_tile_divides(order: tuple[int, ...]) -> None:
+    x = numbers(3, 37, 41, 5)
+    (y,) = on_device(lambda a: [tf.transpose(a, order)], x)
+    np.testing.assert_array_equal(y, x.transpose(order))
+
+
+def test_a_slice_that_begins_where_the_device_finds_it() -> None:
+    x = numbers(9, 70)
+    (y,) = on_device(lambda a, i: [tf.slice(a, i * 2, [4, 33])], x, np.array([2, 5], np.int32))
+    np.testing.assert_array_equal(y, x[4:8, 10:43])
+
+
+def test_a_slice_that_begins_outside_is_named() -> None:
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"begin\[1\] is 40; with this size it must lie in \[0, 37\]"
+    ):
+        on_device(lambda a, i: [tf.slice(a, i * 2, [4, 33])], numbers(9, 70), np.array([2, 20], np.int32))
+
+
+def test_a_gradient_goes_to_places_that_lie_outside_of_their_windows() -> None:
+    window = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
+    x, gradient = numbers(2, 4, 4, 3), numbers(2, 2, 2, 3)
+    places = np.random.default_rng(3).integers(0, 48, gradient.shape)
+    (y,) = on_device(lambda *a: [apply_op("MaxPoolGradWithArgmax", list(a), window)], x, gradient, places)
+    expected = np.zeros((2, 48), np.float32)
+    for image in range(2):
+        np.add.at(expected[image], places[image].ravel(), gradient[image].ravel())
+    np.testing.assert_allclose(y.reshape(2, 48), expected, rtol=1e-6, atol=1e-6)
