@@ -7,6 +7,7 @@
 #ifndef CUDA_ON_CPU_H
 #define CUDA_ON_CPU_H
 
+#include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 #include <ucontext.h>
@@ -33,9 +34,11 @@ struct emulated_dim3 {
 };
 static emulated_dim3 threadIdx, blockIdx, blockDim, gridDim;
 
-/* Fibers. */
+/* Fibers. Each is made once for a launch and runs the kernel again for every group; they change places by longjmp, which
+ * unlike swapcontext asks nothing of the operating system. */
 enum { EMULATED_STACK = 64 * 1024, EMULATED_MOST_ITEMS = 1024, EMULATED_ENDED = -1 };
-static ucontext_t emulated_scheduler, emulated_items[EMULATED_MOST_ITEMS];
+static jmp_buf emulated_scheduler, emulated_items[EMULATED_MOST_ITEMS];
+static bool emulated_made[EMULATED_MOST_ITEMS];
 static char *emulated_stacks; /* memory of the caller, EMULATED_STACK for each work-item of a group */
 static int emulated_places[EMULATED_MOST_ITEMS]; /* the line of the barrier at which each waits */
 static unsigned emulated_current;
@@ -46,15 +49,32 @@ static void emulated_barrier(int line) {
   const emulated_dim3 own = threadIdx;
   const unsigned item = emulated_current;
   emulated_places[item] = line;
-  swapcontext(&emulated_items[item], &emulated_scheduler);
+  if (!_setjmp(emulated_items[item])) _longjmp(emulated_scheduler, 1);
   threadIdx = own;
 }
 
 static void emulated_start() {
   const unsigned item = emulated_current;
-  emulated_body(emulated_arguments);
-  emulated_places[item] = EMULATED_ENDED;
-  swapcontext(&emulated_items[item], &emulated_scheduler);
+  for (;;) {
+    emulated_body(emulated_arguments);
+    emulated_places[item] = EMULATED_ENDED;
+    if (!_setjmp(emulated_items[item])) _longjmp(emulated_scheduler, 1);
+  }
+}
+
+/* Lets a work-item run to its next barrier or to its end. */
+static __attribute__((noinline)) void emulated_resume(unsigned item) {
+  emulated_current = item;
+  if (_setjmp(emulated_scheduler)) return;
+  if (emulated_made[item]) _longjmp(emulated_items[item], 1);
+  emulated_made[item] = true;
+  ucontext_t fresh;
+  getcontext(&fresh);
+  fresh.uc_stack.ss_sp = emulated_stacks + (size_t)item * EMULATED_STACK;
+  fresh.uc_stack.ss_size = EMULATED_STACK;
+  fresh.uc_link = nullptr;
+  makecontext(&fresh, emulated_start, 0);
+  setcontext(&fresh);
 }
 
 static emulated_dim3 emulated_place(unsigned number, emulated_dim3 size) {
@@ -63,18 +83,11 @@ static emulated_dim3 emulated_place(unsigned number, emulated_dim3 size) {
 
 /* Runs the fibers of a group in turns, from barrier to barrier; returns 0, or the line of a barrier that some missed. */
 static int emulated_group(unsigned count, int backwards) {
-  for (unsigned i = 0; i < count; i++) {
-    getcontext(&emulated_items[i]);
-    emulated_items[i].uc_stack.ss_sp = emulated_stacks + (size_t)i * EMULATED_STACK;
-    emulated_items[i].uc_stack.ss_size = EMULATED_STACK;
-    emulated_items[i].uc_link = nullptr;
-    makecontext(&emulated_items[i], emulated_start, 0);
-  }
   for (;;) {
     for (unsigned i = 0; i < count; i++) {
-      emulated_current = backwards ? count - 1 - i : i;
-      threadIdx = emulated_place(emulated_current, blockDim);
-      swapcontext(&emulated_scheduler, &emulated_items[emulated_current]);
+      const unsigned item = backwards ? count - 1 - i : i;
+      threadIdx = emulated_place(item, blockDim);
+      emulated_resume(item);
     }
     for (unsigned i = 1; i < count; i++)
       if (emulated_places[i] != emulated_places[0])
@@ -92,6 +105,7 @@ static int emulated_run(void (*body)(void *), void *arguments, emulated_dim3 gro
   const unsigned count = group.x * group.y * group.z;
   emulated_body = body, emulated_arguments = arguments, emulated_stacks = stacks;
   gridDim = groups, blockDim = group;
+  memset(emulated_made, 0, sizeof emulated_made); /* another library may have used the stacks */
   for (uint64_t g = 0; g < group_count; g++) {
     const uint64_t number = backwards ? group_count - 1 - g : g;
     blockIdx = {(unsigned)(number % groups.x), (unsigned)(number / groups.x % groups.y),
