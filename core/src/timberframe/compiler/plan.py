@@ -118,15 +118,17 @@ class Plan:
     def _reschedule(self) -> None:
         self.schedule: Schedule = make_schedule(self.program, self._needed)
         self.static = not any(self.schedule.inference.keys() - {0}) and all(s.level == 0 for s in self.schedule.stages)
-        self.asynchronous = self._find_asynchronous()
+        devices = self._find_devices()
+        self.one_device = len(devices) == 1
+        self.asynchronous = [d for d in devices if d.asynchronous]  # may still be at work when all stages have run
         self.depths = sorted({s.depth for s in self.schedule.stages} | set(self.schedule.inference) | {0})
 
-    def _find_asynchronous(self) -> list[Device]:
-        """The devices that may still be at work when all stages have run."""
+    def _find_devices(self) -> list[Device]:
+        """The devices that run stages."""
         found = {id(s.device): s.device for s in self.schedule.stages}
         if any(n.bodies and n.host_driven for s in self.schedule.stages for n in s.nodes):
             found = {id(d): d for d in self._placer.devices.devices}  # whatever the bodies use
-        return [d for d in found.values() if d.asynchronous]
+        return list(found.values())
 
     # Binding
 

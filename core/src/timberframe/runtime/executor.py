@@ -44,6 +44,7 @@ def run_to_end(
     """
     if plan.asynchronous:
         context.late = LateErrors()
+        context.cancel.alone = context.cancel.alone and plan.one_device
     results = execute(plan, inputs, runtime, context)
     if not plan.asynchronous and not on_device:
         return [to_host(x, context.cancel) for x in results]
