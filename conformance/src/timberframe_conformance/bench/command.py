@@ -20,7 +20,9 @@ CLEARED = "CONFORMANCE_CLEARED"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", required=True, metavar="NAME")
-    parser.add_argument("--vs", default="numpy", metavar="A,B", help="peers: numpy, torch, tensorflow, jax, pyopencl")
+    parser.add_argument(
+        "--vs", default="numpy", metavar="A,B", help="peers: numpy, torch, tensorflow, jax, pyopencl, clblast"
+    )
     parser.add_argument("--one-core", action="store_true", help="everything on one core")
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text"

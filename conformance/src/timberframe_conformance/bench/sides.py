@@ -13,6 +13,7 @@ import timberframe as tf
 from timberframe.dtypes import as_dtype
 from timberframe.graph.apply import apply_op
 from timberframe_conformance.bench import training
+from timberframe_conformance.bench.clblast import library, with_clblast
 from timberframe_conformance.bench.opencl import with_pyopencl
 from timberframe_conformance.bench.workload import Call, Workload, peer_inputs
 from timberframe_conformance.bench.workloads import workloads
@@ -20,7 +21,7 @@ from timberframe_conformance.bench.workloads import workloads
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
-PEERS = ("numpy", "torch", "tensorflow", "jax", "pyopencl")
+PEERS = ("numpy", "torch", "tensorflow", "jax", "pyopencl", "clblast")
 DEVICE = "device"
 ON_DEVICE = tf.RunOptions(fetch_on_device=True)
 PLAIN = {"fuse": False, "simplify": False, "cse": False, "fold": False}
@@ -47,7 +48,7 @@ def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
     for peer in peers:
         if peer not in PEERS:
             absent.append(f"{peer}: no measurements are written for it (known: {', '.join(PEERS)})")
-        elif importlib.util.find_spec(peer) is None:
+        elif library() is None if peer == "clblast" else importlib.util.find_spec(peer) is None:
             absent.append(f"{peer}: not installed")
         else:
             present.append(peer)
@@ -57,7 +58,7 @@ def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
 def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:
     """Each workload on the device and on each peer that has it."""
     result = []
-    for w in map(with_pyopencl, workloads(apply_op)):
+    for w in map(with_clblast, map(with_pyopencl, workloads(apply_op))):
         call = device_call(target, w)
         if call is not None:
             result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, targets=w.targets))

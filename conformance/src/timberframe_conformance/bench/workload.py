@@ -33,7 +33,7 @@ def peer_inputs(peer: str, inputs: Sequence[np.ndarray], attributes: Any) -> lis
 
     Raises ImportError where the peer is not installed, LookupError where it does not see the device.
     """
-    if peer == "pyopencl":
+    if peer in ("pyopencl", "clblast"):
         from timberframe_conformance.bench.opencl import arrays
 
         return arrays(attributes.details.get("platform", ""), attributes.model, inputs)
