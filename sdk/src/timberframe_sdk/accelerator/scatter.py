@@ -70,7 +70,7 @@ class Scatter:
         self.source = Source.file("combine.h", **macros, **self.sort.macros)
         self.combine = device.function(self.source, "tf_combine")
         steps = (0, 0) if scalar else (inner, 1)
-        numbers = [self.sort.index(n) for n in (count, inner, rows, self.sort.side, *steps)]
+        numbers = [self.sort.index(n) for n in (count, inner, rows, self.find.side, *steps)]
         self.arguments = (*numbers, number, np.int32(each))
         self.spread = spread(self.size)
 

@@ -52,7 +52,7 @@ def dynamic_partition(node: KernelNode) -> Launcher:
     sort = find.sort
     bounds = device.function(Source.file("bounds.h", **sort.macros), "tf_find_bounds")
     take = device.function(Source.file("deal.h", T=bits, **sort.macros), "tf_take_slices")
-    index, side = sort.index, sort.side
+    index, side = sort.index, find.side
 
     def launch(data: Any, partitions: Any, *rest: Any) -> list[Sequence[int]]:
         *outputs, workspace, status = rest

@@ -5,30 +5,13 @@
 #ifndef TIMBERFRAME_ACCELERATOR_COMPACT_H
 #define TIMBERFRAME_ACCELERATOR_COMPACT_H
 
-#include <timberframe/accelerator/language.h>
+#include <timberframe/accelerator/group_scan.h>
 
-#define TF_COMPACTING 256                 /* work-items of a group */
-#define TF_RUN 16                         /* places of a work-item, one behind the other */
-#define TF_COMPACTED (TF_COMPACTING * TF_RUN) /* places of a group */
-
-/* The sum of `own` over the work-items of the group that come before; *sum is that of all. shared: two for each. */
-static inline tf_index tf_scan_group(TF_LOCAL tf_index *shared, tf_index own, tf_index *sum) {
-  const int32_t item = tf_local_id(0);
-  int32_t from = 0;
-  shared[item] = own;
-  tf_barrier();
-  for (int32_t step = 1; step < TF_COMPACTING; step *= 2, from = TF_COMPACTING - from) {
-    shared[TF_COMPACTING - from + item] = shared[from + item] + (item >= step ? shared[from + item - step] : 0);
-    tf_barrier();
-  }
-  const tf_index all = shared[from + TF_COMPACTING - 1], before = shared[from + item] - own;
-  tf_barrier();
-  *sum = all;
-  return before;
-}
+#define TF_RUN 16                             /* places of a work-item, one behind the other */
+#define TF_COMPACTED (TF_SCANNING * TF_RUN) /* places of a group */
 
 TF_KERNEL tf_count_kept(COMPACT_PARAMETERS TF_GLOBAL tf_index *counts, tf_index count) {
-  TF_SHARED tf_index shared[2 * TF_COMPACTING];
+  TF_SHARED tf_index shared[2 * TF_SCANNING];
   const tf_index group = (tf_index)tf_group_id(0), first = group * TF_COMPACTED + tf_local_id(0) * TF_RUN;
   tf_index kept = 0, sum;
   for (tf_index i = first; i < first + TF_RUN && i < count; i++) kept += COMPACT_KEEPS(i) ? 1 : 0;
@@ -38,10 +21,10 @@ TF_KERNEL tf_count_kept(COMPACT_PARAMETERS TF_GLOBAL tf_index *counts, tf_index 
 
 /* *total becomes how many are kept. */
 TF_KERNEL tf_compact(COMPACT_PARAMETERS TF_GLOBAL const tf_index *counts, TF_GLOBAL int64_t *total, tf_index count) {
-  TF_SHARED tf_index shared[2 * TF_COMPACTING];
+  TF_SHARED tf_index shared[2 * TF_SCANNING];
   const tf_index group = (tf_index)tf_group_id(0), first = group * TF_COMPACTED + tf_local_id(0) * TF_RUN;
   tf_index part = 0, before, kept = 0, sum;
-  for (tf_index g = tf_local_id(0); g < group; g += TF_COMPACTING) part += counts[g];
+  for (tf_index g = tf_local_id(0); g < group; g += TF_SCANNING) part += counts[g];
   tf_scan_group(shared, part, &before);
   for (tf_index i = first; i < first + TF_RUN && i < count; i++) kept += COMPACT_KEEPS(i) ? 1 : 0;
   tf_index at = before + tf_scan_group(shared, kept, &sum);
