@@ -71,7 +71,11 @@ def test_an_optimizer_leaves_its_variable_alone_when_another_kernel_failed() -> 
 def test_a_stream_goes_on_as_on_the_cpu() -> None:
     def build() -> list[Any]:
         tf.set_random_seed(5)
-        return [tf.random_uniform([1001]), tf.random_shuffle(tf.range(777)), tf.greater(tf.truncated_normal([333]), 0.0)]
+        return [
+            tf.random_uniform([1001]),
+            tf.random_shuffle(tf.range(777)),
+            tf.greater(tf.truncated_normal([333]), 0.0),
+        ]
 
     assert_same_bits(build, runs=3)
 
