@@ -64,13 +64,20 @@ def _box(source: View, target: View, bytes_each: int) -> Box:
 
 def _launches(boxes: Sequence[Box]) -> Iterator[list[Box]]:
     """Boxes that one launch can move: of one kind, and of at most 8 tensors on each side."""
-    for kind, step, rank in sorted({(b.kind, b.step, len(b.dims)) for b in boxes}):
+    alike: dict[tuple[str, int, int], list[Box]] = {}
+    for box in boxes:
+        alike.setdefault((box.kind, box.step, len(box.dims)), []).append(box)
+    for (kind, _, _), same in alike.items():
         chosen: list[Box] = []
-        for box in (b for b in boxes if (b.kind, b.step, len(b.dims)) == (kind, step, rank)):
-            tensors = [len({getattr(b, side) for b in (*chosen, box)}) for side in ("source", "target")]
-            if chosen and (max(tensors) > _TENSORS or len(chosen) == _MOST_BOXES or kind == "tf_transpose"):
+        sources: set[int] = set()
+        targets: set[int] = set()
+        for box in same:
+            sources.add(box.source)
+            targets.add(box.target)
+            most = max(len(sources), len(targets))
+            if chosen and (most > _TENSORS or len(chosen) == _MOST_BOXES or kind == "tf_transpose"):
                 yield chosen
-                chosen = []
+                chosen, sources, targets = [], {box.source}, {box.target}
             chosen.append(box)
         yield chosen
 
