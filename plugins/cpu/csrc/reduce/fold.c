@@ -31,8 +31,9 @@ FOLDS(int64, int64_t)
 FOLD_MEAN(float32, float)
 FOLD_MEAN(float64, double)
 
-#define ALL(dtype) \
-  TF_ENTRY(fold_sum_##dtype), TF_ENTRY(fold_product_##dtype), TF_ENTRY(fold_maximum_##dtype), TF_ENTRY(fold_minimum_##dtype)
+#define ALL(dtype)                                               \
+  TF_ENTRY(fold_sum_##dtype), TF_ENTRY(fold_product_##dtype),    \
+    TF_ENTRY(fold_maximum_##dtype), TF_ENTRY(fold_minimum_##dtype)
 TF_TABLE(reduce_fold) = {
   ALL(float32), ALL(float64), ALL(int32), ALL(int64), TF_ENTRY(fold_mean_float32), TF_ENTRY(fold_mean_float64), TF_END,
 };

@@ -11,9 +11,9 @@
  *   then the size of each outer dimension, the innermost first
  *   then for each step: function, positions of its parameters for a whole block and for the last one of an inner run,
  *     number of inputs, the values that it reads, the value that it makes
- * Partial results lie in the workspace behind the only output, in the order of blocks. Any other result is dense; element
- * i of it depends on element i of what is dense, so it may lie over an input that is read no later than the result is
- * written. */
+ * Partial results lie in the workspace behind the only output, in the order of blocks. Any other result is dense;
+ * element i of it depends on element i of what is dense, so it may lie over an input that is read no later than the
+ * result is written. */
 #include "common/table.h"
 
 enum { VALUES = 128, SCRATCH = 48 * 1024, HEAD = 12, VALUE_WORDS = 5, STEP_INPUTS = 3 };

@@ -1,8 +1,9 @@
 /* ArgMax and ArgMin along the middle dimension of [outer, rows, width]: the first row of the best element that is no
  * NaN, 0 where all are.
  *
- * T, TO: dtypes of elements and of places. BETTER: > or <; INITIAL: the worst element. EACH: a work-item makes a result,
- * else a group does. PARTIAL: the best of each segment of rows and its place are written; JOIN: these are read. */
+ * T, TO: dtypes of elements and of places. BETTER: > or <; INITIAL: the worst element. EACH: a work-item makes a
+ * result, else a group does. PARTIAL: the best of each segment of rows and its place are written; JOIN: these are
+ * read. */
 #include <timberframe/accelerator/language.h>
 
 typedef TF_VALUE(T) accumulator;
@@ -66,7 +67,8 @@ TF_KERNEL tf_argument(OPERANDS, RESULTS, tf_index rows_of_all, tf_index rows, tf
   const tf_index row_end = lane < lanes && column < width ? row_begin + taken : 0;
   accumulator best = INITIAL;
   tf_index place = rows_of_all;
-  for (tf_index row = row_begin + lane, i = begin + row_begin * width; row < row_end; row += lanes, i += lanes * width) {
+  tf_index i = begin + row_begin * width;
+  for (tf_index row = row_begin + lane; row < row_end; row += lanes, i += lanes * width) {
     TAKE(TF_LOAD(T, x, i), PLACE(i, row))
   }
   shared[item] = best;

@@ -7,8 +7,6 @@
 
 #define TF_EACH_OF_ROW(column, width) \
   for (tf_index column = (tf_index)tf_global_id(0); column < (width); column += (tf_index)tf_global_size(0))
-#define TF_EACH_ROW(row, rows) \
-  for (tf_index row = (tf_index)tf_global_id(1); row < (rows); row += (tf_index)tf_global_size(1))
 
 #ifdef GRADIENT
 

@@ -27,7 +27,7 @@ TF_KERNEL tf_cross_entropy(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL const TF_
                            TF_GLOBAL TF_STORAGE(T) *loss, TF_GLOBAL TF_STORAGE(T) *gradient, TF_GLOBAL int64_t *status,
                            int64_t node, tf_index rows, tf_index classes) {
   TF_ROW_KERNEL
-  TF_EACH_ROW(row, rows) {
+  TF_EACH_LINE(row, rows) {
     const tf_index begin = row * classes;
     const int64_t label = TF_LOAD(TLABELS, labels, row);
     const int32_t good = label >= 0 && label < classes;
@@ -51,7 +51,7 @@ TF_KERNEL tf_cross_entropy(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL const TF_
                            tf_index classes, tf_index row_step, tf_index step, tf_index label_row_step,
                            tf_index label_step) {
   TF_ROW_KERNEL
-  TF_EACH_ROW(row, rows) {
+  TF_EACH_LINE(row, rows) {
     const tf_index begin = row * row_step, first_label = row * label_row_step;
     const value top = tf_row_maximum(tf_largest(x, begin, step, classes, lane, lanes));
     const value sum = tf_row_sum(tf_sum_of_exponentials(x, begin, step, top, classes, lane, lanes));

@@ -1,4 +1,5 @@
-/* HistogramFixedWidth. T: dtype of values. Counts are made in int32 by atomic additions, whose order does not matter. */
+/* HistogramFixedWidth. T: dtype of values. Counts are made in int32 by atomic additions, whose order does not matter.
+ * Without float64, what lies at the border of two bins may count in the other. */
 #include <timberframe/accelerator/language.h>
 
 #ifdef TF_NO_FLOAT64

@@ -1,6 +1,6 @@
 /* InTopK and InTopKV2: a row of float32 is true where fewer than k of its elements are above the target's, all are
- * finite, and the target is in range. EACH: see rows.h. TTARGETS: dtype of targets, and of k where HAS_K says that it is
- * a tensor. */
+ * finite, and the target is in range. EACH: see rows.h. TTARGETS: dtype of targets, and of k where HAS_K says that it
+ * is a tensor. */
 #define T int32
 #include <timberframe/accelerator/rows.h>
 
@@ -16,7 +16,7 @@ TF_KERNEL tf_in_top_k(TF_GLOBAL const float *x, OPERANDS, TF_GLOBAL uint8_t *out
 #ifdef HAS_K
   k = limit[0];
 #endif
-  TF_EACH_ROW(row, rows) {
+  TF_EACH_LINE(row, rows) {
     const int64_t target = targets[row];
     const int32_t inside = target >= 0 && target < classes;
     const float chosen = inside ? x[row * classes + (tf_index)target] : 0;

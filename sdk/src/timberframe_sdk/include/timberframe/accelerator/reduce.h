@@ -4,8 +4,9 @@
  * maximum or minimum; INITIAL: its neutral value. MAP: same or square, of each element. FINISH: same, mean, half or
  * root_f32, root_f64, root_integer of a result of `count` elements. EACH: a work-item makes a result, else a group.
  *
- * OPERANDS and ELEMENT(i) may be defined to reduce something else than the elements of a tensor: a list of parameters,
- * and element i of [outer, rows, width] made from them; it may use `block` and `column`, its place in outer and width. */
+ * OPERANDS and ELEMENT(i) may be defined to reduce something else than the elements of a tensor: a list of
+ * parameters, and element i of [outer, rows, width] made from them; it may use `block` and `column`, its place in outer
+ * and width. */
 #include <timberframe/accelerator/language.h>
 
 #ifndef OPERANDS

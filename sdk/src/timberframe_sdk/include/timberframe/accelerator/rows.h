@@ -1,6 +1,6 @@
 /* For kernels over the rows of [rows, classes]: a group takes a row, or with EACH a work-item does.
  *
- * A kernel begins with TF_ROW_KERNEL, goes over rows by TF_EACH_ROW and over the elements of one by TF_EACH_CLASS, and
+ * A kernel begins with TF_ROW_KERNEL, goes over rows by TF_EACH_LINE and over the elements of one by TF_EACH_CLASS, and
  * joins what the work-items of a row found by tf_row_sum and tf_row_maximum, which all of them must reach. T is the
  * dtype and PRECISION 32 or 64, for TF_FUNCTION(exp)(x). Groups have a power of two of work-items. */
 #include <timberframe/accelerator/language.h>
@@ -19,7 +19,7 @@ typedef TF_VALUE(T) value;
 #ifdef EACH
 
 #define TF_ROW_KERNEL const tf_index lane = 0, lanes = 1;
-#define TF_EACH_ROW(row, rows) TF_EACH(row, rows)
+#define TF_EACH_LINE(row, rows) TF_EACH(row, rows)
 #define tf_row_sum(v) (v)
 #define tf_row_maximum(v) (v)
 
@@ -28,7 +28,7 @@ typedef TF_VALUE(T) value;
 #define TF_ROW_KERNEL               \
   TF_SHARED value shared[GROUP_ITEMS]; \
   const tf_index lane = tf_local_id(0), lanes = tf_local_size(0);
-#define TF_EACH_ROW(row, rows) \
+#define TF_EACH_LINE(row, rows) \
   for (tf_index row = (tf_index)tf_group_id(0); row < (rows); row += (tf_index)tf_group_count(0))
 
 #define TF_JOIN_ROW(name, a, b, joined)                                             \

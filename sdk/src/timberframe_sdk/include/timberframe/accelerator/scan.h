@@ -3,8 +3,8 @@
  * T, ACCUMULATOR: dtypes of elements and of running values. COMBINE: sum, product or logsumexp; INITIAL: its neutral
  * value. Lines may be cut into segments of `segment` elements: with TOTALS each segment's total is written, which are
  * then scanned themselves, and with CARRIED each segment begins with what came before it. Totals and carries are
- * [outer, segments, width] in the accumulator's dtype. EACH: a work-item takes a segment; else a group does, for a width
- * of 1. The output may be the input. */
+ * [outer, segments, width] in the accumulator's dtype. EACH: a work-item takes a segment; else a group does, for a
+ * width of 1. The output may be the input. */
 #include <timberframe/accelerator/language.h>
 #ifdef PRECISION
 #include <timberframe/elementwise.h>

@@ -3,7 +3,7 @@
 
 TF_KERNEL tf_softmax(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL TF_STORAGE(T) *out, tf_index rows, tf_index classes) {
   TF_ROW_KERNEL
-  TF_EACH_ROW(row, rows) {
+  TF_EACH_LINE(row, rows) {
     const tf_index begin = row * classes;
     value top = -TF_INFINITY32, sum = 0;
     TF_EACH_CLASS(c, classes) {
