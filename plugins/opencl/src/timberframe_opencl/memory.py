@@ -14,6 +14,7 @@ STAGE_BYTES = 1 << 22
 """Bytes of each of the two halves of a staging buffer."""
 _EXHAUSTED = frozenset({
     cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_RESOURCES, cl.status_code.OUT_OF_HOST_MEMORY,
+    cl.status_code.INVALID_BUFFER_SIZE,
 })  # fmt: skip
 
 
@@ -40,8 +41,10 @@ class OpenCLAllocator(Allocator):
     def raw(self, nbytes: int) -> Any:
         try:
             return self._source(max(nbytes, 1))
-        except cl.MemoryError as e:
-            raise MemoryError(str(e)) from e
+        except cl.Error as e:
+            if e.code in _EXHAUSTED:
+                raise MemoryError(str(e)) from e
+            raise
 
     def free_idle(self) -> None:
         """Gives the buffers that nobody uses back to the driver."""
