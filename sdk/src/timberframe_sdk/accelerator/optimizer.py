@@ -10,15 +10,16 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Function, Source, failing, index_name, index_type, spread
+from timberframe_sdk.accelerator.sorting import REFUSE, SortedRows
+from timberframe_sdk.indexing import NUMBER_REASON
 from timberframe_sdk.updates import UpdateInputs, update_inputs, updating_ops
 
-_ROW = InvalidArgumentError, "index {0} at position {1} is outside [0, {2}); it must name a slice of the variable"
 _MOST_STATES, _MOST_SCALARS, _NO_STEP = 4, 6, 9
 _REALS = ("float16", "bfloat16", "float32", "float64")
 
 
-def _function(node: KernelNode, given: UpdateInputs, index: str, name: str) -> Function:
-    """A kernel of optimizer.h for a node."""
+def _function(node: KernelNode, given: UpdateInputs, name: str, **macros: str | int) -> Function:
+    """A kernel of optimizer.h for a node; macros: INDEX, and for rows KEY."""
     device: Any = node.device
     steps = [k for k, i in enumerate(given.scalars) if node.inputs[i].dtype == np.int64]
     source = Source.file(
@@ -29,8 +30,7 @@ def _function(node: KernelNode, given: UpdateInputs, index: str, name: str) -> F
         STATES=given.states,
         STEP=steps[0] if steps else _NO_STEP,
         ROWS=int(given.indices is not None),
-        TINDEX="int32" if given.indices is None else node.inputs[given.indices].dtype.name,
-        INDEX=index,
+        **macros,
     )
     return cast(Function, device.function(source, name))
 
@@ -51,8 +51,8 @@ def apply_dense(node: KernelNode) -> Launcher:
     given = update_inputs(node)
     count, size = given.count, node.inputs[0].size
     index = index_type(size)
-    function = _function(node, given, index_name(size), "tf_update")
-    well = cast(Any, node.device).copy_in(np.zeros(1, np.int64))
+    function = _function(node, given, "tf_update", INDEX=index_name(size))
+    well = cast(Any, node.device).table(np.zeros(1, np.int64))
     items, group = spread(size)
 
     def launch(*arrays: Any) -> None:
@@ -67,53 +67,36 @@ def apply_dense(node: KernelNode) -> Launcher:
 
 def apply_rows(node: KernelNode) -> Launcher:
     """A rule over the rows that indices name, which are checked before anything changes."""
-    given = update_inputs(node)
-    assert given.indices is not None
-    variable, named = node.inputs[0], node.inputs[given.indices].size
-    limit = variable.shape[0]
-    inner = variable.size // max(1, limit)
-    node.workspace(4 * max(1, 2 * limit + named))
-    launch = _RowUpdate(node, given, named, inner).launch
-    return failing(lambda *arrays: launch(*arrays), _ROW)
+    update = _RowUpdate(node)
+    return failing(lambda *arrays: update(*arrays), (InvalidArgumentError, NUMBER_REASON))
 
 
 class _RowUpdate:
-    """The launches of one sparse update, in their order."""
+    """The launches of one sparse update: its rows in order, a copy of the states unless they may change, the rule."""
 
-    def __init__(self, node: KernelNode, given: UpdateInputs, named: int, inner: int) -> None:
-        self.given = given
-        self.size, self.named = node.inputs[0].size, named
-        self.node = np.int64(node.index + 1)
-        total = max(self.size, named * inner)
-        self.index = index_type(total)
-        self.limit, self.inner = self.index(node.inputs[0].shape[0]), self.index(inner)
-        device: Any = node.device
-        name, indices = index_name(total), node.inputs[given.indices or 0].dtype.name
-        self.copy = _function(node, given, name, "tf_copy_states")
-        self.update = _function(node, given, name, "tf_update_rows")
-        rows = Source.file("row_order.h", TINDEX=indices, INDEX=name)
-        self.check, self.ends, self.link = (
-            device.function(rows, name) for name in ("tf_check_rows", "tf_find_ends", "tf_link_rows")
-        )
-
-    def launch(self, *arrays: Any) -> None:
-        given, count = self.given, np.int32(self.named)
-        states, outputs = arrays[: given.states], arrays[given.count : given.count + given.states]
-        tables, status = arrays[-2:]
+    def __init__(self, node: KernelNode) -> None:
+        self.given = given = update_inputs(node)
         assert given.indices is not None
-        indices, targets = arrays[given.indices], _filled(outputs, _MOST_STATES)
+        variable, indices = node.inputs[0], node.inputs[given.indices]
+        limit, self.size = variable.shape[0], variable.size
+        inner = variable.size // max(1, limit)
+        self.elements = indices.size * inner
+        self.find = SortedRows(node, indices.dtype, indices.size, (limit,), REFUSE, max(self.size, self.elements))
+        self.index, macros = self.find.sort.index, self.find.sort.macros
+        self.copy = _function(node, given, "tf_copy_states", **macros)
+        self.update = _function(node, given, "tf_update_rows", **macros)
+        self.sizes = np.int64(given.flag), self.index(indices.size), self.index(inner), self.find.side
+
+    def __call__(self, *arrays: Any) -> None:
+        given, (workspace, status) = self.given, arrays[-2:]
+        states, outputs = arrays[: given.states], arrays[given.count : given.count + given.states]
+        targets = _filled(outputs, _MOST_STATES)
         if self.size and any(x is not z for x, z in zip(states, outputs, strict=True)):
             self.copy(*spread(self.size), *_filled(states, _MOST_STATES), *targets, self.index(self.size))
-        if not self.named:
-            return
-        over, elements = spread(self.named), self.named * int(self.inner)
-        self.check(*over, indices, tables, status, self.node, count, self.limit)
-        if elements:
-            self.ends(*over, indices, tables, status, count, self.limit)
-            self.link(*over, indices, tables, status, count, self.limit)
-            sizes = np.int64(given.flag), self.index(elements), self.inner, self.limit
-            scalars, gradient = _scalars(given, arrays), arrays[given.gradient]
-            self.update(*spread(elements), *targets, *scalars, gradient, indices, tables, status, *sizes)
+        self.find(arrays[given.indices or 0], workspace, status)
+        if self.elements:
+            gradient, scalars = arrays[given.gradient], _scalars(given, arrays)
+            self.update(*spread(self.elements), *targets, *scalars, gradient, workspace, status, *self.sizes)
 
 
 def _real(types: Sequence[str]) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def binomial(node: KernelNode) -> Launcher:
     macros = {"T": counts.dtype.name, "TOUT": out.dtype.name, "NUMBER": "binomial_number"}
     source = Source.file("random_rejection.h", INDEX=index_name(out.size), **macros, **stream.macros)
     function = device.function(source, "tf_reject_pairs")
-    places = device.copy_in(pairs.astype(np.int64))
+    places = device.table(pairs.astype(np.int64))
     sizes = [index(n) for n in (out.size, len(pairs), out.size // max(1, len(pairs)))]
     items, group = spread(out.size)
 
@@ -160,7 +160,7 @@ def bounded(node: KernelNode) -> Launcher:
         batch, start, step = max(1, out.size // max(1, len(places))), 1, len(places)
     source = Source.file("random_bounded.h", T=out.dtype.name, **stream.macros)
     function = device.function(source, "tf_fill_bounded")
-    held = device.copy_in(places.astype(np.int64))
+    held = device.table(places.astype(np.int64))
     sizes = [np.int64(n) for n in (out.size, batch, start, step)]
 
     def launch(*arrays: Any) -> None:
@@ -238,7 +238,7 @@ def key_counter(node: KernelNode) -> Launcher:
 def algorithm(node: KernelNode) -> Launcher:
     """The number of Philox, which is the only algorithm."""
     device: Any = node.device
-    number = device.copy_in(np.array(1, np.int32))
+    number = device.table(np.array(1, np.int32))
     return lambda out: device.copy(number, out)
 
 

@@ -2,10 +2,12 @@
  *
  * DTYPE: of variable, slots, gradient and scalars. RULE_NAME: a rule of timberframe/optimizer; POWERS: 1 where it
  * raises to a power. STATES: how many tensors it changes. STEP: which of the scalars is an int64, which is in `step`;
- * 9 for none. ROWS: 1 for a gradient of rows, which indices of dtype TINDEX name. Of the pointers those that a rule has
+ * 9 for none. ROWS: 1 for a gradient of rows, whose numbers are keys of dtype KEY. Of the pointers those that a rule has
  * no use for may point anywhere. Where status is not 0, an earlier kernel has failed, and nothing changes. */
 #include <timberframe/accelerator/language.h>
-#include <timberframe/accelerator/row_tables.h>
+#if ROWS
+#include <timberframe/accelerator/sort.h>
+#endif
 #include <timberframe/elementwise.h>
 #if POWERS
 #include <timberframe/math/power.h>
@@ -89,19 +91,23 @@ TF_KERNEL tf_copy_states(TF_STATES(TF_GLOBAL const, x), TF_STATES(TF_GLOBAL, z),
   }
 }
 
-/* Gradient row k belongs to row indices[k], by the tables of row_tables.h. Several of one row are applied in their
- * order: the first of them takes the others along. */
+/* Side `side` of the workspace holds the rows that `count` rows of the gradient belong to, sorted, and which these are.
+ * Several of one row are applied in their order. */
 TF_KERNEL tf_update_rows(TF_STATES(TF_GLOBAL, z), TF_SCALARS, TF_GLOBAL const TF_STORAGE(DTYPE) *gradient,
-                         TF_GLOBAL const TF_STORAGE(TINDEX) *indices, TF_GLOBAL const int32_t *tables,
-                         TF_GLOBAL const int64_t *status, int64_t flag, tf_index count, tf_index inner,
-                         tf_index limit) {
+                         TF_GLOBAL uint8_t *workspace, TF_GLOBAL const int64_t *status, int64_t flag, tf_index count,
+                         tf_index inner, tf_index side) {
+  TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, count);
+  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, count);
   TF_READ_SCALARS;
   if (status[0] != 0) return;
-  TF_EACH(i, count) {
-    int32_t k = (int32_t)(i / inner);
-    const tf_index column = i - k * inner, row = (tf_index)TF_LOAD(TINDEX, indices, k), at = row * inner + column;
-    if (TF_FIRST(row) != k) continue;
-    for (; k >= 0; k = TF_NEXT(k)) TF_APPLY(z, z, at, TF_LOAD(DTYPE, gradient, k * inner + column));
+  TF_EACH(i, count * inner) {
+    const tf_index first = i / inner, column = i - first * inner;
+    const tf_key row = keys[first];
+    const tf_index at = (tf_index)row * inner + column;
+    if (first && keys[first - 1] == row) continue;
+    for (tf_index j = first; j < count && keys[j] == row; j++) {
+      TF_APPLY(z, z, at, TF_LOAD(DTYPE, gradient, places[j] * inner + column));
+    }
   }
 }
 #endif
