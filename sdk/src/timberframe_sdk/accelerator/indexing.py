@@ -9,6 +9,7 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
+from timberframe_sdk.accelerator.moving import divisor_words
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.indexing import INDEX_REASON, TUPLE_REASON, gather_sizes, tuple_sizes
 
@@ -45,7 +46,7 @@ def gather(node: KernelNode) -> Launcher:
     name = "tf_gather_rows" if batch * outer == 1 else "tf_gather"
     function = device.function(Source.file("gather.h", **macros), name)
     size = batch * outer * count * inner
-    sizes = [index_type(reach)(n) for n in (size, outer, limit, count, inner)]
+    sizes = [index_type(reach)(n) for n in (size, outer, limit, *divisor_words(count), *divisor_words(inner))]
     arguments, (items, group) = (np.int64(node.index + 1), *sizes), spread(size)
 
     def launch(*arrays: Any) -> None:

@@ -82,6 +82,11 @@ def _launches(boxes: Sequence[Box]) -> Iterator[list[Box]]:
         yield chosen
 
 
+def divisor_words(divisor: int) -> tuple[int, int, int]:
+    """Arguments for TF_DIVISOR of division.h: a number that a kernel divides by; 0 where it has nothing to divide."""
+    return divisor, *quotient_words(max(divisor, 1))
+
+
 def quotient_words(divisor: int) -> tuple[int, int]:
     """Multiplier (as an int32) and shift of tf_quotient in division.h, for a divisor of 31 bits; larger: zeros."""
     if divisor >= 2**31:

@@ -16,6 +16,7 @@ from timberframe.ops.segments import start
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
 from timberframe_sdk.accelerator.indexing import FIXED_SIZE, INDICES, NUMBERS, bits_name
+from timberframe_sdk.accelerator.moving import divisor_words
 from timberframe_sdk.accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.indexing import (
@@ -70,7 +71,7 @@ class Scatter:
         self.source = Source.file("combine.h", **macros, **self.sort.macros)
         self.combine = device.function(self.source, "tf_combine")
         steps = (0, 0) if scalar else (inner, 1)
-        numbers = [self.sort.index(n) for n in (count, inner, rows, self.find.side, *steps)]
+        numbers = [self.sort.index(n) for n in (count, *divisor_words(inner), rows, self.find.side, *steps)]
         self.arguments = (*numbers, number, np.int32(each))
         self.spread = spread(self.size)
 
