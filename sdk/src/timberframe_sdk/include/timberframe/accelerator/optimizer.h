@@ -17,27 +17,26 @@
 #define TF_INDEPENDENT
 #define RULE_(name) name##_rule
 #define RULE(name) RULE_(name)
-#define SQRT TF_OF_TYPE(root)
-#define ABS TF_OF_TYPE(abs)
-#define EXP TF_OF_TYPE(exp)
 #define HIGHER(a, b) ((a) < (b) ? (b) : (a))
-#define TF_OF_TYPE(name) TF_OF_TYPE_(name, TF_WIDTH)
-#define TF_OF_TYPE_(name, width) TF_OF_TYPE__(name, width)
-#define TF_OF_TYPE__(name, width) tf_##name##_f##width
-#define TF_WIDTH TF_WIDTH_(DTYPE)
-#define TF_WIDTH_(dtype) TF_WIDTH__(dtype)
-#define TF_WIDTH__(dtype) TF_WIDTH_##dtype
-#define TF_WIDTH_float16 32
-#define TF_WIDTH_bfloat16 32
-#define TF_WIDTH_float32 32
-#define TF_WIDTH_float64 64
-#if POWERS
-#define POW(x, y) TF_POWER(x, y, TF_WIDTH)
+#define TF_IS_WIDE_float64 1
+#define TF_IS_WIDE(dtype) TF_IS_WIDE_(dtype)
+#define TF_IS_WIDE_(dtype) TF_IS_WIDE_##dtype
+#if TF_IS_WIDE(DTYPE)
+#define SQRT tf_root_f64
+#define ABS tf_abs_f64
+#define EXP tf_exp_f64
 #else
-#define POW(x, y) (x) /* stands in rules that are not called */
+#define SQRT tf_root_f32
+#define ABS tf_abs_f32
+#define EXP tf_exp_f32
 #endif
-#define TF_POWER(x, y, width) TF_POWER_(x, y, width)
-#define TF_POWER_(x, y, width) power_float##width##_of(x, y)
+#if !POWERS
+#define POW(x, y) (x) /* stands in rules that are not called */
+#elif TF_IS_WIDE(DTYPE)
+#define POW power_float64_of
+#else
+#define POW power_float32_of
+#endif
 
 #include <timberframe/optimizer/rules.h>
 
