@@ -104,6 +104,15 @@ def test_integers_that_follow_from_shapes_are_no_work_for_a_device() -> None:
             assert session.run(mean, {x: np.full((rows, 100), 2)}) == 2
 
 
+def test_division_by_an_empty_shape_says_so() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    with (
+        fast() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"'each'.*division by zero: element 0 of y is 0"),
+    ):
+        session.run(tf.floordiv(8, tf.shape(x)[0], name="each"), {x: []})
+
+
 def test_scalars_beside_a_node_of_the_host_do_not_bounce() -> None:
     x = tf.placeholder(tf.float32, [])
     y = tf.tanh(tf.tanh(x, name="a") * 2.0, name="b")

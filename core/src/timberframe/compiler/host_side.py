@@ -16,11 +16,11 @@ _WHOLE_NUMBERS = frozenset({"int32", "int64", "bool"})
 
 _SHAPE_ARITHMETIC = frozenset(
     {
-        "Add", "AddV2", "Cast", "ConcatV2", "ExpandDims", "GatherV2", "Maximum", "Minimum", "Mul", "Pack", "Prod",
-        "Squeeze", "StridedSlice", "Sub",
+        "Add", "AddV2", "Cast", "ConcatV2", "ExpandDims", "FloorDiv", "FloorMod", "GatherV2", "Maximum", "Minimum",
+        "Mul", "Pack", "Prod", "Squeeze", "StridedSlice", "Sub",
     }
 )  # fmt: skip
-"""Ops whose host value always follows from those of their inputs."""
+"""Ops whose host value follows from those of their inputs, or is an error for a device, too."""
 
 
 def is_small(x: Output) -> bool:

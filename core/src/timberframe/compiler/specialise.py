@@ -13,6 +13,7 @@ from timberframe.compiler.state import uninitialized
 from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, OpError
 from timberframe.graph.inference import element_handle, run_shape_function
+from timberframe.ops.binary import DIVISIONS
 from timberframe.ops.opdef import InferenceContext
 from timberframe.plugin.contracts import Device
 from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
@@ -110,9 +111,7 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
         assert op.value is not None
         for x, value in zip(node.outputs, op.value(context), strict=True):
             if value is None:
-                raise context.error(
-                    "its value is needed to plan the run; it must follow from shapes, constants and feeds"
-                )
+                raise context.error(_why_unknown(context))
             array = np.asarray(value)
             facts.values[x] = array if array.dtype == x.dtype.numpy else array.astype(x.dtype.numpy)
     if node.on_lists:
@@ -132,6 +131,14 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )
         shapes[x] = check_size(shape)  # type: ignore[arg-type]  # no None left
+
+
+def _why_unknown(c: InferenceContext) -> str:
+    """Why the value of a node that the host computes while planning is not there."""
+    if c.op.name in DIVISIONS and (y := c.value(1)) is not None and not np.all(y):
+        at = int(np.argmin(y.reshape(-1) != 0))
+        return f"integer division by zero: element {at} of y is 0; divisors of integers must not be 0"
+    return "its value is needed to plan the run; it must follow from shapes, constants and feeds"
 
 
 def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape], facts: Facts) -> None:
