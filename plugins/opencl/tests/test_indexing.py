@@ -68,7 +68,7 @@ def test_an_update_with_a_row_out_of_range_changes_nothing() -> None:
         assert session.run(variable)[:, 0].tolist() == [1, 0, 0, 1]
 
 
-@pytest.mark.parametrize("k", [200, 3000])
+@pytest.mark.parametrize("k", [10, 200, 3000])
 def test_the_largest_of_rows_of_several_blocks_are_those_of_the_cpu(k: int) -> None:
     values = np.round(numbers(2, 9000), 2)  # with ties
     values[1, 77] = np.nan

@@ -17,18 +17,22 @@ KERNELS: list[KernelDef] = []
 
 _FEW, _MANY_ROWS, _FEW_OF_MANY = 512, 256, 8192
 """Elements times entries wanted up to which one work-item takes a row; it may be more where there are many rows."""
+_CHUNK, _FEWEST = 256, 16
+"""Elements of a longer row that one work-item takes, and entries wanted up to which it does."""
 
 
-def _levels(size: int, k: int) -> list[tuple[int, int]]:
-    """Row sizes and following row sizes of the rounds that leave the first k of each block.
+def _levels(size: int, k: int, chunk: int) -> list[tuple[int, int]]:
+    """Row sizes and following row sizes of the rounds that leave the first k of each part, until one part is left.
 
-    They end with one block, or where blocks would not get much shorter: then rows are sorted whole.
+    chunk: elements of a part in the first round, or 0; else a part is a block. Where blocks would not get much shorter
+    the rounds end with several: then rows are sorted whole.
     """
     levels = []
-    while size > BLOCK and 2 * k <= BLOCK:
-        following = size // BLOCK * k + min(size % BLOCK, k)
+    part = chunk or BLOCK
+    while size > part and 2 * k <= part:
+        following = size // part * k + min(size % part, k)
         levels.append((size, following))
-        size = following
+        size, part = following, BLOCK
     return [*levels, (size, size)]
 
 
@@ -38,39 +42,40 @@ class _Top:
     def __init__(self, node: KernelNode, k: int, descending: bool, one: bool) -> None:
         device: Any = node.device
         x, self.k, self.width = node.inputs[0], k, node.inputs[0].shape[-1]
-        self.rows, self.levels = math.prod(x.shape[:-1]), _levels(self.width, k)
-        self.is_short = self.width * k <= (_FEW if self.rows < _MANY_ROWS else _FEW_OF_MANY)
-        whole = self.levels[-1][0] > BLOCK
-        kept = 0 if self.width <= BLOCK else self.width if whole else self.levels[0][1]
+        self.rows = math.prod(x.shape[:-1])
+        is_short = self.width * k <= (_FEW if self.rows < _MANY_ROWS else _FEW_OF_MANY)
+        self.chunk = self.width if is_short else _CHUNK if k <= _FEWEST else 0
+        self.levels = _levels(self.width, k, self.chunk)
+        whole = not self.chunk and self.levels[-1][0] > BLOCK
+        kept = self.width if whole else self.levels[0][1] if len(self.levels) > 1 else 0
         self.sort = sort = Sort(device, self.rows, kept, key_of(x.dtype), reach=x.size)
         node.workspace(max(sort.nbytes, 1))
         position = "int32" if one else node.outputs[1].dtype.name
         macros: dict[str, str | int] = {"BITS": bits_name(x.dtype), "POSITION": position} | ({"ONE": 1} if one else {})
         source = Source.file("top.h", **macros, **sort.macros)
-        self.first = device.function(source, "tf_top_short" if self.is_short else "tf_top_blocks")
+        self.few = device.function(source, "tf_top_few") if self.chunk else None
+        self.blocks = device.function(source, "tf_top_blocks") if len(self.levels) > bool(self.chunk) else None
         self.take = device.function(source, "tf_top_take") if whole else None
         self.total, self.keep = sort.index(self.rows * kept), sort.index(BLOCK if whole else k)
         key = np.dtype(key_of(x.dtype)).type
         self.order = ~key(0) if descending else key(0), *order_arguments(x.dtype)
 
     def __call__(self, x: Any, values: Any, *rest: Any) -> None:
-        arrays, workspace, index = (x, values, rest[0]), rest[-1], self.sort.index
+        arrays, index = (x, values, rest[0], rest[-1], self.total), self.sort.index
         if not self.rows or not self.k:
             return
-        if self.is_short:
-            sizes = index(self.rows), index(self.width), index(self.k)
-            self.first(*spread(self.rows), *arrays, *sizes, *self.order)
-            return
         for i, (size, following) in enumerate(self.levels):
-            numbers = index(self.width), index(size), index(following), self.keep, index(self.k)
-            items = self.rows * -(-size // BLOCK) * SORTING
-            level = np.int32(i), np.int32((i - 1) % 2)
-            self.first((items,), (SORTING,), *arrays, workspace, self.total, *numbers, *level, *self.order)
+            if i == 0 and self.few is not None:
+                numbers = [index(n) for n in (self.rows, size, following, self.chunk, self.k)]
+                self.few(*spread(self.rows * -(-size // self.chunk)), *arrays, *numbers, *self.order)
+            elif self.blocks is not None:
+                numbers = [*(index(n) for n in (self.width, size, following)), self.keep, index(self.k)]
+                level, items = (np.int32(i), np.int32((i - 1) % 2)), self.rows * -(-size // BLOCK) * SORTING
+                self.blocks((items,), (SORTING,), *arrays, *numbers, *level, *self.order)
         if self.take is not None:
-            self.sort.merge(workspace)
+            self.sort.merge(rest[-1])
             count, side = index(self.rows * self.k), np.int32(self.sort.side)
-            sizes = index(self.width), count, index(self.k)
-            self.take(*spread(self.rows * self.k), *arrays, workspace, self.total, *sizes, side)
+            self.take(*spread(self.rows * self.k), *arrays, index(self.width), count, index(self.k), side)
 
 
 @kernel(KERNELS, ["TopK", "TopKV2"], "", types={"T": NUMBERS})

@@ -51,18 +51,23 @@ TF_KERNEL tf_top_blocks(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *value
   }
 }
 
-/* The same for short rows and few entries, a row for each work-item: it looks for the next entry k times. */
-TF_SCALAR_KERNEL tf_top_short(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
-                              TF_GLOBAL TF_STORAGE(POSITION) *positions, tf_index rows, tf_index width, tf_index k,
-                              tf_key flip, TF_ORDER_PARAMETERS) {
-  TF_EACH(number, rows) {
+/* Level 0 of the same for few entries: each work-item takes `chunk` entries of a row, in which it looks for the next
+ * one k times. */
+TF_SCALAR_KERNEL tf_top_few(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
+                            TF_GLOBAL TF_STORAGE(POSITION) *positions, TF_GLOBAL uint8_t *workspace, tf_index total,
+                            tf_index rows, tf_index width, tf_index following, tf_index chunk, tf_index k, tf_key flip,
+                            TF_ORDER_PARAMETERS) {
+  const tf_index chunks = (width + chunk - 1) / chunk;
+  TF_EACH(c, rows * chunks) {
+    const tf_index number = c / chunks, first = (c - number * chunks) * chunk;
+    const tf_index end = width - first < chunk ? width : first + chunk, to = number * following + first / chunk * k;
     TF_GLOBAL const tf_bits *row = input + number * width;
     tf_key last_key = 0;
     tf_index last = -1;
-    for (tf_index e = 0; e < k; e++) {
+    for (tf_index e = 0; e < k && e < end - first; e++) {
       tf_key best_key = 0;
       tf_index best = -1;
-      for (tf_index i = 0; i < width; i++) {
+      for (tf_index i = first; i < end; i++) {
         const tf_key key = (tf_key)tf_order(row[i], TF_ORDER_ARGUMENTS) ^ flip;
         const int is_taken = last >= 0 && (key < last_key || (key == last_key && i <= last));
         if (!is_taken && (best < 0 || key < best_key)) {
@@ -70,7 +75,12 @@ TF_SCALAR_KERNEL tf_top_short(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits 
           best_key = key;
         }
       }
-      tf_put(row, values, positions, number, k, e, best);
+      if (chunks == 1) {
+        tf_put(row, values, positions, number, k, e, best);
+      } else {
+        TF_KEYS(workspace, 0, total)[to + e] = best_key;
+        TF_PLACES(workspace, 0, total)[to + e] = best;
+      }
       last = best;
       last_key = best_key;
     }
