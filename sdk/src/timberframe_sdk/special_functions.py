@@ -21,7 +21,7 @@ FLOATS: Mapping[str, str] = {
     "NextAfter": "tf_next_after_{f}({0}, {1})",
     "ApproximateEqual": "(tf_wide)tf_abs_{f}({0} - {1}) < (tf_wide){tolerance}",
     "Erf": "tf_erf_{f}({0})", "Erfc": "({T})erfc((double){0})", "Erfinv": "({T})tf_erfinv((double){0})",
-    "Ndtri": "({T})tf_ndtri((double){0})", "Lgamma": "({T})tf_log_gamma_f64((double){0})",
+    "Ndtri": "({T})tf_ndtri((double){0})", "Lgamma": "({T})tf_exact_log_gamma((double){0})",
     "Digamma": "({T})tf_digamma((double){0})", "Zeta": "({T})tf_zeta((double){0}, (double){1})",
     "Polygamma": "({T})tf_polygamma((double){0}, (double){1})",
     "Betainc": "({T})tf_beta((double){0}, (double){1}, (double){2})",
@@ -46,7 +46,7 @@ NEED_FLOAT64 = frozenset({
 HEADERS: Mapping[str, str] = {
     "Pow": "power", "Atan2": "power", "Xlogy": "exact_log", "Xlog1py": "exact_log", "TruncateDiv": "remainder",
     "FloorMod": "remainder", "TruncateMod": "remainder", "Mod": "remainder", "NextAfter": "neighbour",
-    "Erf": "library", "Erfc": "library", "Erfinv": "inverse_erf", "Ndtri": "inverse_erf", "Lgamma": "library",
+    "Erf": "library", "Erfc": "library", "Erfinv": "inverse_erf", "Ndtri": "inverse_erf", "Lgamma": "log_gamma",
     "Digamma": "digamma", "Zeta": "zeta", "Polygamma": "zeta", "Betainc": "beta", "RandomGammaGrad": "gamma_slope",
     "LeftShift": "integers", "RightShift": "integers", "Cast": "convert",
 }  # fmt: skip
