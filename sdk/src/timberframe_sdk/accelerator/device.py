@@ -254,8 +254,13 @@ def spread(count: int, group: int = GROUP) -> tuple[tuple[int], tuple[int]]:
     return (max(group, min(-(-count // group) * group, MOST_ITEMS)),), (group,)
 
 
-def spread_rows(length: int, rows: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Work-items and group size for a kernel whose first dimension goes over rows of `length`, its second over rows."""
+def spread_rows(length: int, rows: int, lanes: int = GROUP) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Work-items and group size for a kernel whose first dimension goes over rows of `length`, its second over rows.
+
+    lanes: `Limits.reducing`, where each row takes much to find: where a group is a thread it goes over a whole row.
+    """
+    if lanes < GROUP:
+        return (lanes, max(1, min(rows, MOST_GROUPS))), (lanes, 1)
     x = min(GROUP, 1 << max(length - 1, 0).bit_length())
     y = GROUP // x
     wide = max(x, min(-(-length // x) * x, MOST_ITEMS))

@@ -50,8 +50,9 @@ class _Pooling:
         self.wide = int(w.inner >= _WIDE)
         rows, out_rows = (w.batch * math.prod(v[: 2 + self.wide]) for v in (size, out))
         lanes, out_lanes = (w.inner * (1 if self.wide else v[2]) for v in (size, out))
-        self.over_elements = *spread_rows(lanes, rows), self.index(rows)
-        self.over_windows = *spread_rows(out_lanes, out_rows), self.index(out_rows)
+        most = device.limits.reducing
+        self.over_elements = *spread_rows(lanes, rows, most), self.index(rows)
+        self.over_windows = *spread_rows(out_lanes, out_rows, most), self.index(out_rows)
 
     def function(self, header: str, name: str, dtype: str, **defines: str | int) -> Function:
         """A kernel for this node's counts."""

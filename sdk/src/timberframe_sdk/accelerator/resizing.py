@@ -74,7 +74,8 @@ class _Resizing:
         batch, height, width, channels = out.shape
         self.wide = int(channels >= _WIDE)
         rows = batch * height * (width if self.wide else 1)
-        self.items, self.group = spread_rows(channels * (1 if self.wide else width), rows)
+        length = channels * (1 if self.wide else width)
+        self.items, self.group = spread_rows(length, rows, device.limits.reducing)
         words = rows, *x.shape[1:], height, width, *quotient_words(max(channels, 1))
         self.sizes, self.count = [self.index(n) for n in words], out.size
 

@@ -1,4 +1,5 @@
-/* Cross products of vectors of three elements. T: dtype (of integers the unsigned one); WIDE: type that is computed in. */
+/* Cross products of vectors of three elements. T: dtype (of integers the unsigned one); WIDE: type that is
+ * computed in. */
 #include <timberframe/accelerator/language.h>
 
 #define AT(x, place) (WIDE) TF_LOAD(T, x, place)

@@ -1,7 +1,8 @@
 /* Diagonals and bands of matrices. T: unsigned integer of an element's bytes; TINDEX: dtype of a band's numbers.
  *
  * Diagonals `lower` to `upper` of matrices of rows x columns are packed as one row of `longest` places for each, the
- * highest first; a row is filled from the left where left_above (diagonals above the main one) or left_below says so. */
+ * highest first; a row is filled from the left where left_above (diagonals above the main one) or left_below says
+ * so. */
 #include <timberframe/accelerator/language.h>
 
 #define ELEMENT TF_STORAGE(T)

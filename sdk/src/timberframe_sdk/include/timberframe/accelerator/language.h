@@ -26,6 +26,7 @@
 #define TF_UNROLL _Pragma("unroll")
 #define TF_GLOBAL __global
 #define TF_LOCAL __local
+#define TF_RESTRICT restrict /* of a table: nothing that the kernel writes changes it */
 #define TF_SHARED __local /* of an array declared in a kernel, which its work-group shares */
 #define tf_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 #define tf_global_id(d) get_global_id(d)
@@ -55,6 +56,7 @@ static inline uint16_t tf_float16_from_float32(float x) {
 #define TF_UNROLL _Pragma("unroll")
 #define TF_GLOBAL
 #define TF_LOCAL
+#define TF_RESTRICT __restrict__
 #define TF_SHARED __shared__
 #define tf_barrier() __syncthreads()
 #define tf_axis(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)

@@ -7,7 +7,8 @@
 #define MOST_DIMENSIONS 8
 
 TF_KERNEL tf_mirror_pad_grad(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(T) *out, tf_index count,
-                             TF_GLOBAL const tf_index *dimensions, int32_t rank, tf_index unit, tf_index edge) {
+                             TF_GLOBAL const tf_index *TF_RESTRICT dimensions, int32_t rank, tf_index unit,
+                             tf_index edge) {
   TF_EACH(i, count) {
     tf_index place[MOST_DIMENSIONS][3], left = i / unit;
     int32_t found[MOST_DIMENSIONS], total = 1;

@@ -38,11 +38,11 @@
 #endif
 
 #if LATE
-#define PARAMETERS SOURCE_PARAMETERS, TARGET_PARAMETERS, TF_GLOBAL const tf_index *boxes, tf_index words, \
+#define PARAMETERS SOURCE_PARAMETERS, TARGET_PARAMETERS, TF_GLOBAL const tf_index *TF_RESTRICT boxes, tf_index words, \
     TF_GLOBAL const int64_t *late
 #define RETURN_AFTER_ERROR if (late[0] < 0) return
 #else
-#define PARAMETERS SOURCE_PARAMETERS, TARGET_PARAMETERS, TF_GLOBAL const tf_index *boxes, tf_index words
+#define PARAMETERS SOURCE_PARAMETERS, TARGET_PARAMETERS, TF_GLOBAL const tf_index *TF_RESTRICT boxes, tf_index words
 #define RETURN_AFTER_ERROR
 #endif
 
@@ -131,8 +131,8 @@ TF_KERNEL tf_rows(PARAMETERS) {
 
 #define SIDE 32 /* of a tile; a work-group is SIDE x SIDE / 4 */
 
-/* The first dimension is contiguous in the target, the second in the source. count: number of such planes; a group takes
- * one tile of some of them. */
+/* The first dimension is contiguous in the target, the second in the source. count: number of such planes; a group
+ * takes one tile of some of them. */
 TF_KERNEL tf_transpose(PARAMETERS) {
   TF_SHARED ELEMENT tile[SIDE][SIDE + 1]; /* one more, so that a column lies in different banks */
   FIND_BOX;

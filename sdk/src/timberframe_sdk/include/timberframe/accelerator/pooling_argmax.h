@@ -25,8 +25,8 @@ TF_KERNEL tf_max_pool_argmax(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STO
   }
 }
 
-/* The gradient's scratch memory: scratch[0] tells whether a place lies outside the window that it was given for, so that
- * the gradient cannot be gathered; sums of all elements begin at scratch[2]. */
+/* The gradient's scratch memory: scratch[0] tells whether a place lies outside the window that it was given for, so
+ * that the gradient cannot be gathered; sums of all elements begin at scratch[2]. */
 #define UNIT_OF(volume) (whole ? 0 : (volume) * unit)
 
 TF_KERNEL tf_no_strays(TF_GLOBAL int32_t *scratch) {

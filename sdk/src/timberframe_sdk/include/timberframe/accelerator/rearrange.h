@@ -1,4 +1,5 @@
-/* Vectors of indices that say where elements go. T: unsigned integer of an element's bytes; TINDEX: dtype of indices. */
+/* Vectors of indices that say where elements go. T: unsigned integer of an element's bytes; TINDEX: dtype of
+ * the indices. */
 #include <timberframe/accelerator/language.h>
 
 #include <timberframe/accelerator/division.h>

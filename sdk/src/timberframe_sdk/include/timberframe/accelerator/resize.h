@@ -1,6 +1,6 @@
-/* Images of another size: each element is a weighted sum over some rows and columns of the source. T, OUT: dtypes of the
- * source and of the result; SUM: dtype that is computed in. WIDE: 1 where there are many channels, so that a launch's first
- * dimension goes over channels and its second over pixels; with 0 they go over the values of a row, and over rows.
+/* Images of another size: each element is a weighted sum over some rows and columns of the source. T, OUT: dtypes of
+ * the source and of the result; SUM: dtype that is computed in. WIDE: 1 where there are many channels, so that a
+ * launch's first dimension goes over channels and its second over pixels; with 0 over the values of a row, and over rows.
  *
  * The rows of result row y are down[down[y]] to down[down[y + 1]] (without the last), their weights stand at the same
  * places of down_weights; columns likewise. multiplier, shift: of tf_quotient by the number of channels. */
@@ -30,8 +30,9 @@
 #define PLACE(j, k) (((image * height + (j)) * width + (k)) * channels + c)
 
 TF_KERNEL tf_resize(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(OUT) *out,
-                    TF_GLOBAL const int32_t *down, TF_GLOBAL const TF_VALUE(SUM) *down_weights,
-                    TF_GLOBAL const int32_t *across, TF_GLOBAL const TF_VALUE(SUM) *across_weights, SIZES) {
+                    TF_GLOBAL const int32_t *TF_RESTRICT down, TF_GLOBAL const TF_VALUE(SUM) *TF_RESTRICT down_weights,
+                    TF_GLOBAL const int32_t *TF_RESTRICT across,
+                    TF_GLOBAL const TF_VALUE(SUM) *TF_RESTRICT across_weights, SIZES) {
   EACH_RESULT
   const int32_t first = across[x], end = across[x + 1];
   TF_VALUE(SUM) sum = 0;
@@ -47,7 +48,8 @@ TF_KERNEL tf_resize(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(OUT)
 
 /* Every weight is one, as in the gradient of taking the nearest pixel: integers are added as such. */
 TF_KERNEL tf_resize_whole(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(OUT) *out,
-                          TF_GLOBAL const int32_t *down, TF_GLOBAL const int32_t *across, SIZES) {
+                          TF_GLOBAL const int32_t *TF_RESTRICT down, TF_GLOBAL const int32_t *TF_RESTRICT across,
+                          SIZES) {
   EACH_RESULT
   TF_VALUE(SUM) sum = 0;
   for (int32_t j = down[y]; j < down[y + 1]; j++)
@@ -58,7 +60,8 @@ TF_KERNEL tf_resize_whole(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAG
 
 /* One pixel of the source each: lines[y] and columns[x]. T: unsigned integer of an element's bytes. */
 TF_KERNEL tf_resize_nearest(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(OUT) *out,
-                            TF_GLOBAL const int32_t *lines, TF_GLOBAL const int32_t *columns, SIZES) {
+                            TF_GLOBAL const int32_t *TF_RESTRICT lines,
+                            TF_GLOBAL const int32_t *TF_RESTRICT columns, SIZES) {
   EACH_RESULT
   out[i] = in[PLACE(lines[y], columns[x])];
   END_RESULT

@@ -1,7 +1,7 @@
 /* Windows over volumes of [batch, planes, rows, columns, inner] elements; an image is a volume of one plane.
  *
- * w: inner, then three numbers each (planes, rows, columns) for sizes, numbers of windows, sizes of a window, strides and
- * padding before; then multiplier and shift of tf_quotient for inner, the numbers of windows and the sizes (columns
+ * w: inner, then three numbers each (planes, rows, columns) for sizes, numbers of windows, sizes of a window, strides
+ * and padding before; then multiplier and shift of tf_quotient for inner, the numbers of windows and the sizes (columns
  * first), and the strides (planes first). WIDE: 1 where inner is large, so that a launch's first dimension goes over
  * inner and its second over pixels; with 0 they go over the values of a row, and over rows. */
 #ifndef TIMBERFRAME_ACCELERATOR_WINDOWS_H
@@ -18,7 +18,7 @@
 #define STRIDE(d) w[10 + (d)]
 #define BEFORE(d) w[13 + (d)]
 #define QUOTIENT(n, divisor, k) tf_quotient(n, divisor, w[16 + 2 * (k)], w[17 + 2 * (k)])
-#define WINDOWS TF_GLOBAL const tf_index *w
+#define WINDOWS TF_GLOBAL const tf_index *TF_RESTRICT w
 
 static inline tf_index tf_least(tf_index a, tf_index b) {
   return a < b ? a : b;
