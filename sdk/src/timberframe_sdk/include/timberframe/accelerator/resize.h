@@ -1,6 +1,6 @@
 /* Images of another size: each element is a weighted sum over some rows and columns of the source. T, OUT: dtypes of
- * the source and of the result; SUM: dtype that is computed in. WIDE: 1 where there are many channels, so that a
- * launch's first dimension goes over channels and its second over pixels; with 0 over the values of a row, and over rows.
+ * the source and of the result; SUM: dtype that is computed in. WIDE: 1 where there are many channels: a launch's first
+ * dimension goes over channels and its second over pixels; with 0 they go over the values of a row, and over rows.
  *
  * The rows of result row y are down[down[y]] to down[down[y + 1]] (without the last), their weights stand at the same
  * places of down_weights; columns likewise. multiplier, shift: of tf_quotient by the number of channels. */
