@@ -22,11 +22,19 @@
 #define __shared__ static __attribute__((section("group_memory")))
 #define __syncthreads() emulated_barrier(__LINE__)
 
-extern "C" { /* of the C library; C++'s own header takes longer to read than a kernel to compile */
-float sqrtf(float), floorf(float), ceilf(float), rintf(float), fabsf(float), ldexpf(float, int), fmaf(float, float, float);
-double sqrt(double), floor(double), ceil(double), rint(double), fabs(double), fma(double, double, double);
-double exp(double), expm1(double), log(double), log1p(double), log2(double), pow(double, double), lgamma(double);
-double sin(double), cos(double), tan(double), ldexp(double, int);
+/* Of the C library; C++'s own header takes longer to read than a kernel to compile. */
+#define EMULATED_1(name) double name(double); float name##f(float);
+#define EMULATED_2(name) double name(double, double); float name##f(float, float);
+extern "C" {
+EMULATED_1(sqrt) EMULATED_1(cbrt) EMULATED_1(floor) EMULATED_1(ceil) EMULATED_1(trunc) EMULATED_1(rint) EMULATED_1(fabs)
+EMULATED_1(exp) EMULATED_1(exp2) EMULATED_1(expm1) EMULATED_1(log) EMULATED_1(log2) EMULATED_1(log10) EMULATED_1(log1p)
+EMULATED_1(sin) EMULATED_1(cos) EMULATED_1(tan) EMULATED_1(asin) EMULATED_1(acos) EMULATED_1(atan)
+EMULATED_1(sinh) EMULATED_1(cosh) EMULATED_1(tanh) EMULATED_1(asinh) EMULATED_1(acosh) EMULATED_1(atanh)
+EMULATED_1(erf) EMULATED_1(erfc) EMULATED_1(lgamma) EMULATED_1(tgamma)
+EMULATED_2(pow) EMULATED_2(fmod) EMULATED_2(atan2) EMULATED_2(hypot) EMULATED_2(copysign) EMULATED_2(nextafter)
+EMULATED_2(fmin) EMULATED_2(fmax)
+double ldexp(double, int), fma(double, double, double);
+float ldexpf(float, int), fmaf(float, float, float);
 }
 
 struct emulated_dim3 {
