@@ -26,7 +26,8 @@ SUITE = "device"
 SIZES = (1, 3, 64, 1000, 65_537, 1 << 20)
 SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 1, 3), (4, 0, 2), (70_001,))
 
-OPTIONAL = frozenset({"copy-direct", "dlpack-there-and-back"})
+OPTIONAL = frozenset({"allocator-alignment", "copy-direct", "dlpack-there-and-back"})
+"""What a device may be unable to show or do: handles without an address, direct copies, memory that others can use."""
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
@@ -48,11 +49,14 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     }
     for name, check in checks.items():
         yield Case(SUITE, "Device", (), name, check, expected=name not in OPTIONAL)
+    held = target.device.attributes.dtypes
     for dtype in TESTABLE:
         if dtype == "string":
             continue
         for layout in LAYOUTS:
-            yield Case(SUITE, "Device", (("T", dtype),), f"copy-{layout}", functools.partial(_copies, dtype, layout))
+            check = functools.partial(_copies, dtype, layout)
+            expected = not held or dtype in held
+            yield Case(SUITE, "Device", (("T", dtype),), f"copy-{layout}", check, expected=expected)
 
 
 def _attributes(target: Target) -> Measured | None:
