@@ -223,7 +223,7 @@ def _fused(group: _Group, wanted: set[int]) -> KernelNode:
     made = [n.outputs[0] for n in group.nodes]
     ids = {v.id for v in made}
     inputs = [v for v in group.inputs.values() if v.id not in ids]
-    outputs = [v for v in made if v.id in wanted]
+    outputs = [v for v in made if v.id in wanted] or made[-1:]  # nobody may read what a gradient leaves over
     last = group.nodes[-1]
     inner = Cluster(last.device, list(group.nodes), inputs, outputs)
     return KernelNode(FUSED, last.name, {}, inputs, outputs, last.device, last.where, (inner,))
