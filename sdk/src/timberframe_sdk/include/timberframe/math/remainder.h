@@ -3,6 +3,7 @@
 #ifndef TIMBERFRAME_MATH_REMAINDER_H
 #define TIMBERFRAME_MATH_REMAINDER_H
 
+#include <timberframe/math/library.h>
 #include <timberframe/math/rounding.h>
 
 #define TF_REMAINDERS(type, suffix)                                                                                  \
