@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.plugin.contracts import KernelDef
+from timberframe.plugin.kernels import KernelRegistry
 from timberframe_opencl.device import OpenCLDevice
 from timberframe_opencl.drivers import find_drivers
 from timberframe_opencl.memory import Staging
+from timberframe_sdk import apply_op
+from timberframe_sdk.accelerator.kernels import accelerator_kernels
 
 SPEC = "/device:OPENCL:0"
 
@@ -37,6 +42,26 @@ def test_a_chain_of_elementwise_ops_runs_on_the_device(session: tf.Session) -> N
         y = tf.tanh(x * 2.0 + tf.constant([1.0, 2.0, 3.0]))
     given = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
     np.testing.assert_allclose(session.run(y, {x: given}), np.tanh(given * 2 + [1, 2, 3]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["Relu", "Sum"])
+@pytest.mark.parametrize(("priority", "label"), [(1, ""), (0, "acme")])
+def test_a_kernel_of_ones_own_runs_within_a_chain(
+    device: OpenCLDevice, session: tf.Session, monkeypatch: pytest.MonkeyPatch, op: str, priority: int, label: str
+) -> None:
+    def build(node: Any) -> Any:
+        return lambda *arrays: device.copy(device.copy_in(np.full(arrays[-1].shape, 7, np.float32)), arrays[-1])
+
+    own = KernelDef(op, "OPENCL", build, {"T": ("float32",)}, priority=priority, label=label)
+    kernels = KernelRegistry()
+    kernels.register([*accelerator_kernels("OPENCL"), own])
+    monkeypatch.setattr(device, "kernels", kernels)
+    with tf.device(SPEC):
+        x = tf.placeholder(tf.float32, [4])
+        chain = tf.tanh(x * 2.0 - 1.0)
+        inputs = [chain] if op == "Relu" else [chain, tf.constant([0])]
+        y = apply_op(op, inputs, {"_kernel": label} if label else {}) + 1.0
+    np.testing.assert_array_equal(session.run(y, {x: np.ones(4, np.float32)}), np.full(y.shape.as_list(), 8))
 
 
 def test_an_index_out_of_range_is_named_and_the_session_goes_on(session: tf.Session) -> None:

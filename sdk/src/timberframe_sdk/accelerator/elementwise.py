@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, needs_float64, spread
-from timberframe_sdk.accelerator.reduction import Element, Reduction, rule
+from timberframe_sdk.accelerator.reduction import Element, Reduction, reduce, rule
 from timberframe_sdk.elementwise import (
     ACCELERATOR_TYPES,
     SHORT_FLOATS,
@@ -60,10 +60,14 @@ def _allowed(op: OpDef, attr: str) -> tuple[str, ...]:
 
 
 def can_fuse(node: KernelNode) -> bool:
-    """Whether a node has a form in source, and its operands broadcast as merged_dims walks them."""
+    """Whether a node's kernel is the generated one, and its operands broadcast as merged_dims walks them."""
+    device: Any = node.device
+    found = device.kernel(node)
+    if found is None or found.build not in (build_single, build_wide):  # a vendor's own would not be run
+        return False
     if _selects_rows(node) or not _broadcasts(node):
         return False
-    if node.op in NEED_FLOAT64 and not cast(Any, node.device).limits.float64:
+    if node.op in NEED_FLOAT64 and not device.limits.float64:
         return False
     inputs = list({v.id: v for v in node.inputs}.values())
     return expression(Cluster(node.device, [node], inputs, node.outputs), ACCELERATOR_TYPES) is not None
@@ -135,7 +139,11 @@ def _without_repeated(node: KernelNode, body: Cluster, launch: Launcher) -> Laun
 
 
 def can_reduce(node: KernelNode) -> bool:
-    """Whether a chain may end in this reduction."""
+    """Whether a chain may end in this reduction: its kernel is the one of `reduction`."""
+    device: Any = node.device
+    found = device.kernel(node)
+    if found is None or found.build is not reduce:
+        return False
     return node.inputs[0].dtype.name in ACCELERATOR_TYPES and node.inputs[0].dtype.name != "bool"
 
 
