@@ -53,6 +53,24 @@ def test_capsule_that_nobody_takes_keeps_nothing(canary: Any) -> None:
     assert live(canary) == before
 
 
+@pytest.mark.filterwarnings("error")
+def test_numpy_says_itself_that_it_cannot_take_the_memory(canary: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    before = live(canary)
+    given = tf.DeviceArray(canary.copy_in(np.arange(6.0)), canary)
+    with pytest.raises(RuntimeError, match="Unsupported device"):
+        np.from_dlpack(given)
+    del given
+    assert live(canary) == before
+    assert capfd.readouterr().err == ""
+
+
+def test_host_copy_is_given_where_the_consumer_asks_for_the_host(canary: Any) -> None:
+    given = tf.DeviceArray(canary.copy_in(np.arange(6.0)), canary)
+    np.testing.assert_array_equal(np.from_dlpack(given, device="cpu", copy=True), np.arange(6.0))
+    with pytest.raises(BufferError, match="copy=False"):
+        given.__dlpack__(dl_device=(1, 0), copy=False)
+
+
 def test_capsule_is_taken_once(canary: Any) -> None:
     view = canary.to_dlpack(canary.copy_in(np.arange(6.0)))
     capsule = view.__dlpack__()

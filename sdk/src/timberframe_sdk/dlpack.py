@@ -6,7 +6,9 @@ The structures are those of the DLPack standard (dlpack.h, DLManagedTensor), whi
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,14 +66,20 @@ def _delete(address: int) -> None:
     _exported.pop(address, None)
 
 
-def _drop_capsule(capsule: int) -> None:
-    """The capsule is gone; if nobody took the tensor out of it, so is the tensor."""
-    if _valid(capsule, _FRESH):
-        _exported.pop(_pointer(capsule, _FRESH), None)
+def _drop_unclaimed(phase: str, _: Any) -> None:
+    """Drops the tensors of capsules that nobody holds and whose tensor nobody took, at each collection of garbage.
+
+    A capsule's own destructor cannot do it: a consumer may drop the capsule with its exception pending, which a
+    function of Python would lose.
+    """
+    if phase == "stop":
+        for where, entry in list(_exported.items()):
+            if sys.getrefcount(entry[-1]) <= 2 and _valid(id(entry[-1]), _FRESH):  # the entry's, and the argument's
+                _exported.pop(where, None)
 
 
 _deleter = _DELETER(_delete)
-_destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_drop_capsule)
+gc.callbacks.append(_drop_unclaimed)
 
 
 class DLPackView:
@@ -96,8 +104,9 @@ class DLPackView:
         tensor = _DLTensor(self.address, *self.device, rank, code, bits, 1, shape, None, 0)
         managed = _DLManagedTensor(tensor, None, _deleter)
         where = ctypes.addressof(managed)
-        _exported[where] = managed, shape, self.owner
-        return _new(where, _FRESH, ctypes.cast(_destructor, ctypes.c_void_p))
+        capsule = _new(where, _FRESH, None)
+        _exported[where] = managed, shape, self.owner, capsule
+        return capsule
 
 
 class _Borrowed:

@@ -50,9 +50,22 @@ class DeviceArray:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.home.dlpack_device or HOST
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """A capsule of the array, or of a host copy where the device does not share its memory."""
-        return self.home.to_dlpack(self.array).__dlpack__(**options)
+    def __dlpack__(self, *, dl_device: tuple[int, int] | None = None, copy: bool | None = None, **options: Any) -> Any:
+        """A capsule of the array, or of a host copy where the device does not share its memory or `dl_device` asks.
+
+        BufferError for a third device, or where a copy is needed and `copy` is False.
+        """
+        own = self.__dlpack_device__()
+        wanted = own if dl_device is None else tuple(map(int, dl_device))
+        if wanted not in (own, HOST):
+            raise BufferError(f"{self!r} is on DLPack device {own}; it goes there or to {HOST}, not to {wanted}")
+        if own == HOST or (wanted == own and not copy):
+            return self.home.to_dlpack(self.array).__dlpack__(**options)
+        if copy is False:
+            raise BufferError(f"{self!r} needs a copy to be on the host; copy=False forbids it")
+        if wanted == HOST:
+            return self.numpy().__dlpack__()
+        return self.home.to_dlpack(self.home.copy_in(self.numpy())).__dlpack__(**options)
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.dtype}{format_shape(self.shape)} on {self.device}>"
