@@ -51,7 +51,7 @@ class Target:
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
         if op.name in EXECUTOR_OPS:
-            return None
+            return None if self.holds(types) else f"the device holds {', '.join(self.device.attributes.dtypes)} alone"
         if op.name in UPDATES:
             return self.supports(registry.get(UPDATES[op.name]), tuple(("T", dtype) for _, dtype in types))
         key = op.name, types
