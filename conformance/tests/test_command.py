@@ -30,6 +30,14 @@ def test_absent_device_is_a_wrong_call(command: Any) -> None:
     assert "/device:REFERENCE:0" in errors
 
 
+@pytest.mark.parametrize("name", ["bench", "mutants"])
+def test_absent_device_is_a_wrong_call_of_every_command(name: str) -> None:
+    command = [sys.executable, "-m", "timberframe_conformance.cli", name, "--device=acme"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("conformance: device 'acme' does not exist")
+
+
 def test_unknown_op_is_a_wrong_call(command: Any) -> None:
     status, _, errors = command("run", "--device=reference", "--op=Tahn")
     assert status == 2

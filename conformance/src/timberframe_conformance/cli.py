@@ -242,4 +242,7 @@ def _report(given: argparse.Namespace, console: Console) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # As a script this module is another than the one that the commands import, with an UsageError of its own.
+    from timberframe_conformance import cli
+
+    sys.exit(cli.main())

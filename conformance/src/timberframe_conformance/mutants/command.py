@@ -91,12 +91,12 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
 
 def _prove_all(device: str, names: list[str]) -> Any:
     """Proofs in order: those in this process one by one, those that need processes of their own beside them."""
+    from timberframe_conformance.cli import _target
     from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.mutants.prove import prove
     from timberframe_conformance.options import Options
-    from timberframe_conformance.target import open_target
 
     options = Options(device)
-    target = open_target(options)
+    target = _target(options)
     for name in names:
         yield prove(target, MUTANTS[name], options)
