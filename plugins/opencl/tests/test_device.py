@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,13 @@ def test_an_index_out_of_range_is_named_and_the_session_goes_on(session: tf.Sess
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"'taken': index 2 at position 1 is outside \[0, 2\)"):
         session.run(taken, {rows: [0, 2]})
     assert session.run(taken, {rows: [1, 0]}).tolist() == [[2.0], [1.0]]
+
+
+def test_no_driver_is_no_fault_of_the_installation(tmp_path: Path) -> None:
+    environment = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path)}
+    command = [sys.executable, "-m", "timberframe", "devices"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "plugin opencl has no device: no OpenCL driver was found; install" in done.stdout
 
 
 def test_a_driver_of_the_python_environment_is_shown_beside_those_of_the_system(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from timberframe.errors import UnavailableError
 from timberframe_opencl.events import Enqueued
 from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
 from timberframe_sdk import (
@@ -181,11 +182,19 @@ class OpenCLDevice(AcceleratorDevice):
 
 
 def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
-    """Every device of every platform, accelerators first; none, with the driver's words, where there is no platform."""
+    """Every device of every platform, accelerators first; UnavailableError where there is no driver."""
     options = config.get("options", {}).get(TYPE, {})
     if options:
         raise InvalidArgumentError(f"{TYPE}: options {', '.join(sorted(options))} are not known; there are none")
-    found = [d for p in cl.get_platforms() for d in p.get_devices()]
+    try:
+        platforms = cl.get_platforms()
+    except cl.LogicError as e:
+        if e.code != cl.status_code.PLATFORM_NOT_FOUND_KHR:
+            raise
+        raise UnavailableError(
+            "no OpenCL driver was found; install intel-opencl-rt to run on the CPU, or the driver of your device"
+        ) from e
+    found = [d for p in platforms for d in p.get_devices()]
     found.sort(key=lambda d: bool(d.type & cl.device_type.CPU))
     wanted = config.get("count", {}).get(TYPE, len(found))
     made = []
