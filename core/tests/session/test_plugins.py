@@ -59,22 +59,24 @@ def test_a_plugin_for_another_sdk_is_not_imported(tmp_path: Path) -> None:
     assert "future 1.0 needs timberframe-sdk>=99; installed is 0.1" in shown.stdout
 
 
+THIEF = """
+    from timberframe_sdk import KernelDef, hookimpl
+
+    def build(node):
+        raise AssertionError
+
+    @hookimpl
+    def timberframe_devices(config):
+        return []
+
+    @hookimpl
+    def timberframe_kernels():
+        return [KernelDef("Thief>Fresh", "CPU", build), KernelDef("AddV2", "CPU", build)]
+"""
+
+
 def test_a_plugin_that_claims_a_kernel_of_another_is_refused_whole(tmp_path: Path) -> None:
-    source = """
-        from timberframe_sdk import KernelDef, hookimpl
-
-        def build(node):
-            raise AssertionError
-
-        @hookimpl
-        def timberframe_devices(config):
-            return []
-
-        @hookimpl
-        def timberframe_kernels():
-            return [KernelDef("Thief>Fresh", "CPU", build), KernelDef("AddV2", "CPU", build)]
-    """
-    install(tmp_path, "a_thief", source)
+    install(tmp_path, "a_thief", THIEF)
     assert python(tmp_path, ADD).stdout.strip() == "3.0"
     shown = python(tmp_path, SHOW)
     assert "plugin a_thief failed: AlreadyExistsError: kernel AddV2 on CPU: claimed by" in shown.stdout
@@ -128,6 +130,19 @@ def test_doctor_survives_a_plugin_that_crashes(tmp_path: Path) -> None:
     shown = python(tmp_path, program)
     assert "crashing (crashing 1.0): crashes: the process died of signal 11" in shown.stdout
     assert "cpu" in shown.stdout
+
+
+def test_doctor_tells_of_a_plugin_that_works_only_alone(tmp_path: Path) -> None:
+    install(tmp_path, "a_thief", THIEF)
+    program = f"""
+        import os, sys
+        os.environ["PYTHONPATH"] = {str(tmp_path)!r}
+        from timberframe.__main__ import main
+        sys.exit(main(["doctor"]))
+    """
+    shown = python(tmp_path, program)
+    assert "a_thief (a_thief 1.0): fails: AlreadyExistsError: kernel AddV2 on CPU: claimed by" in shown.stdout
+    assert shown.returncode == 1
 
 
 def test_equal_claims_within_one_registration_leave_nothing_behind() -> None:
