@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InternalError, OpError, UnknownError
+from timberframe.errors import InternalError, OpError, ResourceExhaustedError, UnknownError
 from timberframe.ops import registry
 from timberframe.plugin.contracts import (
     Array,
@@ -28,7 +28,7 @@ from timberframe.plugin.contracts import (
 )
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
-from timberframe_sdk.allocator import Allocator, Buffer
+from timberframe_sdk.allocator import Allocator, Buffer, at_node
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
 from timberframe_sdk.dlpack import DLPackView, take_in
 from timberframe_sdk.guard import GuardedOutputs
@@ -239,7 +239,7 @@ class KernelExecutable:
         arena = device.allocator.allocate(self.plan.arena)
         for value in self.values.values():
             if value.kind == "const":
-                slots[value.id] = device.constant(value.constant)
+                slots[value.id] = self._constant(value)
             elif value.id in self.plan.offsets:
                 slots[value.id] = device.array(arena, self.plan.offsets[value.id], value.dtype, value.shape)
         for i, slot in self.workspace_slots.items():
@@ -250,6 +250,12 @@ class KernelExecutable:
                 np.zeros(STATUS_WORDS, np.int64)
             )  # kernels leave it if all is well
         return _Instance(slots, arena)
+
+    def _constant(self, value: Value) -> Array:
+        try:
+            return self.device.constant(value.constant)
+        except ResourceExhaustedError as e:
+            raise at_node(e, next((n for n in self.cluster.nodes if value in n.inputs), None)) from e.__cause__
 
     def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
         """Launches every step and returns the outputs."""

@@ -12,8 +12,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from timberframe.errors import FailedPreconditionError, InvalidArgumentError
+from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 from timberframe.plugin.contracts import Array, Cluster, KernelNode, Update, Value, Variable
+from timberframe_sdk.allocator import at_node
 
 EmptyArray = Callable[[Any, tuple[int, ...]], Array]
 
@@ -38,6 +39,7 @@ class Transaction:
             replace(u, in_place=_allows(inplace, makers[u.new.id], u)) if u.in_place and inplace is not None else u
             for u in cluster.updates
         ]
+        self.writers = {u.new.id: makers[u.new.id] for u in cluster.updates if u.new.id in makers}
         written = {u.variable.number: u.variable for u in self.updates}
         self.locked = [written[k] for k in sorted(written)]  # one global order, so no deadlock
         self.value_ids = {v.id for v in self.resources} | {u.new.id for u in self.updates}
@@ -81,7 +83,10 @@ class TransactionRun:
             if sys.getrefcount(old) <= _OWN_REFERENCES + 1:
                 variable.array = None  # readers wait: half-written values are never seen
                 return old
-        return empty(update.new.dtype, update.new.shape)
+        try:
+            return empty(update.new.dtype, update.new.shape)
+        except ResourceExhaustedError as e:
+            raise at_node(e, self._transaction.writers.get(update.new.id)) from e.__cause__
 
     def __enter__(self) -> dict[int, Array]:
         return self.arrays

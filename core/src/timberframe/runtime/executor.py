@@ -12,7 +12,7 @@ from timberframe.compiler import specialise
 from timberframe.compiler.ir import Output
 from timberframe.compiler.plan import BoundStage, Located, Plan
 from timberframe.compiler.state import uninitialized
-from timberframe.errors import FailedPreconditionError, OpError, UnknownError
+from timberframe.errors import FailedPreconditionError, OpError, ResourceExhaustedError, UnknownError
 from timberframe.plugin.contracts import (
     Array,
     CancelToken,
@@ -238,7 +238,11 @@ class Run:
             return copied
         start = time.perf_counter_ns()
         if home is None:
-            copied = self._copies[x, id(device)] = device.copy_in(array)
+            try:
+                copied = self._copies[x, id(device)] = device.copy_in(array)
+            except ResourceExhaustedError as e:
+                named = ResourceExhaustedError(f"{x.node.op.name} '{x.node.name}': {e}", x.node.name)
+                raise specialise.located_on(named, (x.node,), device) from e.__cause__
             return copied
         if x in self.sent:
             start = self.sent[x].start
