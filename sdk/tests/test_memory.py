@@ -74,9 +74,9 @@ def test_values_alive_together_never_overlap(seed: int) -> None:
 
 def refused(fetch: object, feeds: dict[tf.Tensor, np.ndarray]) -> str:
     """What a run says on a device with 10,000 bytes."""
-    with tf.Session(config=tf.SessionConfig(memory_limit={"CANARY": 10_000})) as session:
-        with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
-            session.run(fetch, feeds)
+    config = tf.SessionConfig(memory_limit={"CANARY": 10_000})
+    with tf.Session(config=config) as session, pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        session.run(fetch, feeds)
     return str(caught.value)
 
 

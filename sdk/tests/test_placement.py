@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.compiler.place import Devices
+from timberframe.errors import UnavailableError
 from timberframe.graph.apply import apply_op
 from timberframe.plugin import loader
+from timberframe.plugin.kernels import KernelRegistry
 from timberframe_sdk import Device, KernelNode, hookimpl
 
 canary: Any = sys.modules["timberframe_canary"]
@@ -222,3 +225,31 @@ def test_values_of_an_accelerator_are_saved_and_restored(soft: bool, tmp_path: A
         session.run(v.initializer)
         session.run(save)
         np.testing.assert_array_equal(session.run(twice), [0, 2, 4])
+
+
+def test_a_dtype_that_a_device_does_not_hold_names_those_that_hold_it() -> None:
+    with tf.Graph().as_default():
+        with tf.device("/device:CANARY:0"):
+            v = tf.Variable(["a"], name="v")
+        with tf.Session() as session, pytest.raises(tf.errors.UnimplementedError) as caught:
+            session.run(v.initializer)
+    said = str(caught.value)
+    assert "device types with the op" not in said
+    assert "place it on /device:CPU:0" in said
+    assert "or set allow_soft_placement=True" in said
+
+
+def test_a_plugin_without_hardware_is_told_of_only_to_who_asks_for_it() -> None:
+    devices = Devices([], KernelRegistry(), {"acme": UnavailableError("no driver"), "broken": OSError("no library")})
+    assert devices.describe() == "devices: none; plugins that failed: broken (no library)"
+    assert "plugins without a device: acme (no driver)" in devices.describe("/device:ACME:0")
+
+
+def test_a_reason_is_told_once() -> None:
+    with tf.Graph().as_default():
+        with tf.device("/device:CANARY:0"):
+            v = tf.Variable(["a"], name="v")
+        with tf.Session(config=tf.SessionConfig(allow_soft_placement=True)) as session:
+            text = str(session.explain(v.initializer))
+    assert sum("v (VarHandleOp)" in line for line in text.splitlines()) == 1
+    assert text.count("in the host's memory only") == 1

@@ -62,6 +62,9 @@ class KernelDevice:
         self.spec = f"/device:{self.type}:{index}"
         self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
 
+    def __repr__(self) -> str:
+        return f"<Device {self.spec} ({self.attributes.model})>"
+
     # What a vendor writes
 
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,7 @@ from timberframe.compiler.host_side import cannot_hold, stays_on_host
 from timberframe.compiler.ir import ARRAYS, BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
 from timberframe.compiler.state import variable_key, variable_name
 from timberframe.dtypes import DType, variant
-from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.errors import InvalidArgumentError, UnavailableError, UnimplementedError
 from timberframe.graph.device_spec import DeviceSpec
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph
@@ -53,11 +53,17 @@ class Devices:
         """The best device that works in the host's memory."""
         return next((d for d in self.devices if d.host_memory), None)
 
-    def describe(self) -> str:
-        """Which devices exist and which plugins failed, for errors."""
+    def describe(self, requested: str = "") -> str:
+        """Which devices exist and which plugins failed, for errors; of plugins without hardware the requested one."""
         text = "devices: " + (", ".join(d.spec for d in self.devices) or "none")
-        if self.failures:
-            text += "; plugins that failed: " + "; ".join(f"{n} ({e})" for n, e in self.failures.items())
+        absent = {n: e for n, e in self.failures.items() if isinstance(e, UnavailableError)}
+        wanted = DeviceSpec.from_string(requested).device_type if requested else None
+        for words, found in (
+            ("that failed", {n: e for n, e in self.failures.items() if n not in absent}),
+            ("without a device", {n: e for n, e in absent.items() if n.upper() == wanted}),
+        ):
+            if found:
+                text += f"; plugins {words}: " + "; ".join(f"{n} ({e})" for n, e in found.items())
         return text
 
 
@@ -182,18 +188,28 @@ class Placer:
         tail = f"  [{node.where}]" if node.where else ""
         if not wanted:
             what = f"device {node.requested} does not exist" if node.requested else "there is no device"
-            return InvalidArgumentError(f"{head}: {what}; {self.devices.describe()}{tail}", node.name)
-        elsewhere = self.devices.kernels.device_types(node.op.name)
+            return InvalidArgumentError(f"{head}: {what}; {self.devices.describe(node.requested)}{tail}", node.name)
         types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
         reasons = "; ".join(f"{device}: {why}" for device, why in rejected)
         label = node.attrs.get("_kernel")
         if label:
             return InvalidArgumentError(f"{head}: no kernel has the label {label!r} ({reasons}){tail}", node.name)
+        known = ""
+        if node.op.name not in _STRUCTURAL:  # those run on every device that holds the dtype
+            known = (
+                f"device types with the op: {', '.join(self.devices.kernels.device_types(node.op.name)) or 'none'}; "
+            )
         return UnimplementedError(
-            f"{head}: no kernel for {types or 'this node'} ({reasons}); device types with the op: "
-            f"{', '.join(elsewhere) or 'none'}; {self.devices.describe()}{tail}",
+            f"{head}: no kernel for {types or 'this node'} ({reasons}); {known}"
+            f"{self.devices.describe(node.requested)}{self._remedy(node, wanted)}{tail}",
             node.name,
         )
+
+    def _remedy(self, node: Node, wanted: list[Device]) -> str:
+        able = [d.spec for d in self.devices.devices if d not in wanted and self._refusal(node, d) is None]
+        if not able:
+            return ""
+        return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
 
     def _body_fits(self, node: Node, device: Device, where: Mapping[str, Device]) -> bool:
         """Whether the device can run the loop or branch as a whole, so that it needs no step of the executor."""

@@ -69,7 +69,7 @@ class Explanation:
         lines += ["", "placement:"]
         for p in self.placements:
             lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
-            lines += [f"     not {device}: {why}" for device, why in p.rejected]
+            lines += [f"     not {device}: {why}" for device, why in p.rejected if why not in p.reason]
         return "\n".join(lines)
 
 

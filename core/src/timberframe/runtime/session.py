@@ -274,7 +274,7 @@ class Runner:
             from timberframe import logging
 
             for p in self.plan.placements:
-                rejected = "".join(f"; not {device}: {why}" for device, why in p.rejected)
+                rejected = "".join(f"; not {device}: {why}" for device, why in p.rejected if why not in p.reason)
                 logging.info("%s: (%s): %s (%s%s)", p.node, p.op, p.device, p.reason, rejected)
 
     def run(self, feed_dict: Mapping[Any, Any], context: RunContext, on_device: bool = False) -> Any:
