@@ -196,3 +196,9 @@ def test_a_plugin_added_after_a_session_is_seen_by_the_next_one() -> None:
     loader.registry.add("late", Plugin())
     with tf.Session() as session:
         assert "/device:LATE:0" in [d.spec for d in session.list_devices()]
+
+
+def test_a_device_of_the_sdk_shows_its_name_and_model() -> None:
+    with tf.Session() as session:
+        (device,) = (d for d in session.list_devices() if d.spec == "/device:NUMPY:0")
+    assert repr(device) == f"<Device /device:NUMPY:0 ({device.attributes.model})>"

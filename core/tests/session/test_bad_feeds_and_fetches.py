@@ -153,3 +153,14 @@ def test_feed_changed_by_another_thread_harms_nothing(world) -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_feed_whose_conversion_raises_is_named() -> None:
+    class Gone:
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+            raise RuntimeError("moved away")
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None], name="x")
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"'x': fed with a Gone .*RuntimeError: moved away"):
+            session.run(x + 1.0, {x: Gone()})

@@ -113,3 +113,7 @@ def test_failing_allocation_leaves_nothing_behind(new_device, new_graph, nth):
         executable.run([np.zeros(100_000, F)], RunContext())
     assert device.allocator.statistics().used == 0
     assert len(executable.run([np.zeros(100_000, F)], RunContext())) == 2
+
+
+def test_a_device_shows_its_name_and_model() -> None:
+    assert repr(CpuDevice()).startswith("<Device /device:CPU:0 (")

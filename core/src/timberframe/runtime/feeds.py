@@ -125,6 +125,14 @@ def _convert(tensor: Tensor, value: Any) -> np.ndarray:
         return to_array(value, dtype)[0]
     except InvalidArgumentError as e:
         raise InvalidArgumentError(f"{_head(tensor)}: fed {e}{_where(tensor)}", tensor.op.name) from None
+    except Exception as e:
+        if not hasattr(value, "__array__"):
+            raise
+        raise InvalidArgumentError(  # of another library
+            f"{_head(tensor)}: fed with a {type(value).__name__} that gives no array ({type(e).__name__}: {e}); "
+            f"an array of plain numbers is required{_where(tensor)}",
+            tensor.op.name,
+        ) from e
 
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}

@@ -191,7 +191,7 @@ class BaseSession:
     # Looking
 
     def list_devices(self) -> list[Any]:
-        """The devices that the session may use, best first."""
+        """The devices that the session may use, best first; `spec` is a device's name, such as ``/device:ACME:0``."""
         return list(self.runtime.devices.devices)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:

@@ -81,7 +81,7 @@ class CpuDevice:
         )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.spec}>"
+        return f"<Device {self.spec} ({self.attributes.model})>"
 
     def supports(self, node: KernelNode) -> str | None:
         """None if there is a kernel for the node, else why the registered ones do not fit."""
