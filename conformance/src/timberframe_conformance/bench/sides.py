@@ -114,20 +114,22 @@ def device_call(target: Target, w: Workload) -> Call | None:
         if target.device.host_memory:
             call = _bound(session.make_callable(result, feeds), w.inputs)
         else:
-            call = _call_on_device(session, target, result, feeds, session.run(held, _fed(feeds, w.inputs), ON_DEVICE))
+            plain = target.session(graph, optimizations={"simplify": False})  # which would take the host's arrays
+            arrays = plain.run(held, _fed(feeds, w.inputs), ON_DEVICE)
+            call = _call_on_device(session, target.spec, result, _fed(feeds, arrays))
         call()
     except (NotImplementedError, LookupError):
         return None
     return call
 
 
-def _call_on_device(session: Any, target: Target, result: Any, feeds: Sequence[Any], arrays: Sequence[Any]) -> Call:
+def _call_on_device(session: Any, spec: str, result: Any, given: dict[Any, Any]) -> Call:
     """A run from arrays on the device to one there, and the wait for it."""
-    given = _fed(feeds, arrays)
+    synchronize = next(d for d in session.list_devices() if d.spec == spec).synchronize
 
     def call() -> Any:
         found = session.run(result, given, ON_DEVICE)
-        target.device.synchronize()
+        synchronize()
         return found
 
     return call
