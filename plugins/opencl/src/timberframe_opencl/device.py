@@ -168,12 +168,17 @@ class OpenCLDevice(AcceleratorDevice):
 
     def _function(self, kernel: cl.Kernel) -> Function:
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
+        numbers: dict[int, Any] = {}
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
-            given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
             try:
                 with launching:  # a kernel object holds its arguments
-                    kernel.set_args(*given)
+                    for i, a in enumerate(arguments):
+                        if isinstance(a, DeviceTensor):
+                            kernel.set_arg(i, a.handle)
+                        elif numbers.get(i) is not a:  # a launcher's are the same each time
+                            kernel.set_arg(i, a)
+                            numbers[i] = a
                     enqueue(queue, kernel, tuple(items), tuple(group))
             except cl.Error as e:
                 raise device_error(spec, e) from e
