@@ -86,7 +86,8 @@ class KernelNode:
 
     attrs holds every attr of the op, type attrs as DType. `where` is the user's file:line. `inner` holds the bodies of
     While (cond, body) and If (then, else), whose inputs line up with this node's inputs (for If: after the predicate).
-    `index` is the node's number in its executable, for error reports. `stream` is set for ops that draw random numbers.
+    `index` is the node's place in its executable, from 0; in status words nodes count from 1, as `number` does.
+    `stream` is set for ops that draw random numbers.
     """
 
     op: str
@@ -100,6 +101,11 @@ class KernelNode:
     index: int = 0
     workspace_bytes: int = 0
     stream: RandomStream | None = None
+
+    @property
+    def number(self) -> np.int64:
+        """What a kernel hands to tf_report: the node's number from 1, as 0 in the status words means no error."""
+        return np.int64(self.index + 1)
 
     def const(self, i: int) -> np.ndarray | None:
         """Host value of input i if it is a constant or a `shape` input, else None."""

@@ -26,7 +26,7 @@ def extract_glimpse(node: KernelNode) -> Launcher:
     (items, group), rows = spread_rows(math.prod(out.shape[2:]), math.prod(out.shape[:2])), math.prod(out.shape[:2])
     sizes = [index(n) for n in (rows, *x.shape[1:], *out.shape[1:3])]
     flags = [np.int32(f) for f in (attrs["normalized"], attrs["centered"], attrs["noise"] != "zero")]
-    rest = np.int64(node.index + 1), *sizes, *flags
+    rest = node.number, *sizes, *flags
     fact = f"a window leaves its image, and noise is '{attrs['noise']}'; outside of images only 'zero' is offered"
     return failing(lambda *arrays: function(items, group, *arrays, *rest), (UnimplementedError, fact))
 

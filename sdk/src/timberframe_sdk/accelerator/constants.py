@@ -74,7 +74,7 @@ def check_numerics(node: KernelNode) -> Launcher:
     bits, index = bits_name(x.dtype), index_name(x.size)
     source = Source.file("check.h", T=bits, INDEX=index, EXPONENT=exponent, FRACTION=fraction)
     clear, count, report = (device.function(source, f"tf_{n}") for n in ("no_counts", "count_odd", "report_odd"))
-    (items, group), size, number = spread(x.size), index_type(x.size)(x.size), np.int64(node.index + 1)
+    (items, group), size, number = spread(x.size), index_type(x.size)(x.size), node.number
     node.workspace(12)
 
     def launch(x: Any, y: Any, counts: Any, status: Any) -> None:
@@ -98,7 +98,7 @@ def invert_permutation(node: KernelNode) -> Launcher:
     """Where each number stands."""
     n = node.inputs[0].size
     clear, invert = (_rearranging(node, name, n) for name in ("tf_no_marks", "tf_invert_permutation"))
-    (items, group), size, number = spread(n), index_type(n)(n), np.int64(node.index + 1)
+    (items, group), size, number = spread(n), index_type(n)(n), node.number
     node.workspace(4 * max(n, 1))
 
     def launch(x: Any, y: Any, marks: Any, status: Any) -> None:
@@ -114,5 +114,5 @@ def broadcast_args(node: KernelNode) -> Launcher:
     """The shape that two shapes broadcast to."""
     function = _rearranging(node, "tf_broadcast_args", 0)
     ranks = [np.int32(v.size) for v in (*node.inputs, node.outputs[0])]
-    number = np.int64(node.index + 1)
+    number = node.number
     return failing(lambda *arrays: function((1,), (1,), *arrays, number, *ranks), (InvalidArgumentError, SHAPES_DIFFER))

@@ -71,7 +71,7 @@ def band_part(node: KernelNode) -> Launcher:
     x, index = node.inputs[0], index_type(node.inputs[0].size)
     types = {"T": bits_name(x.dtype), "TINDEX": node.inputs[1].dtype.name, "INDEX": index_name(x.size)}
     function = device.function(Source.file("diagonal.h", **types), "tf_matrix_band_part")
-    lines, number = math.prod(x.shape[:-1]), np.int64(node.index + 1)
+    lines, number = math.prod(x.shape[:-1]), node.number
     (items, group), sizes = spread_rows(x.shape[-1], lines), [index(n) for n in (lines, *x.shape[-2:])]
 
     def launch(*arrays: Any) -> None:

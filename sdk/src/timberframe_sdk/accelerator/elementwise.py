@@ -216,7 +216,7 @@ def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[
     source = Source(_source(made, types, order, checked), (("INDEX", index_name(count)),))
     function = device.function(source, "tf_elementwise")
     items, group = order.items, order.group
-    arguments = [np.int64(node.index + 1), *order.arguments] if checked else order.arguments
+    arguments = [node.number, *order.arguments] if checked else order.arguments
 
     def launch(*arrays: Any) -> None:
         if count:

@@ -34,7 +34,7 @@ def histogram(node: KernelNode) -> Launcher:
     index = index_type(size, bins)
     source = Source.file("histogram.h", T=node.attrs["T"].name, INDEX=index_name(size, bins))
     clear, count, widen = (device.function(source, name) for name in ("tf_clear", "tf_count", "tf_widen"))
-    numbers = np.int64(node.index + 1), index(size), index(bins)
+    numbers = node.number, index(size), index(bins)
     wide = node.attrs["dtype"].name == "int64"
     if wide:
         node.workspace(4 * bins)

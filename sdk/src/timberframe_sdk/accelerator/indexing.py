@@ -47,7 +47,7 @@ def gather(node: KernelNode) -> Launcher:
     function = device.function(Source.file("gather.h", **macros), name)
     size = batch * outer * count * inner
     sizes = [index_type(reach)(n) for n in (size, outer, limit, *divisor_words(count), *divisor_words(inner))]
-    arguments, (items, group) = (np.int64(node.index + 1), *sizes), spread(size)
+    arguments, (items, group) = (node.number, *sizes), spread(size)
 
     def launch(*arrays: Any) -> None:
         if out.size:
@@ -69,7 +69,7 @@ def gather_nd(node: KernelNode) -> Launcher:
     function = device.function(Source.file("gather_nd.h", **macros), "tf_gather_nd")
     ignore = np.int32(node.attrs.get("bad_indices_policy") == "IGNORE")
     bounds, (items, group) = device.table(np.array(params.shape[:depth], np.int64)), spread(count * inner)
-    arguments = np.int64(node.index + 1), bounds, index(count * inner), index(inner), np.int32(depth), ignore
+    arguments = node.number, bounds, index(count * inner), index(inner), np.int32(depth), ignore
 
     def launch(*arrays: Any) -> None:
         if out.size:

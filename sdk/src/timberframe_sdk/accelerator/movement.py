@@ -107,7 +107,7 @@ def _offset(node: KernelNode, name: str, bounds: Sequence[int], words: Sequence[
     node.workspace(8)
     begin = node.inputs[1]
     function: Callable[..., None] = device.function(Source.file("slice.h", TINDEX=begin.dtype.name), name)
-    table, number, rank = device.table(np.array(words or [0], np.int64)), np.int64(node.index + 1), np.int32(count)
+    table, number, rank = device.table(np.array(words or [0], np.int64)), node.number, np.int32(count)
 
     def launch(arrays: Sequence[Any]) -> None:
         *_, offset, status = arrays

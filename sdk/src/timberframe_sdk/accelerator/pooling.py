@@ -173,7 +173,7 @@ def max_pool_grad_argmax(node: KernelNode) -> Launcher:
     clear, check, gather, add = (p.function("pooling_argmax.h", n, p.sums, TINDEX=places) for n in names)
     (some, group, rows), (all_, other, all_rows), (few, line) = p.over_windows, p.over_elements, spread(units)
     n, size, row = (p.index(k) for k in (units, unit, each))
-    flag, number = np.int32(whole), np.int64(node.index + 1)
+    flag, number = np.int32(whole), node.number
 
     def launch(_: Any, gradient: Any, arguments: Any, out: Any, scratch: Any, status: Any) -> None:
         if not p.elements:

@@ -47,7 +47,7 @@ class _Stream:
 
     def __init__(self, node: KernelNode) -> None:
         self.origin = stream_origin(node)
-        self.node = np.int64(node.index + 1)
+        self.node = node.number
         self.passed = len(passed_inputs(node))
         kind, seeds = "STATE", "uint64"
         if isinstance(self.origin, StreamOrigin):

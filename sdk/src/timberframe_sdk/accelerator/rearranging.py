@@ -48,7 +48,7 @@ def reverse_sequence(node: KernelNode) -> Launcher:
     items, group = spread_rows(second * inner, rows)
     sizes = [index(n) for n in (rows, first, middle, second, inner)]
     quotient = [index(n) for n in quotient_words(max(inner, 1))]
-    rest = np.int64(node.index + 1), *sizes, np.int32(batch_first), *quotient
+    rest = node.number, *sizes, np.int32(batch_first), *quotient
     return failing(lambda *arrays: function(items, group, *arrays, *rest), (InvalidArgumentError, LENGTH_REASON))
 
 

@@ -67,7 +67,7 @@ def sparse_cross_entropy(node: KernelNode) -> Launcher:
     types = {"T": node.attrs["T"].name, "TLABELS": node.attrs["Tlabels"].name}
     function = row_function(node.device, "cross_entropy.h", "tf_cross_entropy", rows, classes, **types)
     index = index_type(rows * classes, rows * GROUP)
-    numbers = np.int64(node.index + 1), index(rows), index(classes)
+    numbers = node.number, index(rows), index(classes)
     return failing(lambda *arrays: function(*arrays, *numbers) if rows else None, _LABEL)
 
 

@@ -186,5 +186,5 @@ def _divisor_check(node: KernelNode, scatter: Scatter, size: int) -> Callable[[A
     """A function that reports divisors of zero."""
     device: Any = node.device
     function, (items, group) = device.function(scatter.source, "tf_check_divisors"), spread(size)
-    arguments = np.int64(node.index + 1), scatter.sort.index(size)
+    arguments = node.number, scatter.sort.index(size)
     return lambda updates, status: function(items, group, updates, status, *arguments) if size else None

@@ -99,5 +99,5 @@ def count_up_to(node: KernelNode) -> Launcher:
     """The variable's value, to which one is added; an error where it has reached its limit."""
     device: Any = node.device
     function = device.function(Source.file("count.h", T=node.outputs[0].dtype.name), "tf_count_up")
-    numbers = np.int64(node.index + 1), np.int64(node.attrs["limit"])
+    numbers = node.number, np.int64(node.attrs["limit"])
     return failing(lambda *arrays: function((GROUP,), (GROUP,), *arrays, *numbers), (OutOfRangeError, COUNT_REASON))

@@ -116,7 +116,7 @@ class SortedRows:
         self.over = sort.groups if self.digits is None else spread(count)
         self.side = sort.side if self.digits is None else self.digits.side
         table, depth = device.table(np.array(bounds, np.int64)), np.int32(len(bounds))
-        self.arguments = np.int64(node.index + 1), table, sort.index(count), depth, np.int32(policy)
+        self.arguments = node.number, table, sort.index(count), depth, np.int32(policy)
         node.workspace(max(sort.nbytes if self.digits is None else self.digits.nbytes, 1))
 
     def __call__(self, indices: DeviceTensor, workspace: DeviceTensor, status: DeviceTensor) -> None:
