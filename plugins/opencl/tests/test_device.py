@@ -117,7 +117,9 @@ def test_a_refused_source_shows_the_words_of_the_driver(device: OpenCLDevice) ->
 def test_a_failed_call_of_the_driver_names_the_device(device: OpenCLDevice) -> None:
     function = device.build("__kernel void good(__global int *x) { x[0] = 1; }", "good")
     tensor = device.empty(np.dtype(np.int32), (1,))
-    with pytest.raises(tf.errors.OpError, match=r"/device:OPENCL:0: .*INVALID_WORK_GROUP_SIZE"):
+    with pytest.raises(tf.errors.OpError, match=r"/device:OPENCL:0: kernel good: .*INVALID_WORK_GROUP_SIZE"):
         function((7,), (1 << 20,), tensor)
+    with pytest.raises(tf.errors.InternalError, match="kernel good takes 1 arguments; it was given 2"):
+        function((1,), (1,), tensor, np.int32(1))
     function((1,), (1,), tensor)
     assert device.copy_out(tensor) == [1]

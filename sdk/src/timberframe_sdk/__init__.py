@@ -5,6 +5,7 @@ from timberframe.errors import InternalError as InternalError
 from timberframe.errors import InvalidArgumentError as InvalidArgumentError
 from timberframe.errors import OpError as OpError
 from timberframe.errors import ResourceExhaustedError as ResourceExhaustedError
+from timberframe.errors import UnavailableError as UnavailableError
 from timberframe.errors import UnimplementedError as UnimplementedError
 from timberframe.graph.apply import apply_op as apply_op
 from timberframe.ops.accuracy import EXACT as EXACT

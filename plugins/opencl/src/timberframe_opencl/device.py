@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from timberframe.errors import UnavailableError
 from timberframe_opencl.events import Enqueued
 from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
 from timberframe_sdk import (
@@ -21,6 +20,7 @@ from timberframe_sdk import (
     InternalError,
     InvalidArgumentError,
     Pending,
+    UnavailableError,
     cache_folder,
     memory_limit,
 )
@@ -168,9 +168,12 @@ class OpenCLDevice(AcceleratorDevice):
 
     def _function(self, kernel: cl.Kernel) -> Function:
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
+        name, count = kernel.function_name, kernel.num_args
         numbers: dict[int, Any] = {}
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
+            if len(arguments) != count:
+                raise InternalError(f"{spec}: kernel {name} takes {count} arguments; it was given {len(arguments)}")
             try:
                 with launching:  # a kernel object holds its arguments
                     for i, a in enumerate(arguments):
@@ -181,7 +184,7 @@ class OpenCLDevice(AcceleratorDevice):
                             numbers[i] = a
                     enqueue(queue, kernel, tuple(items), tuple(group))
             except cl.Error as e:
-                raise device_error(spec, e) from e
+                raise device_error(spec, e, name) from e
 
         return run
 

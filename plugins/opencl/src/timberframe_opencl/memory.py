@@ -18,13 +18,18 @@ _EXHAUSTED = frozenset({
 })  # fmt: skip
 
 
-def device_error(spec: str, error: cl.Error) -> OpError:
-    """What a failed call of the driver means to a user."""
+_LOST = frozenset({
+    cl.status_code.DEVICE_NOT_AVAILABLE, cl.status_code.INVALID_COMMAND_QUEUE, cl.status_code.INVALID_CONTEXT,
+})  # fmt: skip
+
+
+def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
+    """What a failed call of the driver means to a user. kernel: the name of the one that was to be launched."""
     if error.code in _EXHAUSTED:
         return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
-    return InternalError(
-        f"{spec}: the driver reports {error}; if the device was lost, close the session and open another"
-    )
+    what = f"{spec}: {kernel and f'kernel {kernel}: '}the driver reports {error}"
+    lost = "; the device seems lost: close the session and open another" if error.code in _LOST else ""
+    return InternalError(what + lost)
 
 
 class OpenCLAllocator(Allocator):
