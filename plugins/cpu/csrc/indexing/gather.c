@@ -8,7 +8,6 @@
 #define SERIAL_BYTES 65536 /* bytes worth a thread */
 #define PART 4096          /* indices that are checked before they are used, and are in the cache then */
 #define AHEAD 4            /* slices between the one that is copied and the one that is fetched */
-#define AHEAD 4            /* slices between the one that is copied and the one that is fetched */
 
 /* The parameters of gather, in this order: params is [batch, outer, limit, inner bytes], indices [batch, count]. */
 typedef struct gather_shape {
@@ -35,13 +34,13 @@ typedef uint8_t bytes1;
   for (int64_t i = 0; i < many; i++) ((TYPE *)to)[i] = ((const TYPE *)from)[indices[i]]; \
   break
 
-/* Units: slices of the output. */
 /* Keeps the first bad position that any thread found. */
 static void report(gather_job *job, int64_t position) {
   int64_t known = atomic_load(&job->bad);
   while (position < known && !atomic_compare_exchange_weak(&job->bad, &known, position)) {}
 }
 
+/* Units: slices of the output. */
 #define GATHER(INDEX)                                                                        \
   static void gather_##INDEX(void *argument, int64_t begin, int64_t end) {                   \
     gather_job *job = argument;                                                              \
