@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 PACKAGES := core sdk conformance plugins/opencl plugins/cuda
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
-OPENCL_SHARES := 24
+OPENCL_SHARES := 48
 # Where the OpenCL driver comes as a wheel; elsewhere the plugin is judged by whoever has a driver.
 OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
