@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
+from timberframe.errors import InvalidArgumentError
 from timberframe.ops import registry
-from timberframe.ops.samples import Arg
+from timberframe.ops.samples import Arg, ErrorSample
 from timberframe_conformance.case import generator
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.pairwise import extend
@@ -135,3 +137,9 @@ def test_keyword_matches_ids(expression: str, expected: bool) -> None:
 def test_broken_keyword_is_refused(expression: str) -> None:
     with pytest.raises(KeywordError, match="unexpected"):
         compile_keyword(expression)
+
+
+def test_a_wrong_call_among_the_samples_is_named() -> None:
+    op = dataclasses.replace(registry.get("Neg"), samples=lambda: [ErrorSample([Arg((2,))], "words")])
+    with pytest.raises(InvalidArgumentError, match=r"op Neg: samples gives ErrorSample\(.*go into errors"):
+        samples_of(op)

@@ -1,10 +1,10 @@
-"""Memory settings by device type, and for all accelerators."""
+"""Settings by device type, and for all accelerators."""
 
 from __future__ import annotations
 
 import timberframe as tf
 from timberframe.runtime.devices import device_options
-from timberframe_sdk import memory_growth, memory_limit
+from timberframe_sdk import device_count, memory_growth, memory_limit
 
 
 def test_gpu_options_hold_for_every_accelerator() -> None:
@@ -24,3 +24,15 @@ def test_a_fraction_limits_the_cpu() -> None:
     with tf.Session() as whole, tf.Session(config=tf.SessionConfig(memory_limit={"CPU": 0.5})) as half:
         limits = [s.list_devices()[0].allocator.statistics().limit for s in (whole, half)]
     assert limits[1] == limits[0] // 2
+
+
+def test_a_count_of_gpus_is_the_most_of_every_accelerator() -> None:
+    config = device_options(tf.SessionConfig.of(tf.ConfigProto(device_count={"GPU": 1, "CPU": 3})))
+    assert [device_count(config, "ACME", found) for found in (0, 1, 4)] == [0, 1, 1]
+    assert device_count(config, "CPU", 1, accelerator=False) == 3
+    assert device_count(config, "HOST", 2, accelerator=False) == 2
+
+
+def test_no_gpus_leaves_the_host_alone() -> None:
+    with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
+        assert [d.spec for d in session.list_devices() if not d.host_memory] == []

@@ -28,7 +28,7 @@ def test_unknown_option_is_named():
 
 def test_unknown_instruction_set_names_its_option():
     with pytest.raises(InvalidArgumentError, match="/device:CPU:0: device option isa is 'neon'; this machine has"):
-        devices({"options": {"CPU": {"isa": "neon"}}, "threads": 1, "memory_limit": {}})
+        devices({"options": {"CPU": {"isa": "neon"}}, "count": {}, "threads": 1, "memory_limit": {}})
 
 
 @pytest.mark.parametrize("isa", available_isas())

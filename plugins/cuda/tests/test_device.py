@@ -14,7 +14,7 @@ from timberframe import errors
 
 @pytest.fixture
 def devices(cuda: Any) -> Any:
-    return cuda.devices({"memory_limit": {}})
+    return cuda.devices({"count": {}, "memory_limit": {}})
 
 
 def test_without_a_gpu_the_reason_is_told(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:

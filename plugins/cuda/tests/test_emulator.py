@@ -27,7 +27,7 @@ TF_KERNEL tf_divergent(TF_GLOBAL int *y) {
 
 @pytest.fixture
 def device(cuda: Any) -> Any:
-    return cuda.devices({"memory_limit": {}})[0]
+    return cuda.devices({"count": {}, "memory_limit": {}})[0]
 
 
 def test_work_items_of_a_group_meet_at_barriers(device: Any) -> None:

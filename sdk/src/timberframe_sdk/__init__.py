@@ -58,6 +58,7 @@ from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native
 from timberframe_sdk.native import words as words
 from timberframe_sdk.settings import cache_folder as cache_folder
+from timberframe_sdk.settings import device_count as device_count
 from timberframe_sdk.settings import memory_growth as memory_growth
 from timberframe_sdk.settings import memory_limit as memory_limit
 from timberframe_sdk.transaction import Transaction as Transaction

@@ -21,6 +21,17 @@ def cache_folder(name: str) -> Path:
     return (Path(own) if own else user_cache_path("timberframe")) / name
 
 
+def device_count(config: Mapping[str, Any], device_type: str, found: int, accelerator: bool = True) -> int:
+    """How many devices of this type to make on a machine that has `found`.
+
+    A count of the type itself may be more, for further queues on the same hardware; one that is set for all
+    accelerators is the most of each type.
+    """
+    counts = config["count"]
+    count: int = counts.get(device_type, min(found, counts.get(ACCELERATORS, found)) if accelerator else found)
+    return count
+
+
 def memory_limit(config: Mapping[str, Any], device_type: str, total: int, accelerator: bool = True) -> int | None:
     """Bytes that a device of this type may use out of `total`; None where nothing is set.
 

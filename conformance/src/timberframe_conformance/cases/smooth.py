@@ -14,7 +14,7 @@ import numpy as np
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg, Sample
 from timberframe_conformance.case import Types
-from timberframe_conformance.cases.trials import Trial, fits, input_dtype, samples_of
+from timberframe_conformance.cases.trials import Trial, fits, input_dtype, own_samples, samples_of
 from timberframe_conformance.cases.values import fixed_array, make_array
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate, widen
@@ -115,7 +115,7 @@ class Candidate:
 
 @functools.lru_cache(8)
 def _candidates(op: OpDef) -> list[Candidate]:
-    own = sum(s.level != "soak" for s in op.samples())
+    own = len(own_samples(op))
     return [
         Candidate(k, s, _size(s), frozenset(_features(s)), k < own)
         for k, s in enumerate(samples_of(op))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import as_dtype, resource
+from timberframe.errors import InvalidArgumentError
 from timberframe.ops.accuracy import Accumulation, Bound
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg, Sample
@@ -110,9 +111,20 @@ def fits(op: OpDef, sample: Sample, types: Types) -> bool:
     return True
 
 
+def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:
+    """The op's samples; InvalidArgumentError where it gives something else."""
+    given = list(op.samples())
+    wrong = next((s for s in given if not isinstance(s, Sample)), None)
+    if wrong is not None:
+        raise InvalidArgumentError(
+            f"op {op.name}: samples gives {wrong!r}; each must be a Sample, and wrong calls (ErrorSample) go into errors"
+        )
+    return [s for s in given if (s.level == "soak") == soak]
+
+
 def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
     """The op's samples, followed by those that element by element ops get from the suite."""
-    own = [s for s in op.samples() if (s.level == "soak") == soak]
+    own = own_samples(op, soak)
     if soak:
         return own
     attrs: dict[str, Any] = {n: a.default for n, a in op.attrs.items() if not a.required}

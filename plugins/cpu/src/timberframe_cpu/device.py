@@ -22,7 +22,7 @@ from timberframe_cpu.native import available_isas, check_isa, default_isa, using
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.dlpack import HOST
-from timberframe_sdk.settings import memory_limit
+from timberframe_sdk.settings import device_count, memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _PROCESSORS = Path("/proc/cpuinfo")
@@ -165,16 +165,12 @@ def processor_name() -> str:
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
     """The devices that a SessionConfig asks for: one unless its count says otherwise, and `isa` among the options."""
-
-    def of_cpu(key: str, default: Any) -> Any:
-        return config.get(key, {}).get(CpuDevice.type, default)
-
-    options = of_cpu("options", {})
+    options = config.get("options", {}).get(CpuDevice.type, {})
     unknown = options.keys() - {"isa"}
     if unknown:
         raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known is isa")
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
-    threads = config["threads"]
+    threads, count = config["threads"], device_count(config, CpuDevice.type, 1, accelerator=False)
     isa, fuse = options.get("isa"), config.get("fuse", True)
-    return [CpuDevice(i, limit, isa, threads, fuse) for i in range(of_cpu("count", 1))]
+    return [CpuDevice(i, limit, isa, threads, fuse) for i in range(count)]

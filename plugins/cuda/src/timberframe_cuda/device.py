@@ -15,7 +15,15 @@ from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
 from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error
-from timberframe_sdk import Buffer, DeviceAttributes, InternalError, InvalidArgumentError, Pending, memory_limit
+from timberframe_sdk import (
+    Buffer,
+    DeviceAttributes,
+    InternalError,
+    InvalidArgumentError,
+    Pending,
+    device_count,
+    memory_limit,
+)
 from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
 
 TYPE = "CUDA"
@@ -214,7 +222,7 @@ def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
     except DRIVER_ERRORS as e:
         raise UnavailableError(f"CUDA sees no GPU: {e}; an NVIDIA GPU and its driver are required") from e
     made = []
-    for i in range(config.get("count", {}).get(TYPE, found) if found else 0):
+    for i in range(device_count(config, TYPE, found) if found else 0):
         number = i % found  # more than there are: further streams on the same
         total = runtime.getDeviceProperties(number)["totalGlobalMem"]
         made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), **options))

@@ -22,6 +22,7 @@ from timberframe_sdk import (
     Pending,
     UnavailableError,
     cache_folder,
+    device_count,
     memory_limit,
 )
 from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits, header_folder
@@ -204,7 +205,7 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
         ) from e
     found = [d for p in platforms for d in p.get_devices()]
     found.sort(key=lambda d: bool(d.type & cl.device_type.CPU))
-    wanted = config.get("count", {}).get(TYPE, len(found))
+    wanted = device_count(config, TYPE, len(found))
     made = []
     for i in range(wanted if found else 0):
         device = found[i % len(found)]  # more than there are: further queues on the same

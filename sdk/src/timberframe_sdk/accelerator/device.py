@@ -223,13 +223,13 @@ class AcceleratorDevice(KernelDevice):
     def kernel(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; chains of elementwise nodes are built from source."""
         if node.op == FUSED:
-            from timberframe_sdk.accelerator.elementwise import build_fused
+            from timberframe_sdk.accelerator.kernels.elementwise import build_fused
 
             return KernelDef(FUSED, self.type, build_fused)
         return super().kernel(node)
 
     def compile(self, cluster: Cluster) -> Executable:
-        from timberframe_sdk.accelerator.elementwise import can_fuse, can_reduce
+        from timberframe_sdk.accelerator.kernels.elementwise import can_fuse, can_reduce
 
         return self.executable(self, fuse(cluster, can_fuse, reduces=can_reduce) if self.fuse else cluster)
 

@@ -13,7 +13,7 @@ from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, needs_float64, spread
-from timberframe_sdk.accelerator.reduction import Element, Reduction, reduce, rule
+from timberframe_sdk.accelerator.kernels.reduction import Element, Reduction, reduce, rule
 from timberframe_sdk.elementwise import (
     ACCELERATOR_TYPES,
     SHORT_FLOATS,

@@ -23,7 +23,7 @@ from timberframe_sdk.accelerator.device import (
     needs_float64,
     spread,
 )
-from timberframe_sdk.accelerator.indexing import bits_name
+from timberframe_sdk.accelerator.kernels.indexing import bits_name
 from timberframe_sdk.streams import (
     SeedOrigin,
     StreamOrigin,

@@ -12,8 +12,8 @@ from timberframe.errors import InvalidArgumentError, OutOfRangeError
 from timberframe.ops.segments import start
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import GROUP, Source, failing, index_name, index_type, spread
-from timberframe_sdk.accelerator.indexing import FIXED_SIZE, INDICES, NUMBERS, widest
-from timberframe_sdk.accelerator.scatter import combining
+from timberframe_sdk.accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBERS, widest
+from timberframe_sdk.accelerator.kernels.scatter import combining
 from timberframe_sdk.accelerator.sorting import REFUSE, SortedRows
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.indexing import COUNT_REASON, MODES, PARTITION_REASON, sorted_segment_ids, stitch_table

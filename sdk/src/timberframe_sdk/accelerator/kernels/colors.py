@@ -7,7 +7,7 @@ from typing import Any
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import GROUP, Source, index_name, index_type, spread
-from timberframe_sdk.accelerator.indexing import FLOATS
+from timberframe_sdk.accelerator.kernels.indexing import FLOATS
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread
-from timberframe_sdk.accelerator.indexing import FIXED_SIZE, NUMBERS, bits_name
+from timberframe_sdk.accelerator.kernels.indexing import FIXED_SIZE, NUMBERS, bits_name
 from timberframe_sdk.accelerator.sorting import Sort, key_of, order_arguments
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.indexing import unique_sizes

@@ -9,9 +9,9 @@ import numpy as np
 
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.constants import unsigned
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread, spread_rows
-from timberframe_sdk.accelerator.indexing import FIXED_SIZE, NUMBERS, bits_name
+from timberframe_sdk.accelerator.kernels.constants import unsigned
+from timberframe_sdk.accelerator.kernels.indexing import FIXED_SIZE, NUMBERS, bits_name
 from timberframe_sdk.accelerator.moving import quotient_words
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.moves.mirror import mirrored_dimensions

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread_rows
-from timberframe_sdk.accelerator.indexing import FIXED_SIZE, bits_name
+from timberframe_sdk.accelerator.kernels.indexing import FIXED_SIZE, bits_name
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
 

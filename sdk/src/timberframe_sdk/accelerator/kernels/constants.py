@@ -9,7 +9,7 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
-from timberframe_sdk.accelerator.indexing import FLOATS, INDICES, bits_name
+from timberframe_sdk.accelerator.kernels.indexing import FLOATS, INDICES, bits_name
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.values import PERMUTATION_REASONS, SHAPES_DIFFER, check_words, planned_values, range_numbers
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, spread
-from timberframe_sdk.accelerator.indexing import NUMBERS, bits_name
+from timberframe_sdk.accelerator.kernels.indexing import NUMBERS, bits_name
 from timberframe_sdk.accelerator.sorting import BLOCK, SORTING, Sort, key_of, order_arguments
 from timberframe_sdk.declare import kernel
 

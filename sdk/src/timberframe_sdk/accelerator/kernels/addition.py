@@ -8,8 +8,8 @@ from typing import Any
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread
-from timberframe_sdk.accelerator.elementwise import build_single
-from timberframe_sdk.accelerator.reduction import FLOATS, INTEGERS, accumulator
+from timberframe_sdk.accelerator.kernels.elementwise import build_single
+from timberframe_sdk.accelerator.kernels.reduction import FLOATS, INTEGERS, accumulator
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import GROUP, Source, index_name, index_type, spread
-from timberframe_sdk.accelerator.reduction import Element, Reduction, Rule
+from timberframe_sdk.accelerator.kernels.reduction import Element, Reduction, Rule
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.reduction import reduction_passes
 

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import GROUP, Source, failing, index_name, index_type, spread
-from timberframe_sdk.accelerator.reduction import FLOATS
+from timberframe_sdk.accelerator.kernels.reduction import FLOATS
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

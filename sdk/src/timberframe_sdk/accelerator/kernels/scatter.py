@@ -15,7 +15,7 @@ from timberframe.errors import InvalidArgumentError
 from timberframe.ops.segments import start
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
-from timberframe_sdk.accelerator.indexing import FIXED_SIZE, INDICES, NUMBERS, bits_name
+from timberframe_sdk.accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBERS, bits_name
 from timberframe_sdk.accelerator.moving import divisor_words
 from timberframe_sdk.accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
 from timberframe_sdk.declare import kernel

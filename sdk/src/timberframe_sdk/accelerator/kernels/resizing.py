@@ -14,9 +14,9 @@ import numpy as np
 from timberframe.ops.interpolation import area, bicubic
 from timberframe.ops.resizing import nearest, neighbours
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator.constants import unsigned
 from timberframe_sdk.accelerator.device import Source, index_name, index_type, spread_rows
-from timberframe_sdk.accelerator.indexing import FLOATS, bits_name
+from timberframe_sdk.accelerator.kernels.constants import unsigned
+from timberframe_sdk.accelerator.kernels.indexing import FLOATS, bits_name
 from timberframe_sdk.accelerator.moving import quotient_words
 from timberframe_sdk.declare import kernel
 
