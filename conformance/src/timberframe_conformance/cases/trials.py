@@ -117,7 +117,7 @@ def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:
     wrong = next((s for s in given if not isinstance(s, Sample)), None)
     if wrong is not None:
         raise InvalidArgumentError(
-            f"op {op.name}: samples gives {wrong!r}; each must be a Sample, and wrong calls (ErrorSample) go into errors"
+            f"op {op.name}: samples gives {wrong!r}; each must be a Sample, wrong calls (ErrorSample) go into errors"
         )
     return [s for s in given if (s.level == "soak") == soak]
 
