@@ -28,6 +28,7 @@ from timberframe_sdk import (
     Transaction,
     UnimplementedError,
     Value,
+    device_count,
     hookimpl,
     take_in,
 )
@@ -279,7 +280,7 @@ def loop(node: KernelNode) -> Function:
 @hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
     limit = config["memory_limit"].get("CANARY")
-    return [CanaryDevice(i, limit) for i in range(config["count"].get("CANARY", 2))]
+    return [CanaryDevice(i, limit) for i in range(device_count(config, "CANARY", 2))]
 
 
 @hookimpl
