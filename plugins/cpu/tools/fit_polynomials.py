@@ -6,7 +6,7 @@ fitted again each time, so that the rounding costs next to nothing. The weight i
 value, which makes the error relative. The largest relative error that is left is printed beside each polynomial.
 
 Needs mpmath. The tables of fits, one for each precision, are the modules `fits_float32` and `fits_float64`;
-the headers are csrc/unary/polynomials_float32.h and polynomials_float64.h.
+the headers are the SDK's timberframe/math/polynomials_float32.h and polynomials_float64.h.
 """
 
 from __future__ import annotations
@@ -91,6 +91,54 @@ def remez(xs: list[mpf], values: list[mpf], weights: list[mpf], powers: range) -
     return coefficients
 
 
+def value(coefficients: Sequence[mpf], x: mpf) -> mpf:
+    """The polynomial with these coefficients, constant term first."""
+    return sum(c * x**k for k, c in enumerate(coefficients))
+
+
+def quotient(
+    target: Function, weight: Function, low: mpf, high: mpf, top: int, bottom: int
+) -> tuple[list[mpf], list[mpf]]:
+    """Numerator of degree `top` and denominator of degree `bottom`, both with constant term 1, of the best quotient.
+
+    Best in the maximum norm of the relative error times the weight; Remez' exchange, its equations solved by Newton's
+    method.
+    """
+    xs = chebyshev(low, high, 800)
+    values, weights = [target(x) for x in xs], [weight(x) for x in xs]
+    count = top + bottom + 1
+    points = [round((len(xs) - 1) * (1 - float(mp.cos(mp.pi * (j + 0.5) / count))) / 2) for j in range(count)]
+    numerator, denominator, level = [mpf(1)], [mpf(1)], mpf(0)
+    for _ in range(60):
+        for _ in range(20):
+            system, right = matrix(count, count), matrix(count, 1)
+            for row, i in enumerate(points):
+                x, f, sign = xs[i], values[i], (-1) ** row / weights[i]
+                slope = f * sign * value(denominator, x)
+                for k in range(1, top + 1):
+                    system[row, k - 1] = x**k
+                for k in range(1, bottom + 1):
+                    system[row, top + k - 1] = -f * (1 + sign * level) * x**k
+                system[row, count - 1] = -slope
+                right[row] = f * (1 + sign * level) - 1 - slope * level
+            solution = list(lu_solve(system, right))
+            numerator, denominator = [mpf(1), *solution[:top]], [mpf(1), *solution[top : top + bottom]]
+            level = solution[-1]
+        error = [
+            (value(numerator, x) / value(denominator, x) / f - 1) * w
+            for x, f, w in zip(xs, values, weights, strict=True)
+        ]
+        if max(map(abs, error)) <= abs(level) * mpf("1.01"):
+            break
+        points = extrema_of(error, count)
+    return numerator, denominator
+
+
+def chebyshev(low: mpf, high: mpf, count: int) -> list[mpf]:
+    """Points that crowd towards the ends; shifted so that none meets the middle, where 0 / 0 may wait."""
+    return [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (j + mpf("0.37")) / count) for j in range(count)]
+
+
 def rounded(x: mpf, bits: int) -> mpf:
     """x in a binary format of this many significant bits, nearest."""
     if x == 0:
@@ -102,9 +150,7 @@ def rounded(x: mpf, bits: int) -> mpf:
 
 def fit(job: Fit, bits: int) -> tuple[list[mpf], mpf]:
     """The rounded coefficients, constant term first, and the largest weighted error."""
-    low, high, count = mpf(job.low), mpf(job.high), 40 * (job.degree + 2)
-    # Chebyshev points, which crowd towards the ends; shifted so that none meets the middle, where 0 / 0 may wait.
-    xs = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (j + mpf("0.37")) / count) for j in range(count)]
+    xs = chebyshev(mpf(job.low), mpf(job.high), 40 * (job.degree + 2))
     values = [job.target(x) for x in xs]
     weights = [abs(job.weight(x)) for x in xs]
     fixed: list[mpf] = []
@@ -140,22 +186,24 @@ def c_function(job: Fit, bits: int) -> str:
     """The polynomial as a C function."""
     coefficients, error = fit(job, bits)
     kind, fma = ("float", "tf_fma_f32") if bits == 24 else ("double", "tf_fma_f64")
+    literals = [c_literal(c, bits) for c in coefficients]
     powers, steps = ["x"], []
-    while 2 ** len(powers) < len(coefficients):
-        power = f"x{2 ** len(powers)}"
-        steps.append(f"  {kind} {power} = {powers[-1]} * {powers[-1]};")
-        powers.append(power)
-    value = c_expression([c_literal(c, bits) for c in coefficients], fma, powers)
-    comment = (
-        f"/* {job.doc} for x in [{mp.nstr(mpf(job.low), 6)}, {mp.nstr(mpf(job.high), 6)}];"
-        f" relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}. */"
-    )
+    if len(literals) == 3:  # Horner's scheme has one operation less, and its chain is no longer
+        result = f"{fma}({fma}({literals[2]}, x, {literals[1]}), x, {literals[0]})"
+    else:
+        while 2 ** len(powers) < len(literals):
+            power = f"x{2 ** len(powers)}"
+            steps.append(f"  {kind} {power} = {powers[-1]} * {powers[-1]};")
+            powers.append(power)
+        result = c_expression(literals, fma, powers)
+    close = f"relative error at most 2^{mp.nstr(mp.log(error, 2), 4)}" if error > mp.eps * 1000 else "exactly"
+    comment = f"/* {job.doc} for x in [{mp.nstr(mpf(job.low), 6)}, {mp.nstr(mpf(job.high), 6)}]; {close}. */"
     return "\n".join(
         [
             textwrap.fill(comment, 120, subsequent_indent=" * "),
             f"static inline {kind} tf_{job.name}({kind} x) {{",
             *steps,
-            textwrap.fill(f"  return {value};", 120, subsequent_indent="    ", break_on_hyphens=False),
+            textwrap.fill(f"  return {result};", 120, subsequent_indent="    ", break_on_hyphens=False),
             "}",
         ]
     )
@@ -167,9 +215,9 @@ def main() -> None:
     wanted = sys.argv[2:]
     bits = {"float32": 24, "float64": 53}[precision]
     fits: list[Fit] = importlib.import_module(f"fits_{precision}").FITS
-    guard = f"TIMBERFRAME_CPU_POLYNOMIALS_{precision.upper()}_H"
+    guard = f"TIMBERFRAME_MATH_POLYNOMIALS_{precision.upper()}_H"
     print(f"/* Polynomials of the {precision} kernels. Written by tools/fit_polynomials.py; do not edit. */")
-    print(f'#ifndef {guard}\n#define {guard}\n\n#include "fma.h"\n')
+    print(f"#ifndef {guard}\n#define {guard}\n\n#include <timberframe/math/fma.h>\n")
     for job in fits:
         if not wanted or job.name in wanted:
             print(c_function(job, bits) + "\n", flush=True)

@@ -8,20 +8,14 @@
 #include <timberframe/math/exponential.h>
 #include <timberframe/math/reduction_float32.h>
 
-/* 1 - 2 / (1 + exp(2|x|)); an odd polynomial below TF_TANH_SMALL, where that would cancel. As the quotient is below 1/2
- * and shrinks, exp may err by a few ULP. */
+/* With tanh(a / 2) = n / d, tanh(a) = 2 n d / (d^2 + n^2). That is flat where n is near d, so the quotient need be good
+ * for small a only, and never above 1. From 9.02 on the result rounds to 1. */
 static inline float tf_tanh_f32(float x) {
-  float a = tf_abs_f32(x), a2 = a * a;
-  float small = tf_fma_f32(a * a2, tf_tanh_poly_f32(a2), a);
-  /* From 9.02 on the result rounds to 1. Bits of positive numbers are in their order; NaN is dealt with below. */
-  int32_t limit = tf_int_of_f32(9.02f), bits = tf_int_of_f32(a);
-  float bounded = tf_of_int_f32(bits < limit ? bits : limit);
-  float t = tf_fma_f32(bounded, 2.0f * TF_LOG2E, TF_ROUNDER);
-  float r = tf_fma_f32(t - TF_ROUNDER, -TF_LN2, bounded + bounded);
-  float e = tf_fma_f32(r * r, tf_exp_short_poly_f32(r), 1.0f + r);
-  int32_t scaled = tf_int_of_f32(e) + (int32_t)((uint32_t)(tf_int_of_f32(t) - 1) << TF_MANTISSA);
-  float large = 1.0f - 1.0f / (0.5f + tf_of_int_f32(scaled));
-  return tf_with_sign_f32(a >= TF_TANH_SMALL ? large : small, x);
+  float a = tf_abs_f32(x), bounded = 9.02f < a ? 9.02f : a; /* a NaN stays */
+  float square = bounded * bounded;
+  float n = tf_fma_f32(bounded * square, tf_tanh_numerator_f32(square), bounded);
+  float d = tf_fma_f32(square, tf_tanh_denominator_f32(square), 2.0f);
+  return tf_with_sign_f32((n + n) * d / tf_fma_f32(d, d, n * n), x);
 }
 
 /* erf(x) = 1 - exp(log(erfc(x))): the polynomial is that logarithm, so that expm1 keeps the digits near 0. */

@@ -14,8 +14,7 @@ static inline float tf_exp_poly_f32(float x) {
 
 /* (sinh(sqrt(x)) / sqrt(x) - 1) / x for x in [0.0, 1.002]; relative error at most 2^-25.32. */
 static inline float tf_sinh_poly_f32(float x) {
-  float x2 = x * x;
-  return tf_fma_f32(0x1.ab4288p-13f, x2, tf_fma_f32(0x1.10f76p-7f, x, 0x1.555598p-3f));
+  return tf_fma_f32(tf_fma_f32(0x1.ab4288p-13f, x, 0x1.10f76p-7f), x, 0x1.555598p-3f);
 }
 
 /* (log(1 + x) - x + x^2 / 2) / x^3 for x in [-0.292894, 0.414215]; relative error at most 2^-24.91. */
@@ -28,14 +27,12 @@ static inline float tf_log_poly_f32(float x) {
 
 /* (sin(sqrt(x)) / sqrt(x) - 1) / x for x in [0.0, 0.618085]; relative error at most 2^-27.89. */
 static inline float tf_sin_poly_f32(float x) {
-  float x2 = x * x;
-  return tf_fma_f32(-0x1.9951eap-13f, x2, tf_fma_f32(0x1.110774p-7f, x, -0x1.555546p-3f));
+  return tf_fma_f32(tf_fma_f32(-0x1.9951eap-13f, x, 0x1.110774p-7f), x, -0x1.555546p-3f);
 }
 
 /* (cos(sqrt(x)) - 1 + x / 2) / x^2 for x in [0.0, 0.618085]; relative error at most 2^-32.99. */
 static inline float tf_cos_poly_f32(float x) {
-  float x2 = x * x;
-  return tf_fma_f32(0x1.99e80cp-16f, x2, tf_fma_f32(-0x1.6c0c28p-10f, x, 0x1.55554ap-5f));
+  return tf_fma_f32(tf_fma_f32(0x1.99e80cp-16f, x, -0x1.6c0c28p-10f), x, 0x1.55554ap-5f);
 }
 
 /* (asin(sqrt(x)) / sqrt(x) - 1) / x for x in [0.0, 0.25]; relative error at most 2^-27.62. */
@@ -61,16 +58,16 @@ static inline float tf_erf_poly_f32(float x) {
     0x1.20dd76p+0f)));
 }
 
-/* (tanh(sqrt(x)) / sqrt(x) - 1) / x for x in [0.0, 0.3025]; relative error at most 2^-24.68. */
-static inline float tf_tanh_poly_f32(float x) {
-  float x2 = x * x;
-  return tf_fma_f32(tf_fma_f32(0x1.0d52f4p-6f, x, -0x1.af7d86p-5f), x2, tf_fma_f32(0x1.10cefep-3f, x, -0x1.555452p-2f));
+/* (tanh(sqrt(x) / 2) / sqrt(x) * (2 + x * tf_tanh_denominator_f32(x)) - 1) / x for x in [0.0, 81.3604]; relative error
+ * at most 2^-26.59. */
+static inline float tf_tanh_numerator_f32(float x) {
+  return tf_fma_f32(0x1.db058ap-14f, x, 0x1.e70ffap-6f);
 }
 
-/* (exp(x) - 1 - x) / x^2 for x in [-0.34692, 0.34692]; relative error at most 2^-22.35. */
-static inline float tf_exp_short_poly_f32(float x) {
-  float x2 = x * x;
-  return tf_fma_f32(tf_fma_f32(0x1.0a3742p-7f, x, 0x1.573196p-5f), x2, tf_fma_f32(0x1.55618ep-3f, x, 0x1.fffdfap-2f));
+/* (denominator - 2) / x of the best quotient, of degrees 2 and 3, for tanh(sqrt(x) / 2) / sqrt(x), for x in [0.0,
+ * 81.3604]; exactly. */
+static inline float tf_tanh_denominator_f32(float x) {
+  return tf_fma_f32(tf_fma_f32(0x1.4431fep-19f, x, 0x1.3b0708p-9f), x, 0x1.cf1948p-3f);
 }
 
 #endif

@@ -30,7 +30,6 @@
 #define TF_EXP_HIGHEST 89.0f
 #define TF_EXPM1_LOWEST -18.0f /* below, expm1 gives -1 */
 #define TF_SINH_HIGHEST 0x1.65a9f8p+6f /* the last argument whose sinh and cosh are finite */
-#define TF_TANH_SMALL 0.55f
 #define TF_LOG_2X 0x1p13f /* above, asinh(x) and acosh(x) are log(2x): the next term is 1 / (4 x^2) */
 #define TF_HUGE 0x1p100f /* above, log1p(x) is log(x) even of 2^-64 x */
 

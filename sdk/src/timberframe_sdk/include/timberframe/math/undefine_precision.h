@@ -28,7 +28,6 @@
 #undef TF_SINH_HIGHEST
 #undef TF_SMALLEST_NORMAL
 #undef TF_SQRT
-#undef TF_TANH_SMALL
 #undef TF_TAN_3PI_8
 #undef TF_TAN_PI_8
 #undef TF_TRIGONOMETRIC_FAST
