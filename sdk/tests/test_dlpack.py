@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_sdk import InvalidArgumentError, take_in
+from timberframe_sdk import DLPackView, InvalidArgumentError, take_in
 
 
 @pytest.fixture
@@ -99,3 +99,17 @@ def test_dtype_that_dlpack_lacks_is_named(canary: Any) -> None:
     view = canary.to_dlpack(canary.copy_in(np.zeros(2, ml_dtypes.float8_e5m2)))
     with pytest.raises(InvalidArgumentError, match=r"dtype float8_e5m2 cannot be given out"):
         view.__dlpack__()
+
+
+def test_a_host_tensor_of_bfloat16_is_fed_as_it_lies() -> None:
+    given = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
+    shared = DLPackView((1, 0), given.ctypes.data, given.dtype, given.shape, given)
+    before = sys.getrefcount(given)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.bfloat16, [2, 3])
+        with tf.device("/device:CPU:0"):
+            y = x * 2.0
+    with tf.Session(graph=y.graph) as session:
+        np.testing.assert_array_equal(session.run(y, {x: shared}).astype(np.float32), given.astype(np.float32) * 2)
+    gc.collect()
+    assert sys.getrefcount(given) == before

@@ -152,6 +152,29 @@ def take_in(x: Any, stream: int | None = None) -> DLPackTensor:
     return DLPackTensor((tensor.data or 0) + tensor.byte_offset, dtype, shape, owner)
 
 
+class _HostMemory:
+    """Bytes of a borrowed tensor, for NumPy."""
+
+    def __init__(self, tensor: DLPackTensor) -> None:
+        nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
+        self.owner = tensor.owner
+        self.__array_interface__ = {
+            "version": 3, "data": (tensor.address, True), "shape": (nbytes,), "typestr": "|u1",
+        }  # fmt: skip
+
+
+def host_view(x: Any) -> np.ndarray:
+    """The array of an object with `__dlpack__` in the host's memory, which stays alive with the view.
+
+    Raises what the object and `take_in` raise.
+    """
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError):  # NumPy knows no bfloat16
+        tensor = take_in(x)
+        return np.asarray(_HostMemory(tensor)).view(tensor.dtype).reshape(tensor.shape)
+
+
 def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:
     wanted = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     return 0 in shape or all(d == 1 or s == w for d, s, w in zip(shape, strides, wanted, strict=True))

@@ -30,7 +30,7 @@ from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer, at_node
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
-from timberframe_sdk.dlpack import DLPackView, take_in
+from timberframe_sdk.dlpack import DLPackView, host_view, take_in
 from timberframe_sdk.guard import GuardedOutputs
 from timberframe_sdk.launching import build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
@@ -126,7 +126,7 @@ class KernelDevice:
     def from_dlpack(self, x: Any) -> Array:
         """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
         if self.dlpack_device is None or self.host_memory:
-            return self.copy_in(np.from_dlpack(x))
+            return self.copy_in(host_view(x))
         found = take_in(x, self.dlpack_stream)
         return self.adopt(found.address, found.dtype, found.shape, found.owner)
 

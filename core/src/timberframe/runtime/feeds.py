@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Locate
         )
     try:
         if home is None:
-            return feed_array(tensor, _on_host(value)), None
+            return feed_array(tensor, _on_host(value, devices)), None
         array = home.from_dlpack(value)
     except OpError:
         raise
@@ -71,11 +72,16 @@ def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Locate
     return array, home
 
 
-def _on_host(value: Any) -> np.ndarray:
+def _on_host(value: Any, devices: Sequence[Device]) -> np.ndarray:
     """A view of an array of another library in host memory; what NumPy's DLPack does not know may still convert."""
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError):
+        host = next((d for d in devices if d.dlpack_device == HOST), None)
+        if host is not None:
+            with suppress(BufferError, RuntimeError, TypeError, OpError):
+                found: np.ndarray = host.from_dlpack(value)  # knows bfloat16
+                return found
         if not hasattr(value, "__array__"):
             raise
         return np.asarray(value)

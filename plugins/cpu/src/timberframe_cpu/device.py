@@ -21,7 +21,7 @@ from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
-from timberframe_sdk.dlpack import HOST
+from timberframe_sdk.dlpack import HOST, host_view
 from timberframe_sdk.settings import device_count, memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -130,7 +130,7 @@ class CpuDevice:
 
     def from_dlpack(self, x: Any) -> np.ndarray:
         """A view of what x holds in host memory."""
-        return self.copy_in(np.from_dlpack(x))
+        return self.copy_in(host_view(x))
 
     def synchronize(self) -> None:
         """Does nothing: a run has ended when it returns."""
