@@ -55,13 +55,17 @@
 
 #define DEFINE(op, type, T, expression)                                                                              \
   TF_LOOP2(op##_##type, T, T, expression) TF_BROADCAST_KERNEL(op##_##type, 2)
+#define DEFINE_NEAR(op, type, T, expression) TF_LOOP2(op##_##type##_near, T, T, expression)
 #define DEFINE_FLOATS(op, type, T, expression)                                                                       \
-  TF_LOOP2(op##_##type, T, T, expression) TF_FAR_LOOP2(op##_##type, T, expression) TF_FAR_KERNEL2(op##_##type, T)
+  TF_LOOP2(op##_##type, T, T, expression) TF_FAR_LOOP2(op##_##type, T, expression) TF_SIZED_KERNEL2(op##_##type, T)
 #define DEFINE_HALVES(op)                                                                                            \
   TF_HALF_LOOPS2(op) TF_BROADCAST_KERNEL(op##_float16, 2) TF_BROADCAST_KERNEL(op##_bfloat16, 2)
 #define LIST(op, type, T, expression) TF_ENTRY(op##_##type),
 #define LIST_HALVES(op) TF_ENTRY(op##_float16), TF_ENTRY(op##_bfloat16),
 
+TF_NEAR_BEGIN
+FLOATS(DEFINE_NEAR)
+TF_NEAR_END
 FLOATS(DEFINE_FLOATS)
 INTEGERS(DEFINE)
 HALVES(DEFINE_HALVES)

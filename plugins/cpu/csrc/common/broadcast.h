@@ -35,7 +35,8 @@ enum {
   TF_SPILL = 64,
   TF_BUFFER = TF_BLOCK * TF_WIDEST + TF_SPILL,
   TF_STRETCH = 128,       /* bytes of an operand for which those after them are fetched */
-  TF_FAR_BYTES = 4 << 20, /* measured: below, fetching costs more than it gains */
+  TF_NEAR_BYTES = 8 << 10, /* of a result that lies in the first cache level with its operands */
+  TF_FAR_BYTES = 4 << 20, /* of one that does not lie in the second; below, fetching costs more than it gains */
   TF_OPERAND_WORDS = 5,
   TF_OUTER_WORDS = 14
 };
@@ -169,9 +170,26 @@ static inline void tf_walk_blocks(const tf_walk *walk, int64_t run, int64_t runs
   }
 }
 
+/* Output elements [begin, end) of one run, `column` elements into the one at `offset`. */
+static inline void tf_walk_run(const tf_walk *walk, const int64_t *offset, int64_t column, int64_t begin, int64_t end) {
+  const void *in[TF_OPERANDS];
+  int64_t step[TF_OPERANDS];
+  for (int32_t k = 0; k < walk->operands; k++) {
+    const int64_t stride = tf_operand(walk, k)[0];
+    in[k] = walk->in[k] + offset[k] + column * stride;
+    step[k] = stride != 0;
+  }
+  walk->loop(end - begin, in, step, walk->out + begin * walk->parameters[2]);
+}
+
 /* Output elements [begin, end). */
 static inline void tf_walk_runs(const tf_walk *walk, int64_t begin, int64_t end) {
-  const int64_t inner = walk->parameters[1], out_size = walk->parameters[2];
+  if (walk->parameters[0] == 0) { /* one run: small tensors and blocks of chains feel the divisions below */
+    const int64_t start[TF_OPERANDS] = {0};
+    tf_walk_run(walk, start, begin, begin, end);
+    return;
+  }
+  const int64_t inner = walk->parameters[1];
   tf_position at = tf_position_of_run(walk, begin / inner);
   int64_t column = begin % inner;
   while (begin < end) {
@@ -183,14 +201,7 @@ static inline void tf_walk_runs(const tf_walk *walk, int64_t begin, int64_t end)
       if (begin < end) at = tf_position_of_run(walk, begin / inner);
       continue;
     }
-    const void *in[TF_OPERANDS];
-    int64_t step[TF_OPERANDS];
-    for (int32_t k = 0; k < walk->operands; k++) {
-      const int64_t stride = tf_operand(walk, k)[0];
-      in[k] = walk->in[k] + at.offset[k] + column * stride;
-      step[k] = stride != 0;
-    }
-    walk->loop(count, in, step, walk->out + begin * out_size);
+    tf_walk_run(walk, at.offset, column, begin, begin + count);
     begin += count;
     column = 0;
     if (begin < end) tf_next_runs(walk, &at, 1);
@@ -214,10 +225,6 @@ static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *
   }
   return TF_OK;
 }
-
-/* Whether a tensor of `count` elements of `size` bytes is so large that it and its operands come from beyond the second
- * cache level, however they were left. */
-static inline int tf_is_far(int64_t count, int64_t size) { return count * size >= TF_FAR_BYTES; }
 
 /* The kernel `name` of so many operands around the loop name_loop. */
 #define TF_BROADCAST_KERNEL(name, operands)                                                                          \
@@ -274,11 +281,12 @@ static inline int tf_is_far(int64_t count, int64_t size) { return count * size >
     name##_loop(count - begin, rest, step, z + begin);                                                               \
   }
 
-/* The kernel around name_loop and name_far_loop. */
-#define TF_FAR_KERNEL2(name, T)                                                                                      \
+/* The kernel around name_near_loop, name_loop and name_far_loop. */
+#define TF_SIZED_KERNEL2(name, T)                                                                                    \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
                       const int64_t *parameters) {                                                                   \
-    tf_loop *loop = tf_is_far(outputs[0]->size, sizeof(T)) ? name##_far_loop : name##_loop;                          \
+    const int64_t size = outputs[0]->size * (int64_t)sizeof(T);                                                      \
+    tf_loop *loop = size <= TF_NEAR_BYTES ? name##_near_loop : size < TF_FAR_BYTES ? name##_loop : name##_far_loop;  \
     return tf_broadcast(context, inputs, outputs, parameters, 2, loop);                                              \
   }
 

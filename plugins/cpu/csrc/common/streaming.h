@@ -5,6 +5,12 @@
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__)
 #pragma GCC target("prefer-vector-width=256")
+/* Around loops over what lies in the first cache level: there 512-bit vectors take half the time. */
+#define TF_NEAR_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"prefer-vector-width=512\")")
+#define TF_NEAR_END _Pragma("GCC pop_options")
+#else
+#define TF_NEAR_BEGIN
+#define TF_NEAR_END
 #endif
 
 #endif

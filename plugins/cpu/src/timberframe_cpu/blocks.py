@@ -24,7 +24,7 @@ LEAST_ELEMENTS = 8192
 """Smaller results stay in the first cache by themselves."""
 
 _INPUT, _OUTPUT, _TEMPORARY, _PARTIAL = range(4)
-_MOST_ELEMENTS, _FEWEST_ELEMENTS = 1024, 256
+_MOST_ELEMENTS, _FEWEST_ELEMENTS = 2048, 256
 _CACHE_BYTES = 32 * 1024
 _GRAIN_ELEMENTS = 32_768
 _HEAD_WORDS = 12
@@ -95,7 +95,8 @@ class _Blocks:
     def _block_elements(self) -> int:
         """Elements of a block: what keeps all that one block touches in the first cache."""
         widest = max(v.dtype.itemsize for n in self.chain for v in (*n.inputs, *n.outputs))
-        touched = self.scratch + len(self.node.inputs) + len(self.node.outputs)
+        moving = sum(step != 0 for step in self.dims[0][1][: len(self.node.inputs)])
+        touched = self.scratch + moving + len(self.node.outputs)
         size = _MOST_ELEMENTS
         while size > _FEWEST_ELEMENTS and size * widest * touched > _CACHE_BYTES:
             size //= 2
