@@ -11,6 +11,10 @@ from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, de
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, compatible, format_shape
 
+RANGE = "two numbers of finite distance are required, the first below the second"
+NAN = "is NaN, which lies in no bin; numbers are required"
+"""What is wrong about an input, for all devices."""
+
 
 def _shape(c: InferenceContext) -> list[Shape]:
     limits, bins = c.shapes[1], c.shapes[2]
@@ -28,9 +32,12 @@ def _shape(c: InferenceContext) -> list[Shape]:
 
 def _reference(attrs: Attrs, values: np.ndarray, value_range: np.ndarray, nbins: np.ndarray) -> np.ndarray:
     low, high = value_range
-    if not low < high:
-        raise InvalidArgumentError(f"value_range is [{low}, {high}]; the first must be below the second")
-    step = (np.float64(high) - np.float64(low)) / int(nbins)
+    width = np.float64(high) - np.float64(low)
+    if not (low < high and width < np.inf):
+        raise InvalidArgumentError(f"value_range is [{low}, {high}]; {RANGE}")
+    if np.isnan(values).any():
+        raise InvalidArgumentError(f"values[{np.argmax(np.isnan(values.ravel()))}] {NAN}")
+    step = width / int(nbins)
     inside = np.clip(values, low, high).astype(np.float64).ravel()
     bins = np.minimum(((inside - np.float64(low)) / step).astype(np.int32), int(nbins) - 1)
     return np.bincount(bins, minlength=int(nbins)).astype(attrs["dtype"].numpy)
@@ -42,6 +49,8 @@ def _samples() -> Iterator[Sample]:
             limits = Arg(values=np.array([low, high]))
             yield Sample([Arg(shape, special=False), limits, Arg(values=np.int32(bins))])
 
+
+_FLOATS = {"T": ("float32", "float64")}
 
 define_op(
     "HistogramFixedWidth",
@@ -55,7 +64,13 @@ define_op(
     shape_inputs=("nbins",),
     samples=_samples,
     errors=lambda: [
-        ErrorSample([Arg((3,)), Arg(values=[1, 1]), Arg(values=np.int32(2))], r"value_range is \[1.*must be below"),
+        ErrorSample(
+            [Arg((3,)), Arg(values=[1, 1]), Arg(values=np.int32(2))], r"value_range is \[1.*the first below the second"
+        ),
+        ErrorSample([Arg((3,)), Arg(values=[0, np.inf]), Arg(values=np.int32(2))], "finite distance", types=_FLOATS),
+        ErrorSample(
+            [Arg(values=[1, np.nan]), Arg(values=[0, 5]), Arg(values=np.int32(2))], r"values\[1\] is NaN", types=_FLOATS
+        ),
         ErrorSample([Arg((3,)), Arg(values=[0, 1]), Arg(values=np.int32(0))], "nbins is 0; it must be positive"),
     ],
 )

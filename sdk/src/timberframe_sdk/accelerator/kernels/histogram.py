@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.errors import InvalidArgumentError
+from timberframe.ops.histogram import NAN, RANGE
 from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.accelerator.device import Source, failing, index_name, index_type, spread
 from timberframe_sdk.declare import kernel
@@ -23,7 +24,8 @@ class _Float32Details(str):
         return super().format(*np.array(details, np.int32).view(np.float32))
 
 
-_RANGE = InvalidArgumentError, _Float32Details("value_range is [{0}, {1}]; the first must be below the second")
+_RANGE = InvalidArgumentError, _Float32Details(f"value_range is [{{0}}, {{1}}]; {RANGE}")
+_NAN = InvalidArgumentError, f"values[{{0}}] {NAN}"
 
 
 @kernel(KERNELS, "HistogramFixedWidth", "", status=True)
@@ -47,4 +49,4 @@ def histogram(node: KernelNode) -> Launcher:
         if wide:
             widen(*spread(bins), counts, out, numbers[2])
 
-    return failing(launch, _RANGE)
+    return failing(launch, _RANGE, _NAN)
