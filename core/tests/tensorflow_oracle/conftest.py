@@ -46,10 +46,9 @@ class Feeds:
 @pytest.fixture(scope="session")
 def tensorflow() -> Any:
     """tensorflow.compat.v1; skips the test where it or a device is missing."""
-    tf = pytest.importorskip("tensorflow.compat.v1", reason="tensorflow is not installed")
-    if not devices_for(SessionConfig()):
+    if not devices_for(SessionConfig()):  # before TensorFlow, as an OpenCL driver's LLVM may not load behind its own
         pytest.skip("no device plugin is installed")
-    return tf
+    return pytest.importorskip("tensorflow.compat.v1", reason="tensorflow is not installed")
 
 
 @pytest.fixture
