@@ -1,4 +1,5 @@
-"""Guard zones and poison around the outputs of a cluster, on any device that runs kernel by kernel."""
+"""Guard zones around the outputs of a cluster, and poison in all that a run writes, on any device that runs kernel by
+kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.errors import InternalError
-from timberframe.plugin.contracts import Array, Buffer
+from timberframe.plugin.contracts import Array
+from timberframe_sdk.allocator import Buffer
 
 if TYPE_CHECKING:
     from timberframe_sdk.kernel_device import KernelDevice
@@ -38,6 +40,12 @@ class GuardedOutputs:
         self._device.copy(self._device.copy_in(pattern), whole)
         self._made.append((buffer, whole, pattern))
         return self._device.array(buffer, zone, dtype, shape)
+
+    def poison(self, buffer: Buffer, nbytes: int) -> None:
+        """Fills memory that kernels must not read before they write it."""
+        if nbytes:
+            pattern = self._device.copy_in(np.full(nbytes, POISON, np.uint8))
+            self._device.copy(pattern, self._device.array(buffer, 0, np.dtype(np.uint8), (nbytes,)))
 
     def check(self) -> None:
         """Raises InternalError if bytes of a zone were written."""

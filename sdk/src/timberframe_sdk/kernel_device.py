@@ -268,6 +268,8 @@ class KernelExecutable:
         try:
             for value, array in zip(self.cluster.inputs, inputs, strict=True):
                 slots[value.id] = array
+            if guards is not None:
+                guards.poison(instance.arena, self.plan.arena)
             for value in self.owned:
                 slots[value.id] = (guards or self.device).empty(value.dtype, value.shape)
             with self.transaction.begin(self.device.empty) as arrays:
