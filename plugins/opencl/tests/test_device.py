@@ -123,3 +123,16 @@ def test_a_failed_call_of_the_driver_names_the_device(device: OpenCLDevice) -> N
         function((1,), (1,), tensor, np.int32(1))
     function((1,), (1,), tensor)
     assert device.copy_out(tensor) == [1]
+
+
+def test_rows_that_are_taken_at_a_time_do_not_mix() -> None:
+    """PoCL gave work-groups the same shared array where a function that takes it was not inlined."""
+    logits = np.random.default_rng(3).standard_normal((1031, 131)).astype(np.float32)
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        if not any(d.spec == SPEC for d in session.list_devices()):
+            pytest.skip("no OpenCL driver is installed")
+        with tf.device(SPEC):
+            x = tf.placeholder(tf.float32, logits.shape)
+            loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x)
+        found = {session.run(loss, {x: logits}).tobytes() for _ in range(20)}
+    assert len(found) == 1

@@ -39,8 +39,8 @@ enum {
   tf_quotient(n, phase[COUNT_##dimension], phase[BY_##dimension], phase[BY_##dimension + 1])
 
 /* Pixel `number` of a phase: its place in the source, and the offset of its first element there. */
-static inline void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number,
-                                 int32_t count, TF_LOCAL int32_t *place, TF_LOCAL int64_t *source) {
+TF_INLINE void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number,
+                             int32_t count, TF_LOCAL int32_t *place, TF_LOCAL int64_t *source) {
   const int32_t row = QUOTIENT(number, WIDTH), x = number - row * phase[COUNT_WIDTH];
   const int32_t plane = QUOTIENT(row, HEIGHT), y = row - plane * phase[COUNT_HEIGHT];
   const int32_t image = QUOTIENT(plane, DEPTH), z = plane - image * phase[COUNT_DEPTH];
@@ -64,8 +64,8 @@ static inline int64_t tf_target_offset(TF_GLOBAL const int32_t *sizes, TF_GLOBAL
 }
 
 /* PIXELS pixels from `first` on. */
-static inline void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t first,
-                                  int32_t count, TF_LOCAL int32_t *places, TF_LOCAL int64_t *sources) {
+TF_INLINE void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t first,
+                              int32_t count, TF_LOCAL int32_t *places, TF_LOCAL int64_t *sources) {
   for (int32_t i = tf_local_id(1) * LANES + tf_local_id(0); i < PIXELS; i += LANES * LINES)
     tf_find_pixel(sizes, phase, first + i, count, places + 3 * i, sources + i);
 }
@@ -76,9 +76,9 @@ static inline void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL cons
    (uint32_t)((place)[2] + (x)) < (uint32_t)(sizes)[SOURCE_WIDTH])
 
 /* The elements of SPAN terms, of which `terms` is the first, for each of the pixels; zeros outside the image. */
-static inline void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL const int32_t *sizes,
-                                  TF_GLOBAL const int32_t *terms, TF_LOCAL const int32_t *places,
-                                  TF_LOCAL const int64_t *sources, TF_LOCAL tf_part *tile) {
+TF_INLINE void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL const int32_t *sizes,
+                              TF_GLOBAL const int32_t *terms, TF_LOCAL const int32_t *places,
+                              TF_LOCAL const int64_t *sources, TF_LOCAL tf_part *tile) {
   const int32_t count = sizes[TERMS];
   TF_UNROLL for (int32_t j = 0; j < SPAN; j += LANES) {
 #if CONTIGUOUS

@@ -7,7 +7,7 @@
 #define TF_SCANNING 256 /* work-items of a group */
 
 /* The sum of `own` over the work-items of the group that come before; *sum is that of all. shared: two for each. */
-static inline tf_index tf_scan_group(TF_LOCAL tf_index *shared, tf_index own, tf_index *sum) {
+TF_INLINE tf_index tf_scan_group(TF_LOCAL tf_index *shared, tf_index own, tf_index *sum) {
   const int32_t item = tf_local_id(0);
   int32_t from = 0;
   shared[item] = own;

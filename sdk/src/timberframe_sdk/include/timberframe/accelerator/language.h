@@ -6,7 +6,9 @@
  * dtypes is compiled with T defined as float32, say, and writes TF_STORAGE(T), TF_VALUE(T), TF_LOAD(T, pointer, index)
  * and TF_STORE(T, pointer, index, value). Counts and places are tf_index, which INDEX makes int32 or int64.
  * TF_KERNEL_OF(x, y, z) is a kernel that is launched in groups of this size; TF_UNROLL stands before a loop.
- * tf_lane() is tf_local_id(0) as an index: pointer[tf_lane()] lets a CPU's compiler see that lanes read neighbours. */
+ * tf_lane() is tf_local_id(0) as an index: pointer[tf_lane()] lets a CPU's compiler see that lanes read neighbours.
+ * Functions that take shared memory are TF_INLINE: where the optimiser had put the kernel's array for the parameter of
+ * one that was called, PoCL 3.1 gave all work-groups the same array. */
 #ifndef TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 #define TIMBERFRAME_ACCELERATOR_LANGUAGE_H
 
@@ -28,6 +30,7 @@
 #define TF_LOCAL __local
 #define TF_RESTRICT restrict /* of a table: nothing that the kernel writes changes it */
 #define TF_SHARED __local /* of an array declared in a kernel, which its work-group shares */
+#define TF_INLINE static inline __attribute__((always_inline))
 #define tf_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 #define tf_global_id(d) get_global_id(d)
 #define tf_global_size(d) get_global_size(d)
@@ -58,6 +61,7 @@ static inline uint16_t tf_float16_from_float32(float x) {
 #define TF_LOCAL
 #define TF_RESTRICT __restrict__
 #define TF_SHARED __shared__
+#define TF_INLINE static inline
 #define tf_barrier() __syncthreads()
 #define tf_axis(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
 #define tf_global_id(d) ((int64_t)tf_axis(blockIdx, d) * tf_axis(blockDim, d) + tf_axis(threadIdx, d))

@@ -34,8 +34,8 @@ static inline void tf_clear_sums(tf_part sums[EACH_ROW][EACH_COLUMN]) {
 }
 
 /* Adds the product of two tiles to this work-item's sums. */
-static inline void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_part *right,
-                                tf_part sums[EACH_ROW][EACH_COLUMN]) {
+TF_INLINE void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_part *right,
+                            tf_part sums[EACH_ROW][EACH_COLUMN]) {
   const int32_t row = tf_local_id(1) * EACH_ROW;
   for (int32_t k = 0; k < DEPTH; k++) {
     TF_LOCAL const tf_part *line = right + k * RIGHT_PITCH; /* one for all lanes, see TF_LOAD_LINE */

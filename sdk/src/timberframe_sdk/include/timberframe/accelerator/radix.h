@@ -14,8 +14,8 @@
 #define TF_DIGIT_COUNTS(workspace, count) TF_PLACES(workspace, 2, count)
 
 /* Makes the counts of the group, by digit and work-item, into the sums of those before. */
-static inline void tf_count_digits(TF_GLOBAL const tf_key *keys, TF_LOCAL uint16_t *table, TF_LOCAL tf_index *shared,
-                                   tf_index first, tf_index count, int32_t shift) {
+TF_INLINE void tf_count_digits(TF_GLOBAL const tf_key *keys, TF_LOCAL uint16_t *table, TF_LOCAL tf_index *shared,
+                               tf_index first, tf_index count, int32_t shift) {
   const int32_t item = tf_local_id(0);
   tf_index own = 0, sum;
   for (int32_t d = 0; d < TF_DIGITS; d++) table[d * TF_SCANNING + item] = 0;

@@ -32,7 +32,7 @@ typedef TF_VALUE(T) value;
   for (tf_index row = (tf_index)tf_group_id(0); row < (rows); row += (tf_index)tf_group_count(0))
 
 #define TF_JOIN_ROW(name, a, b, joined)                                             \
-  static inline value tf_join_row_##name(TF_LOCAL value *shared, value v) {         \
+  TF_INLINE value tf_join_row_##name(TF_LOCAL value *shared, value v) {         \
     const int32_t item = tf_local_id(0);                                            \
     tf_barrier(); /* all have read the result before */                             \
     shared[item] = v;                                                               \

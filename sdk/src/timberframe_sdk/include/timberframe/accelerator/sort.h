@@ -40,10 +40,10 @@ static inline int tf_before(tf_key key_a, tf_index place_a, tf_key key_b, tf_ind
 
 /* Joins two sorted runs in shared memory, [left, right) and [right, right_end), as far as the entries [first, end) of
  * the result, which go to `to_keys` and `to_positions` at these places. */
-static inline void tf_merge_shared(TF_LOCAL const tf_key *keys, TF_LOCAL const uint16_t *positions,
-                                   TF_LOCAL tf_key *to_keys, TF_LOCAL uint16_t *to_positions, int32_t left,
-                                   int32_t right, int32_t right_end, int32_t first, int32_t end,
-                                   tf_index base SORT_PARAMETERS) {
+TF_INLINE void tf_merge_shared(TF_LOCAL const tf_key *keys, TF_LOCAL const uint16_t *positions,
+                               TF_LOCAL tf_key *to_keys, TF_LOCAL uint16_t *to_positions, int32_t left,
+                               int32_t right, int32_t right_end, int32_t first, int32_t end,
+                               tf_index base SORT_PARAMETERS) {
   const int32_t before = first - left;
   int32_t low = before > right_end - right ? before - (right_end - right) : 0;
   int32_t high = before < right - left ? before : right - left;
@@ -68,8 +68,8 @@ static inline void tf_merge_shared(TF_LOCAL const tf_key *keys, TF_LOCAL const u
 /* Sorts the first `count` of TF_BLOCK entries. keys and positions have room for two blocks, the entries lie in the
  * first; a place is `base` + position. Returns where the sorted entries begin. All work-items of the group must call it
  * after a barrier. */
-static inline int32_t tf_sort_block(TF_LOCAL tf_key *keys, TF_LOCAL uint16_t *positions, int32_t count,
-                                    tf_index base SORT_PARAMETERS) {
+TF_INLINE int32_t tf_sort_block(TF_LOCAL tf_key *keys, TF_LOCAL uint16_t *positions, int32_t count,
+                                tf_index base SORT_PARAMETERS) {
   int32_t from = 0;
   (void)base;
   for (int32_t first = tf_local_id(0) * TF_CHUNK; first < count; first += tf_local_size(0) * TF_CHUNK) {
