@@ -71,8 +71,8 @@ def test_a_wrong_device_option_is_an_error_of_the_session() -> None:
         tf.Session(config=tf.SessionConfig(device_options={"CPU": {"izza": "avx2"}}))
 
 
-@pytest.mark.parametrize("setting", ["memory_limit", "device_count"])
-def test_settings_of_an_unknown_device_type_are_an_error_of_the_session(setting: str) -> None:
-    words = rf"SessionConfig.{setting} names CPUS; the device types are"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-        tf.Session(config=tf.SessionConfig(**{setting: {"CPUS": 1}}))
+def test_options_of_an_unknown_device_type_are_an_error_of_the_session() -> None:
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"SessionConfig.memory_limit names CPUS; the device types are"
+    ):
+        tf.Session(config=tf.SessionConfig(memory_limit={"CPUS": 1}))

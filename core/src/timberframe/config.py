@@ -43,8 +43,7 @@ def _check_integer(value: Any, what: str) -> None:
 class SessionConfig:
     """How a Session uses devices and compiles graphs. Wherever one is taken, a ConfigProto is too.
 
-    device_count: how many devices of a type to make, ``{"ACME": 4}``; types not named give what their plugin has, of
-        accelerators at most as many as under "ACCELERATORS".
+    device_count: how many devices of a type to make, ``{"ACME": 4}``; types not named give what their plugin has.
     intra_op_parallelism_threads, inter_op_parallelism_threads: threads within one kernel and between clusters; 0 lets
         the devices choose.
     allow_soft_placement: a node whose device cannot run it moves to one that can; otherwise that is an error.
@@ -136,7 +135,7 @@ class SessionConfig:
         message = messages.as_message(proto, messages.ConfigProto, "config")
         limit, growth = _accelerator_memory(message)
         return cls(
-            device_count={ACCELERATORS if k == "GPU" else k: n for k, n in message.device_count.items()},
+            device_count=dict(message.device_count),
             intra_op_parallelism_threads=max(message.intra_op_parallelism_threads, 0),
             inter_op_parallelism_threads=max(message.inter_op_parallelism_threads, 0),
             allow_soft_placement=message.allow_soft_placement,

@@ -11,6 +11,8 @@ from platformdirs import user_cache_path
 
 from timberframe.config import ACCELERATORS
 
+ANY_ACCELERATOR = "GPU"
+"""What TensorFlow's programs call every accelerator in `device_count`."""
 CACHE_VARIABLE = "TIMBERFRAME_CACHE"
 """Names the folder where devices keep what they compiled; by default it is in the user's cache directory."""
 
@@ -24,11 +26,11 @@ def cache_folder(name: str) -> Path:
 def device_count(config: Mapping[str, Any], device_type: str, found: int, accelerator: bool = True) -> int:
     """How many devices of this type to make on a machine that has `found`.
 
-    A count of the type itself may be more, for further queues on the same hardware; one that is set for all
-    accelerators is the most of each type.
+    A count of the type itself may be more, for further queues on the same hardware; one of ANY_ACCELERATOR is the most
+    of each type of accelerator.
     """
     counts = config["count"]
-    count: int = counts.get(device_type, min(found, counts.get(ACCELERATORS, found)) if accelerator else found)
+    count: int = counts.get(device_type, min(found, counts.get(ANY_ACCELERATOR, found)) if accelerator else found)
     return count
 
 

@@ -52,9 +52,9 @@ def _check_names(devices: Sequence[Device]) -> None:
 
 
 def _check_types(devices: Sequence[Device], config: SessionConfig) -> None:
-    """Raises InvalidArgumentError for settings of a device type that no plugin of the session has."""
+    """Raises InvalidArgumentError for options of a device type that no plugin of the session has."""
     known = {d.type for d in devices} | {k.device for k in loader.registry.kernels.kernels()}
-    for setting in ("device_count", "device_options", "memory_limit", "memory_growth"):
+    for setting in ("device_options", "memory_limit", "memory_growth"):
         unknown = sorted(set(getattr(config, setting)) - known - {ACCELERATORS})
         if unknown:
             raise InvalidArgumentError(
