@@ -104,13 +104,9 @@ def open_target(options: Options) -> Target:
     profile = load_profile(options.profile_path)
     kind, _, index = options.device.removeprefix("/device:").partition(":")
     number = int(index) if index.isdigit() else 0
-    spec = f"/device:{kind.upper()}:{number}"
-    config: dict[str, Any] = {}
-    devices = devices_for(tf.SessionConfig())
-    if number and spec not in (d.spec for d in devices) and kind.upper() in (d.type for d in devices):
-        config["device_count"] = {kind.upper(): number + 1}
-        devices = devices_for(tf.SessionConfig(**config))
-    found = next((d for d in devices if d.spec == spec), None)
+    config: dict[str, Any] = {"device_count": {kind.upper(): number + 1}} if number else {}
+    devices = devices_for(tf.SessionConfig(**config))
+    found = next((d for d in devices if d.spec == f"/device:{kind.upper()}:{number}"), None)
     if found is None:
         raise NoSuchDeviceError(_absence(options.device, kind, devices))
     target = Target(options.device, found, profile, config)
