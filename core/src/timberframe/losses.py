@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.api.composites import sigmoid_cross_entropy_with_logits
 from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, name_scope
 from timberframe.api.selection import cast
 from timberframe.dtypes import float32
@@ -179,8 +180,7 @@ def sigmoid_cross_entropy(
         wanted, made = _pair(multi_class_labels, logits, "sigmoid_cross_entropy")
         if label_smoothing > 0:
             wanted = wanted * (1 - label_smoothing) + 0.5 * label_smoothing
-        # max(x, 0) - x z + log(1 + exp(-|x|)): nothing overflows
-        losses = _op("Relu", made) - made * wanted + _op("Log1p", _op("Exp", -_op("Abs", made)))
+        losses = sigmoid_cross_entropy_with_logits(labels=wanted, logits=made)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 

@@ -182,12 +182,15 @@ def sigmoid_cross_entropy_with_logits(
 ) -> Tensor:
     """The logistic loss of each element, for labels in [0, 1]; the arguments must be named.
 
-    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), in which nothing overflows.
+    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), in which nothing overflows; the gradient is sigmoid(x) - z.
     """
     if _sentinel is not None or labels is None or logits is None:
         raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
     with name_scope(name, "logistic_loss", [logits, labels]):
         x = convert_to_tensor(logits)
         z = convert_to_tensor(labels, x.dtype)
-        linear = _op("Sub", _op("Relu", x), _op("Mul", x, z))
-        return _op("AddV2", linear, _op("Log1p", _op("Exp", _op("Neg", _op("Abs", x)))))
+        # One choice for both terms: the slopes of Relu and Abs at 0 would not add up to that of the whole.
+        zeros = _op("ZerosLike", x)
+        positive = _op("GreaterEqual", x, zeros)
+        linear = _op("Sub", _op("SelectV2", positive, x, zeros), _op("Mul", x, z))
+        return _op("AddV2", linear, _op("Log1p", _op("Exp", _op("SelectV2", positive, _op("Neg", x), x))))
