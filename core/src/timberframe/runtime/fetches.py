@@ -28,10 +28,10 @@ def structure_key(structure: Any) -> Any:
     """A hashable key that two structures share exactly when they ask for the same, or None where there is none."""
     if isinstance(structure, Tensor | Operation | str):
         return structure
-    if isinstance(structure, dict):
-        return dict, tuple((k, structure_key(v)) for k, v in structure.items())
     if isinstance(structure, list | tuple):
         return type(structure), tuple([structure_key(v) for v in structure])
+    if isinstance(structure, dict | Mapping):  # dict first: asking an abstract class takes longer
+        return type(structure), tuple([(k, structure_key(v)) for k, v in structure.items()])
     return None, id(structure), structure
 
 

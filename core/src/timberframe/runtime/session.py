@@ -282,6 +282,10 @@ class Runner:
 
     def run_values(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> Any:
         """Runs with the feeds in order; on_device: what lies on a device stays there."""
+        return self.fetches.assemble(self._elements(values, context, on_device))
+
+    def _elements(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> list[Any]:
+        """The value of each element of the fetches, by the general way."""
         session = self.session
         devices = session.runtime.devices.devices
         inputs = [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
@@ -301,7 +305,7 @@ class Runner:
             session.end(context.cancel)
         if self._may_be_direct and context.trace is None:
             self._remember_direct(inputs)
-        return self.fetches.assemble(found)
+        return found
 
     def plan_for(self, inputs: Sequence[Located]) -> Plan:
         """The plan for these feeds: for loops over lists one without lists, where their shapes allow that."""
@@ -335,13 +339,20 @@ class Runner:
         exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
         if make is None or not bound.device.host_memory or not exact or bound.cluster is None:
             return None
-        call: Callable[..., Any] | None = make(lambda *values: self.run_values(values, RunContext()))
-        if call is None:
+        one = len(bound.outputs) == 1
+
+        def general(*values: Any) -> Any:
+            """What `direct` gives, neither more nor less: the callers of `direct` assemble the results of both."""
+            found = self._elements(values, RunContext())
+            return found[0] if one else found
+
+        direct: Callable[..., Any] | None = make(general)
+        if direct is None:
             return None
-        direct, assemble, outputs = call, self.fetches.assemble, bound.cluster.outputs
+        assemble = self.fetches.assemble
         if self.fetches.single:
-            return direct if outputs[0].shape else lambda *values: _scalar(direct(*values))
-        if len(outputs) == 1:
+            return direct if bound.cluster.outputs[0].shape else lambda *values: _scalar(direct(*values))
+        if one:
             return lambda *values: assemble([_scalar(direct(*values))])
         return lambda *values: assemble([_scalar(x) for x in direct(*values)])
 
