@@ -148,7 +148,7 @@ def test_fed_array_that_is_fetched_is_no_view_of_it(session: tf.Session) -> None
             Foreign(np.zeros(3, np.int64), (12, 0)),
             r"fed a value of dtype int64 on /device:CANARY:0; it must be float32",
         ),
-        (Foreign(np.zeros((3, 2), np.float32), (12, 0)), r"fed with shape \[3,2\]; it must be compatible with"),
+        (Foreign(np.zeros((3, 2), np.float32), (12, 0)), r"fed with shape \(3, 2\); it must be compatible with"),
         (Foreign(np.zeros((4, 3), np.float32)[::2, 0], (12, 0)), r"cannot be shared|it must be dense and row-major"),
         (Foreign(5, (1, 0)), r"fed with a Foreign that cannot be shared \(.*; an array of plain numbers is required"),
     ],

@@ -88,7 +88,7 @@ def test_numpy_is_taken_in_where_it_is_dense() -> None:
     x = np.arange(12, dtype=np.int16).reshape(3, 4)
     taken = take_in(x)
     assert (taken.address, taken.shape, taken.dtype) == (x.ctypes.data, (3, 4), np.int16)
-    with pytest.raises(InvalidArgumentError, match=r"\[4,3\] has strides \[1, 4\]; it must be dense and row-major"):
+    with pytest.raises(InvalidArgumentError, match=r"\(4, 3\) has strides \[1, 4\]; it must be dense and row-major"):
         take_in(x.T)
     held = sys.getrefcount(x)
     del taken

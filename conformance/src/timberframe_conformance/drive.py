@@ -13,7 +13,7 @@ from timberframe import device as device_scope
 from timberframe.dtypes import as_dtype, resource
 from timberframe.graph.apply import apply_op
 from timberframe.ops.opdef import OpDef
-from timberframe.shapes import compatible
+from timberframe.shapes import compatible, format_shape
 from timberframe_conformance.case import CaseFailedError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def execute(built: Built, session: Any) -> list[Any]:
     for tensor, value in zip(built.fetches, got, strict=True):
         if not compatible(tensor.static_shape, np.shape(value)):
             raise CaseFailedError(
-                f"{tensor.name} has shape {list(np.shape(value))}; the graph promised {tensor.static_shape}"
+                f"{tensor.name} has shape {np.shape(value)}; the graph promised {format_shape(tensor.static_shape)}"
             )
     return got
 

@@ -25,10 +25,11 @@ def is_static(shape: Shape) -> bool:
 
 
 def format_shape(shape: Shape) -> str:
-    """`[2,?,3]`, or `<unknown rank>`: the way that shapes read in errors."""
+    """`(2, ?, 3)`, `(4,)`, or `<unknown>`: the way that shapes are printed, as TensorFlow 1 prints them."""
     if shape is None:
-        return "<unknown rank>"
-    return "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
+        return "<unknown>"
+    sizes = ["?" if d is None else str(d) for d in shape]
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
 def num_elements(shape: StaticShape) -> int:

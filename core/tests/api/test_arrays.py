@@ -201,7 +201,7 @@ def test_placeholder_with_default_takes_other_sizes() -> None:
 
 
 def test_default_of_another_shape_is_refused() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3\]; it must be compatible with \[\?,2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \(3,\); it must be compatible with \(\?, 2\)"):
         tf.placeholder_with_default(np.zeros(3, np.float32), [None, 2])
 
 
@@ -211,7 +211,7 @@ def test_ensure_shape_accepts_an_unknown_rank() -> None:
 
 def test_ensure_shape_names_both_shapes() -> None:
     x = tf.placeholder(tf.float32)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3,4\]; it must be compatible with \[\?,5\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \(3, 4\); it must be compatible with \(\?, 5\)"):
         run(tf.ensure_shape(x, [None, 5]), {x: X})
 
 

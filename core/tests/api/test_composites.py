@@ -104,7 +104,7 @@ def test_assertion_known_to_fail_raises_at_once(session: tf.Session) -> None:
 
 
 def test_assertion_of_a_rank(session: tf.Session) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \[2,2\]; it must have rank 3"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \(2, 2\); it must have rank 3"):
         tf.assert_rank(X, 3)
     x = tf.placeholder(tf.float32, None)
     check = tf.assert_rank(x, 1)

@@ -110,7 +110,7 @@ def test_changing_shape_needs_an_invariant() -> None:
     def grow(i: Any, t: Any) -> Any:
         return plus_one(i), apply_op("ConcatV2", [[t, x], 0])
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \[2\] before a turn and \[4\] after it"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \(2,\) before a turn and \(4,\) after it"):
         tf.while_loop(below(3), grow, [0, x])
     grown = tf.while_loop(below(3), grow, [0, x], shape_invariants=[[], [None]])
     assert grown[1].static_shape == (None,)
@@ -129,12 +129,12 @@ def test_body_must_return_what_it_got(body: Callable[..., Any], words: str) -> N
 
 
 def test_condition_must_be_a_scalar() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cond returns shape \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cond returns shape \(2,\)"):
         tf.while_loop(lambda i: tf.constant([True, False]), plus_one, [0])
 
 
 def test_shape_invariant_must_hold_at_the_start() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"its shape invariant \[2\] must hold from the start"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"its shape invariant \(2,\) must hold from the start"):
         tf.while_loop(below(3), plus_one, [0], shape_invariants=[[2]])
 
 

@@ -33,12 +33,12 @@ def test_constant_repeats_the_last_value_into_its_shape() -> None:
 
 
 def test_constant_with_verified_shape_must_have_it() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \[2\]; it must have \[2,2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \(2,\); it must have \(2, 2\)"):
         tf.constant([1, 2], shape=[2, 2], verify_shape=True)
 
 
 def test_constant_with_too_many_values_is_refused() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has 3 elements; 1 to 2 suit shape \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has 3 elements; 1 to 2 suit shape \(2,\)"):
         tf.constant([1, 2, 3], shape=[2])
 
 

@@ -33,12 +33,12 @@ def test_constant_fills_or_lists() -> None:
 
 
 def test_constant_of_the_wrong_size_is_refused() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \[3\]; it must suit \[2,2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \(3,\); it must suit \(2, 2\)"):
         tf.constant_initializer([1, 2, 3])([2, 2])
 
 
 def test_constant_with_verified_shape_must_have_it() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \[4\]; it must suit \[2,2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \(4,\); it must suit \(2, 2\)"):
         tf.constant_initializer([1, 2, 3, 4], verify_shape=True)([2, 2])
 
 
@@ -47,7 +47,7 @@ def test_identity_is_a_matrix() -> None:
 
 
 def test_unknown_size_is_refused() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape is \[\?\]; every size must be known"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape is \(\?,\); every size must be known"):
         tf.zeros_initializer()([None])
 
 

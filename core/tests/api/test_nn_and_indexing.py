@@ -81,7 +81,7 @@ def test_conv2d_transpose_has_the_shape_that_was_asked_for() -> None:
 
 
 def test_conv2d_transpose_refuses_a_shape_that_does_not_convolve_to_the_input() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"out_backprop has shape \[1,4,4,5\]; it must have"):
+    with pytest.raises(InvalidArgumentError, match=r"out_backprop has shape \(1, 4, 4, 5\); it must have"):
         tf.nn.conv2d_transpose(tf.zeros([1, 4, 4, 5]), tf.zeros([3, 3, 2, 5]), [1, 9, 8, 2], 2)
 
 
@@ -92,7 +92,7 @@ def test_conv1d_understands_both_layouts() -> None:
 
 
 def test_weighted_cross_entropy_needs_equal_shapes() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"labels have shape \[3\] and logits \[2\]"):
+    with pytest.raises(InvalidArgumentError, match=r"labels have shape \(3,\) and logits \(2,\)"):
         tf.nn.weighted_cross_entropy_with_logits(labels=tf.zeros([3]), logits=tf.zeros([2]), pos_weight=2.0)
 
 

@@ -43,7 +43,7 @@ def test_collections_tell_trainable_variables() -> None:
 
 
 def test_assign_checks_the_shape() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \[3\]; the variable needs \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \(3,\); the variable needs \(2,\)"):
         tf.Variable([1.0, 2.0]).assign([1.0, 2.0, 3.0])
 
 

@@ -72,7 +72,7 @@ def test_index_outside_the_array_is_named(session: tf.Session, array: tf.TensorA
 
 
 def test_elements_of_another_shape_are_refused(array: tf.TensorArray) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"a value of shape \[3\]; .* shape \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"a value of shape \(3,\); .* shape \(2,\)"):
         array.write(1, [1.0, 2.0, 3.0])
 
 
@@ -83,7 +83,7 @@ def test_elements_of_another_dtype_are_refused(array: tf.TensorArray) -> None:
 
 def test_mixed_shapes_do_not_stack(session: tf.Session) -> None:
     array = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, [1.0, 2.0])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[1\] and \[2\] meet; shapes must suit"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \(1,\) and \(2,\) meet; shapes must suit"):
         session.run(array.stack())
 
 

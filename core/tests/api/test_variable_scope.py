@@ -84,7 +84,7 @@ def test_plain_variables_are_not_reused() -> None:
 def test_reuse_checks_the_shape() -> None:
     with tf.variable_scope("s", reuse=tf.AUTO_REUSE):
         get("v")
-        with pytest.raises(ValueError, match=rf"shape \[3\] is asked for; the variable, made at .*{HERE}, has \[2\]"):
+        with pytest.raises(ValueError, match=rf"shape \(3,\) is asked for; the variable, made at .*{HERE}, has \(2,\)"):
             get("v", (3,))
 
 

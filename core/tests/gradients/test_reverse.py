@@ -78,7 +78,7 @@ def test_the_gradient_runs_where_its_operation_was_placed() -> None:
 
 def test_a_gradient_of_another_shape_is_refused() -> None:
     x = tf.constant([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"has shape \[3\]; it must have the result's, \[2\]"):
+    with pytest.raises(ValueError, match=r"has shape \(3,\); it must have the result's, \(2,\)"):
         tf.gradients(x * 2.0, [x], grad_ys=[[1.0, 1.0, 1.0]])
 
 

@@ -282,14 +282,14 @@ REFUSED: list[tuple[Callable[[Any], None], str]] = [
     (control_input_first, r"AddV2 'b': data input 'a' follows control input '\^a'"),
     (surplus_input, "AddV2 'b': has 3 inputs; 2 are required"),
     (absent_input, "AddV2 'b': has 1 inputs; 2 are required"),
-    (broken_tensor, r"Const 'b/y': attr value: .*tensor_content has 3 bytes; float32 \[\] needs 4"),
+    (broken_tensor, r"Const 'b/y': attr value: .*tensor_content has 3 bytes; float32 \(\) needs 4"),
     (tensor_of_other_dtype, "Const 'b/y': attr value has dtype 1"),
     (malformed_device, "AddV2 'b': device '/job': part 'job' is malformed"),
     (newer_consumer_wanted, "needs a consumer of version 1000000"),
     (this_consumer_excluded, "excludes consumers of version"),
-    (contradicting_shapes, r"AddV2 'b': _output_shapes is \[5\] for output 0; \[4\] is inferred"),
+    (contradicting_shapes, r"AddV2 'b': _output_shapes is \(5,\) for output 0; \(4,\) is inferred"),
     (unknown_colocation, "AddV2 'b': is to be placed with 'zz', which is not in the GraphDef"),
-    (wrong_shapes, r"AddV2 'b': shapes \[4\] and \[3\] do not broadcast"),
+    (wrong_shapes, r"AddV2 'b': shapes \(4,\) and \(3,\) do not broadcast"),
 ]
 
 

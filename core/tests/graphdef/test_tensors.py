@@ -107,7 +107,7 @@ def test_packed_strings_cut_short_are_refused() -> None:
 
 
 def test_content_of_the_wrong_length_is_refused() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has 5 bytes; float32 \[2\] needs 8"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has 5 bytes; float32 \(2,\) needs 8"):
         make_ndarray(proto(tf.float32, (2,), tensor_content=b"12345"))
 
 
@@ -123,7 +123,7 @@ def test_unknown_dtype_is_refused() -> None:
 
 def test_unknown_sizes_are_refused() -> None:
     message = tf.TensorProto(dtype=1, tensor_shape=encode_shape((2, None)))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape is \[2,\?\]; a tensor's sizes must all be known"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape is \(2, \?\); a tensor's sizes must all be known"):
         make_ndarray(message)
 
 

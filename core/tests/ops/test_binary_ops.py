@@ -41,7 +41,7 @@ def test_unknown_rank_gives_unknown_rank() -> None:
 
 
 def test_shapes_that_do_not_broadcast_are_named() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"AddV2 'n': shapes \[2\] and \[3\] do not broadcast; sizes"):
+    with pytest.raises(InvalidArgumentError, match=r"AddV2 'n': shapes \(2,\) and \(3,\) do not broadcast; sizes"):
         shape("AddV2", (2,), (3,))
 
 
@@ -103,7 +103,7 @@ def test_broadcast_args_knows_sizes_beside_unknown_ones() -> None:
 
 
 def test_broadcast_args_names_the_shapes() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"\[2,3\] and \[3,2,5\] do not broadcast"):
+    with pytest.raises(InvalidArgumentError, match=r"\(2, 3\) and \(3, 2, 5\) do not broadcast"):
         value("BroadcastArgs", [2, 3], [3, 2, 5])
 
 

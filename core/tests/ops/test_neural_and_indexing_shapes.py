@@ -90,7 +90,7 @@ def test_gather_value_serves_shape_arithmetic() -> None:
 
 
 def test_scatter_needs_one_slice_for_each_tuple() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"updates has shape \[3\]; with indices \[2,1\] it must be \[2\]"):
+    with pytest.raises(InvalidArgumentError, match=r"has shape \(3,\); with indices \(2, 1\) it must be \(2,\)"):
         _shapes("ScatterNd", [(2, 1), (3,), (1,)], values={2: [4]})
 
 

@@ -79,7 +79,7 @@ def test_all_start_from_the_root(stored: str) -> None:
 def test_start_that_does_not_suit_changes_no_initializer(stored: str) -> None:
     with tf.variable_scope("new"):
         w, b = get("w", [2]), get("b", [5])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'a/b' has shape \[1\] in it and \[5\] in the graph"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'a/b' has shape \(1,\) in it and \(5,\) in the graph"):
         tf.train.init_from_checkpoint(stored, {"a/": "new/"})
     assert initialized(w, b) == [[0, 0], [0] * 5]
 

@@ -209,7 +209,7 @@ def test_reshape_takes_as_many_elements(session: tf.Session, tmp_path: Path) -> 
     flat = tf.Variable(tf.zeros([6]), name="flat")
     tf.train.Saver({"v": flat}, reshape=True).restore(session, path)
     assert session.run(flat).tolist() == X.ravel().tolist()
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'v' has shape \[2,3\] in it and \[6\] in the graph"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'v' has shape \(2, 3\) in it and \(6,\) in the graph"):
         tf.train.Saver({"v": flat}).restore(session, path)
 
 
@@ -256,7 +256,7 @@ def test_mismatches_are_listed_and_nothing_changes(session: tf.Session, tmp_path
         tf.train.Saver().restore(session, path)
     for fact in (
         "it lacks 'absent'",
-        "'shape' has shape [2,3] in it and [3] in the graph",
+        "'shape' has shape (2, 3) in it and (3,) in the graph",
         "'kind' is float32 in it and float64 in the graph",
         "of other names it has unused",
         "No variable was changed",

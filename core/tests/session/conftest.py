@@ -13,7 +13,7 @@ import timberframe as tf
 
 @dataclass
 class World:
-    """A session, its graph, a placeholder of shape [?,3], and what is computed from it and a variable."""
+    """A session, its graph, a placeholder of shape (?, 3), and what is computed from it and a variable."""
 
     session: tf.Session
     x: tf.Tensor

@@ -58,7 +58,7 @@ def test_shared_name_means_the_same_variable(write: Write) -> None:
 
 def test_assign_checks_the_shape(write: Write) -> None:
     variable(write, shape=(3,))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \[\]; the variable needs \[3\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value has shape \(\); the variable needs \(3,\)"):
         write.run("init")
 
 

@@ -64,12 +64,12 @@ def test_losses_add_up_with_those_of_regularizers() -> None:
 
 
 def test_weights_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"weights have shape \[4\] for losses of shape \[4,3\]"):
+    with pytest.raises(ValueError, match=r"weights have shape \(4,\) for losses of shape \(4, 3\)"):
         tf.losses.mean_squared_error(SHARES, LOGITS, np.ones(4, np.float32))
 
 
 def test_labels_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"labels have shape \[4\] and predictions \[4,3\]"):
+    with pytest.raises(ValueError, match=r"labels have shape \(4,\) and predictions \(4, 3\)"):
         tf.losses.mean_squared_error(CLASSES, LOGITS)
 
 

@@ -272,7 +272,7 @@ def test_a_graph_without_variables_is_refused() -> None:
 
 def test_a_gradient_of_another_shape_is_refused() -> None:
     x = tf.Variable([1.0, 2.0], name="x")
-    with pytest.raises(ValueError, match=r"gradient of variable 'x:0' has shape \[3\]; .* variable's, \[2\]"):
+    with pytest.raises(ValueError, match=r"gradient of variable 'x:0' has shape \(3,\); .* variable's, \(2,\)"):
         tf.train.AdamOptimizer().apply_gradients([(tf.constant([1.0, 2.0, 3.0]), x)])
 
 

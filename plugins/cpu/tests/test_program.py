@@ -90,7 +90,7 @@ def test_fetched_feed_and_constant_are_copies(graph):
 
 def test_wrong_shape_is_refused(graph):
     x = graph.input(F, 2)
-    with pytest.raises(InternalError, match=r"shape \[3\]; the program was compiled for float32 and \[2\]"):
+    with pytest.raises(InternalError, match=r"shape \(3,\); the program was compiled for float32 and \(2,\)"):
         graph.run([graph.op("AddV2", x, x)], np.zeros(3, F))
 
 

@@ -178,7 +178,7 @@ def equal(got: Any, wanted: Any, what: str) -> None:
 
 def _first(x: np.ndarray, y: np.ndarray) -> str:
     if x.shape != y.shape:
-        return f"shape {list(x.shape)} instead of {list(y.shape)}"
+        return f"shape {x.shape} instead of {y.shape}"
     differs = np.flatnonzero((x != y).ravel())
     at = int(differs[0]) if differs.size else 0
     return f"element {at} is {x.flat[at]!r} instead of {y.flat[at]!r}"

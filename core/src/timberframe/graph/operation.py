@@ -113,6 +113,11 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={format_shape(self._shape)} dtype={self.dtype.name}>"
 
+    def __str__(self) -> str:
+        shape = "" if self._shape is None else f", shape={format_shape(self._shape)}"
+        device = f", device={self.op.device}" if self.op.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
 
 def open_inputs(op: Operation) -> tuple[Tensor, ...]:
     """The inputs without those that close a loop, the only ones that may be younger than the operation."""

@@ -56,7 +56,7 @@ def _argument_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg((2, 3)), Arg(values=2)], r"dimension 2 is outside the input's rank 2")
     yield ErrorSample([Arg((2, 3)), Arg(values=-3)], r"dimension -3 is outside the input's rank 2")
     yield ErrorSample([Arg(()), Arg(values=0)], r"dimension 0 is outside the input's rank 0")
-    yield ErrorSample([Arg((0, 3)), Arg(values=0)], r"dimension 0 of shape \[0,3\] is empty")
+    yield ErrorSample([Arg((0, 3)), Arg(values=0)], r"dimension 0 of shape \(0, 3\) is empty")
     yield ErrorSample([Arg((2, 3)), Arg(values=(1,))], r"must have rank 0")
 
 

@@ -51,7 +51,7 @@ define_op(
     errors=lambda: [
         ErrorSample([Arg((3, 4)), Arg(values=4), Arg(values=0)], r"num_lower is 4 for 3 rows"),
         ErrorSample([Arg((3, 4)), Arg(values=0), Arg(values=5)], r"num_upper is 5 for 4 columns"),
-        ErrorSample([Arg((3,)), Arg(values=0), Arg(values=0)], r"input 0 has shape \[3\]; it must have rank 2 or more"),
+        ErrorSample([Arg((3,)), Arg(values=0), Arg(values=0)], r"input 0 has shape \(3,\); it must have rank 2"),
         ErrorSample([Arg((3, 4)), Arg(values=(0,)), Arg(values=0)], r"must have rank 0"),
     ],
 )
@@ -101,7 +101,7 @@ define_op(
     gradient=lambda op, grad: [apply_op("DiagPart", [grad])],
     samples=lambda: [Sample([Arg(s)]) for s in ((1,), (0,), (7,), (2, 3), (2, 1, 2, 3), (131,))],
     errors=lambda: [
-        ErrorSample([Arg(())], r"input 0 has shape \[\]; it must have rank 1 or more"),
+        ErrorSample([Arg(())], r"input 0 has shape \(\); it must have rank 1 or more"),
         ErrorSample([Arg((1, 1, 1, 1, 1))], r"its rank must be at most 4"),
     ],
 )
@@ -116,8 +116,8 @@ define_op(
     gradient=lambda op, grad: [apply_op("Diag", [grad])],
     samples=lambda: [Sample([Arg(s * 2)]) for s in ((1,), (0,), (7,), (2, 3), (2, 1, 2, 3), (131,))],
     errors=lambda: [
-        ErrorSample([Arg(())], r"input has shape \[\]; its rank must be even and positive"),
-        ErrorSample([Arg((2, 2, 2))], r"input has shape \[2,2,2\]; its rank must be even"),
-        ErrorSample([Arg((2, 3))], r"input has shape \[2,3\]; its two halves must be equal"),
+        ErrorSample([Arg(())], r"input has shape \(\); its rank must be even and positive"),
+        ErrorSample([Arg((2, 2, 2))], r"input has shape \(2, 2, 2\); its rank must be even"),
+        ErrorSample([Arg((2, 3))], r"input has shape \(2, 3\); its two halves must be equal"),
     ],
 )

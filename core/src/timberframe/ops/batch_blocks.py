@@ -36,7 +36,7 @@ def _margins(c: InferenceContext, count: int) -> list[tuple[int | None, int | No
     at = len(c.shapes) - 1
     name, shape = c.op.inputs[at].name, c.shapes[at]
     if shape is not None and (len(shape) != 2 or shape[0] not in (None, count) or shape[1] not in (None, 2)):
-        raise c.error(f"{name} has shape {format_shape(shape)}; it must be [{count},2]")
+        raise c.error(f"{name} has shape {format_shape(shape)}; it must be ({count}, 2)")
     flat = elements(c, at, 2 * count)
     if any(m is not None and m < 0 for m in flat):
         raise c.error(f"{name} are {format_shape(tuple(flat))}; each must be zero or more")
@@ -151,10 +151,10 @@ def _to_batch_errors() -> Iterator[ErrorSample]:
     yield wrong(
         (1, 3, 4, 1), (2, 2), none, "dimension 1 with its paddings is 3; it must be a multiple of the block size 2"
     )
-    yield wrong((1, 4, 4, 1), (0, 2), none, r"block_shape is \[0,2\]; each size must be at least 1")
+    yield wrong((1, 4, 4, 1), (0, 2), none, r"block_shape is \(0, 2\); each size must be at least 1")
     yield wrong((1, 4, 4, 1), (2, 2), [[0, -2], [0, 0]], r"each must be zero or more")
     yield wrong((1, 4), (2, 2), none, "with 2 block sizes its rank must be at least 3")
-    yield wrong((1, 4, 4, 1), (2, 2), [[0, 0]], r"paddings has shape \[1,2\]; it must be \[2,2\]")
+    yield wrong((1, 4, 4, 1), (2, 2), [[0, 0]], r"paddings has shape \(1, 2\); it must be \(2, 2\)")
 
 
 _INVERSES = {

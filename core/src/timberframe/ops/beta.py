@@ -121,7 +121,7 @@ def _samples() -> Iterator[Sample]:
 
 
 def _errors() -> Iterator[ErrorSample]:
-    yield ErrorSample((Arg((2,)), Arg((3,)), Arg(())), r"a and b, which are no scalars, have shapes \[2\] and \[3\]")
+    yield ErrorSample((Arg((2,)), Arg((3,)), Arg(())), r"a and b, which are no scalars, have shapes \(2,\) and \(3,\)")
     yield ErrorSample((Arg(()), Arg((3,)), Arg((3, 1))), r"b and x, which are no scalars, have shapes")
 
 

@@ -126,7 +126,7 @@ def _space_samples() -> Iterator[Sample]:
 def _space_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((1, 3, 4, 1))], "height is 3; it must be a multiple of 2", {"block_size": 2})
     yield ErrorSample([Arg((1, 4, 5, 1))], "width is 5; it must be a multiple of 2", {"block_size": 2})
-    yield ErrorSample([Arg((4, 4, 1))], r"input 0 has shape \[4,4,1\]; it must have rank 4", {"block_size": 2})
+    yield ErrorSample([Arg((4, 4, 1))], r"input 0 has shape \(4, 4, 1\); it must have rank 4", {"block_size": 2})
 
 
 def _undone_gradient(op: Any, grad: Any) -> list[Any]:
@@ -163,7 +163,7 @@ def _depth_samples() -> Iterator[Sample]:
 
 def _depth_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((1, 2, 2, 6))], "depth is 6; it must be a multiple of 4", {"block_size": 2})
-    yield ErrorSample([Arg((4, 4, 4))], r"input 0 has shape \[4,4,4\]; it must have rank 4", {"block_size": 2})
+    yield ErrorSample([Arg((4, 4, 4))], r"input 0 has shape \(4, 4, 4\); it must have rank 4", {"block_size": 2})
 
 
 define_op(

@@ -48,11 +48,11 @@ def _broadcast_to_samples() -> Iterator[Sample]:
 
 
 def _broadcast_to_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg(()), Arg(values=4)], r"shape has shape \[\]; it must be a vector")
-    yield ErrorSample([Arg((2, 1)), Arg(values=(3, 3))], r"input \[2,1\] does not broadcast to \[3,3\]")
-    yield ErrorSample([Arg((2, 1)), Arg(values=(2,))], r"input \[2,1\] does not broadcast to \[2\]")
-    yield ErrorSample([Arg((0,)), Arg(values=(1,))], r"input \[0\] does not broadcast to \[1\]")
-    yield ErrorSample([Arg((2, 1)), Arg(values=(-1, 3))], r"shape is \[-1,3\]; sizes must be zero or more")
+    yield ErrorSample([Arg(()), Arg(values=4)], r"shape has shape \(\); it must be a vector")
+    yield ErrorSample([Arg((2, 1)), Arg(values=(3, 3))], r"input \(2, 1\) does not broadcast to \(3, 3\)")
+    yield ErrorSample([Arg((2, 1)), Arg(values=(2,))], r"input \(2, 1\) does not broadcast to \(2,\)")
+    yield ErrorSample([Arg((0,)), Arg(values=(1,))], r"input \(0,\) does not broadcast to \(1,\)")
+    yield ErrorSample([Arg((2, 1)), Arg(values=(-1, 3))], r"shape is \(-1, 3\); sizes must be zero or more")
     huge = Arg(values=[2**40, 2**40])
     yield ErrorSample([Arg(()), huge], "must fit 63 bits", types={"Tidx": ("int64",)})
 
@@ -135,6 +135,6 @@ define_op(
     shape_inputs=("s0", "s1"),
     samples=_gradient_axes_samples,
     errors=lambda: [
-        ErrorSample([Arg(values=(2, 3)), Arg(values=(2, 4))], r"shapes \[2,3\] and \[2,4\] do not broadcast")
+        ErrorSample([Arg(values=(2, 3)), Arg(values=(2, 4))], r"shapes \(2, 3\) and \(2, 4\) do not broadcast")
     ],
 )

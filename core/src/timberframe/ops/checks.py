@@ -132,7 +132,7 @@ def _assert_errors() -> Iterator[ErrorSample]:
     yield ErrorSample(
         [false, [Arg(values=[[1.5, 2.0], [0.25, 4.0]], dtype="float32")]], r"\[\[1.5 2\]\[0.25 4\]\]", {"summarize": -1}
     )
-    yield ErrorSample([Arg(values=[True]), [numbers]], r"condition has shape \[1\]; it must be a scalar")
+    yield ErrorSample([Arg(values=[True]), [numbers]], r"condition has shape \(1,\); it must be a scalar")
 
 
 define_op(

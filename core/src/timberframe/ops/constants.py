@@ -136,9 +136,9 @@ def _fill_samples() -> Iterator[Sample]:
 
 
 def _fill_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg(values=[2, -1]), Arg(())], r"dims is \[2,-1\]; sizes must be zero or more")
-    yield ErrorSample([Arg(values=[[2, 1]]), Arg(())], r"dims has shape \[1,2\]; it must be a vector")
-    yield ErrorSample([Arg(values=[2]), Arg((2,))], r"value has shape \[2\]; it must be a scalar")
+    yield ErrorSample([Arg(values=[2, -1]), Arg(())], r"dims is \(2, -1\); sizes must be zero or more")
+    yield ErrorSample([Arg(values=[[2, 1]]), Arg(())], r"dims has shape \(1, 2\); it must be a vector")
+    yield ErrorSample([Arg(values=[2]), Arg((2,))], r"value has shape \(2,\); it must be a scalar")
     huge = Arg(values=[2**40, 2**40])
     yield ErrorSample([huge, Arg(())], r"must fit 63 bits", types={"index_type": ("int64",)})
 
@@ -184,7 +184,7 @@ define_op(
     shape_inputs=("shape",),
     stateful=True,
     samples=_empty_samples,
-    errors=lambda: [ErrorSample([Arg(values=[-3])], r"shape is \[-3\]", {"dtype": as_dtype("float32")})],
+    errors=lambda: [ErrorSample([Arg(values=[-3])], r"shape is \(-3,\)", {"dtype": as_dtype("float32")})],
 )
 
 
@@ -315,7 +315,7 @@ def _range_errors() -> Iterator[ErrorSample]:
     yield wrong(0, 5, 0, "delta is 0; it must not be zero")
     yield wrong(5, 0, 1, "start must be at most the limit")
     yield wrong(0, 5, -1, "start must be at least the limit")
-    yield wrong([0, 1], 5, 1, r"start has shape \[2\]; it must be a scalar")
+    yield wrong([0, 1], 5, 1, r"start has shape \(2,\); it must be a scalar")
     yield wrong(0.0, math.inf, 1.0, r"it must be at most 2\^63 - 1", "float32", "float64")
     yield wrong(0.0, math.nan, 1.0, "start must be at most the limit", "float32", "float64")
 
@@ -381,7 +381,7 @@ def _linspace_samples() -> Iterator[Sample]:
 def _linspace_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg(()), Arg(()), Arg(values=0)], "num is 0; it must be at least 1")
     yield ErrorSample([Arg(()), Arg(()), Arg(values=-1)], "num is -1; it must be at least 1")
-    yield ErrorSample([Arg((2,)), Arg(()), Arg(values=3)], r"start has shape \[2\]; it must be a scalar")
+    yield ErrorSample([Arg((2,)), Arg(()), Arg(values=3)], r"start has shape \(2,\); it must be a scalar")
 
 
 define_op(

@@ -44,8 +44,8 @@ cross = define_op(
     gradient=lambda op, grad: [apply_op("Cross", [op.inputs[1], grad]), apply_op("Cross", [grad, op.inputs[0]])],
     samples=lambda: [Sample([Arg(s), Arg(s)]) for s in ((3,), (0, 3), (7, 3), (2, 5, 3), (65_537, 3))],
     errors=lambda: [
-        ErrorSample([Arg((2, 2)), Arg((2, 2))], r"inputs have shape \[2,2\]; the last dimension must have size 3"),
-        ErrorSample([Arg(()), Arg(())], r"inputs have shape \[\]"),
-        ErrorSample([Arg((1, 3)), Arg((2, 3))], r"have shapes \[1,3\] and \[2,3\]; they must be equal"),
+        ErrorSample([Arg((2, 2)), Arg((2, 2))], r"inputs have shape \(2, 2\); the last dimension must have size 3"),
+        ErrorSample([Arg(()), Arg(())], r"inputs have shape \(\)"),
+        ErrorSample([Arg((1, 3)), Arg((2, 3))], r"have shapes \(1, 3\) and \(2, 3\); they must be equal"),
     ],
 )

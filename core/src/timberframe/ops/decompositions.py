@@ -140,7 +140,7 @@ define_op(
     accuracy=Residual(_qr_laws, SOURCE),
     gradient=_qr_gradient,
     samples=_qr_samples,
-    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \[3\]; it must have rank 2 or more")],
+    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \(3,\); it must have rank 2 or more")],
 )
 
 
@@ -173,7 +173,7 @@ def _cholesky_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg(values=[[1.0, 2.0], [2.0, 1.0]])], wrong, types=types)
     batch = np.stack([np.eye(3), np.eye(3), np.diag([1.0, 1.0, 0.0])])
     yield ErrorSample([Arg(values=batch)], "matrix 2 is not positive definite: .* row 2", types=types)
-    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square")
+    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \(2, 3\); its matrices must be square")
     yield ErrorSample([Arg((3,))], "must have rank 2 or more")
 
 
@@ -271,8 +271,8 @@ define_op(
     gradient=_cholesky_grad_gradient,
     samples=_cholesky_grad_samples,
     errors=lambda: [
-        ErrorSample([Arg((2, 3)), Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square"),
-        ErrorSample([Arg((2, 2)), Arg((3, 3))], r"l and grad have shapes \[2,2\] and \[3,3\]; they must be equal"),
+        ErrorSample([Arg((2, 3)), Arg((2, 3))], r"input 0 has shape \(2, 3\); its matrices must be square"),
+        ErrorSample([Arg((2, 2)), Arg((3, 3))], r"l and grad have shapes \(2, 2\) and \(3, 3\); they must be equal"),
     ],
     level="training",
 )

@@ -47,7 +47,7 @@ def _samples() -> Iterator[Sample]:
 
 
 def _errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square")
+    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \(2, 3\); its matrices must be square")
     yield ErrorSample([Arg((3,))], "must have rank 2 or more")
 
 

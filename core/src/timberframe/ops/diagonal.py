@@ -235,31 +235,31 @@ def _k_errors(rest: list[Arg], before: list[Arg]) -> Iterable[ErrorSample]:
         (-3, r"diagonal -3 lies outside 3 x 4 matrices"),
         ((1, 0), r"k is \[1, 0\]"),
         ((0, 1, 2), r"k has 3 elements"),
-        (((0, 1),), r"k has shape \[1,2\]"),
+        (((0, 1),), r"k has shape \(1, 2\)"),
     ):
         yield ErrorSample([*before, Arg(values=k), *rest], match)
 
 
 def _part_errors() -> Iterable[ErrorSample]:
     yield from _k_errors([Arg(())], [Arg((3, 4))])
-    yield ErrorSample([Arg((3,)), Arg(values=0), Arg(())], r"input 0 has shape \[3\]; it must have rank 2 or more")
+    yield ErrorSample([Arg((3,)), Arg(values=0), Arg(())], r"input 0 has shape \(3,\); it must have rank 2 or more")
 
 
 def _diag_errors() -> Iterable[ErrorSample]:
     for shape, k, rows, columns, match in (
         ((3,), 0, 2, 3, r"num_rows 2, num_cols 3 for diagonals 0 to 0 of length 3"),
         ((3,), 0, 4, 4, r"num_rows 4, num_cols 4 for diagonals"),
-        ((3,), (0, 1), -1, -1, r"diagonal has shape \[3\]; it must hold 2 diagonals"),
-        ((3, 3), (0, 1), -1, -1, r"diagonal has shape \[3,3\]; it must hold 2 diagonals"),
-        ((), 0, -1, -1, r"input 0 has shape \[\]; it must have rank 1 or more"),
+        ((3,), (0, 1), -1, -1, r"diagonal has shape \(3,\); it must hold 2 diagonals"),
+        ((3, 3), (0, 1), -1, -1, r"diagonal has shape \(3, 3\); it must hold 2 diagonals"),
+        ((), 0, -1, -1, r"input 0 has shape \(\); it must have rank 1 or more"),
     ):
         yield ErrorSample([Arg(shape), Arg(values=k), Arg(values=rows), Arg(values=columns), Arg(())], match)
 
 
 def _set_errors() -> Iterable[ErrorSample]:
     yield from _k_errors([], [Arg((3, 4)), Arg((3,))])
-    yield ErrorSample([Arg((3, 4)), Arg((2,)), Arg(values=1)], r"diagonal has shape \[2\]; .* it must be \[3\]")
-    yield ErrorSample([Arg((3, 4)), Arg((1, 3)), Arg(values=1)], r"diagonal has shape \[1,3\]; .* it must be \[3\]")
+    yield ErrorSample([Arg((3, 4)), Arg((2,)), Arg(values=1)], r"diagonal has shape \(2,\); .* it must be \(3,\)")
+    yield ErrorSample([Arg((3, 4)), Arg((1, 3)), Arg(values=1)], r"diagonal has shape \(1, 3\); .* it must be \(3,\)")
 
 
 def _from_diagonals(x: Any, grad: Any, k: Any, align: str) -> Any:
@@ -357,7 +357,7 @@ define_op(
     reference=_part,
     gradient=_main_part_gradient,
     samples=lambda: [Sample([Arg(shape)]) for shape in _MATRICES],
-    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \[3\]; it must have rank 2 or more")],
+    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \(3,\); it must have rank 2 or more")],
 )
 define_op(
     "MatrixDiag",
@@ -369,7 +369,7 @@ define_op(
     reference=_diag,
     gradient=lambda op, grad: [apply_op("MatrixDiagPart", [grad])],
     samples=lambda: [Sample([Arg(shape)]) for shape in ((1,), (0,), (7,), (2, 3), (2, 3, 4), (3, 0), (65_537, 2))],
-    errors=lambda: [ErrorSample([Arg(())], r"input 0 has shape \[\]; it must have rank 1 or more")],
+    errors=lambda: [ErrorSample([Arg(())], r"input 0 has shape \(\); it must have rank 1 or more")],
 )
 define_op(
     "MatrixSetDiag",
@@ -384,5 +384,5 @@ define_op(
         apply_op("MatrixDiagPart", [grad]),
     ],
     samples=lambda: [Sample([Arg(s), Arg((*s[:-2], min(s[-2:])))]) for s in _MATRICES],
-    errors=lambda: [ErrorSample([Arg((3, 4)), Arg((2,))], r"diagonal has shape \[2\]; .* it must be \[3\]")],
+    errors=lambda: [ErrorSample([Arg((3, 4)), Arg((2,))], r"diagonal has shape \(2,\); .* it must be \(3,\)")],
 )

@@ -177,7 +177,7 @@ def _check_sequences(c: InferenceContext, grads: Shape, rows: Shape, columns: Sh
         return
     for found, size in ((rows, grads[1]), (columns, grads[2])):
         if size is not None and not compatible(found, (size + 1,)):
-            raise c.late_error(f"a pooling sequence has shape {format_shape(found)}; it must be [{size + 1}]")
+            raise c.late_error(f"a pooling sequence has shape {format_shape(found)}; it must be ({size + 1},)")
 
 
 def _max_grad_shape(c: InferenceContext) -> list[Shape]:
@@ -253,7 +253,7 @@ define_op(
     errors=lambda: [
         ErrorSample(
             [Arg((2, 5, 4, 2)), Arg((2, 3, 2, 2)), Arg((2, 3, 2, 2)), Arg(values=_COLUMNS), Arg(values=_COLUMNS)],
-            r"a pooling sequence has shape \[3\]; it must be \[4\]",
+            r"a pooling sequence has shape \(3,\); it must be \(4,\)",
         )
     ],
     level="training",

@@ -138,8 +138,8 @@ def _ensured_samples() -> Iterator[Sample]:
 
 
 def _ensured_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 3))], r"input has shape \[2,3\]; it must be compatible with \[2,4\]", {"shape": (2, 4)})
-    yield ErrorSample([Arg((2, 3))], r"it must be compatible with \[\?\]", {"shape": (None,)})
+    yield ErrorSample([Arg((2, 3))], r"has shape \(2, 3\); it must be compatible with \(2, 4\)", {"shape": (2, 4)})
+    yield ErrorSample([Arg((2, 3))], r"it must be compatible with \(\?,\)", {"shape": (None,)})
 
 
 define_op(

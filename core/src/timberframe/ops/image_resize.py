@@ -12,7 +12,7 @@ from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.interpolation import Weights, area, bicubic, resized, spread
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape
+from timberframe.shapes import Shape, format_shape
 
 _ALIGN, _HALF = "align_corners: bool = false", "half_pixel_centers: bool = false"
 _IMAGES = "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}"
@@ -34,7 +34,7 @@ def _new_size(c: InferenceContext) -> list[int | None]:
 def _resized_shape(c: InferenceContext) -> list[Shape]:
     images = c.require_rank(0, 4)
     if 0 in images[1:3]:
-        raise c.late_error(f"images has shape {list(images)}; height and width must be positive")
+        raise c.late_error(f"images has shape {format_shape(images)}; height and width must be positive")
     return [(images[0], *_new_size(c), images[3])]
 
 

@@ -92,8 +92,8 @@ _CONCAT_SHAPES: tuple[tuple[tuple[tuple[int, ...], ...], int], ...] = (
 )
 
 _CONCAT_ERRORS: tuple[tuple[tuple[tuple[int, ...], ...], int, str], ...] = (
-    (((2, 3), (2, 4)), 0, r"inputs have shapes \[2,3\], \[2,4\]; sizes must be equal but for axis 0"),
-    (((2, 3), (2,)), 0, r"inputs have shapes \[2,3\], \[2\]; all must have the same rank"),
+    (((2, 3), (2, 4)), 0, r"inputs have shapes \(2, 3\), \(2, 4\); sizes must be equal but for axis 0"),
+    (((2, 3), (2,)), 0, r"inputs have shapes \(2, 3\), \(2,\); all must have the same rank"),
     (((2, 3), (2, 3)), 2, r"axis 2 is outside the input's rank 2; it must lie in \[-2, 2\)"),
     (((), ()), 0, "inputs are scalars; they must have at least one dimension"),
 )
@@ -210,7 +210,7 @@ def _offset_samples() -> Iterator[Sample]:
 def _offset_errors() -> Iterator[ErrorSample]:
     first = Arg(values=(2, 3))
     yield ErrorSample(
-        [Arg(values=0), [first, Arg(values=(2, 4))]], r"shapes are \[2,3\], \[2,4\]; sizes must be equal but"
+        [Arg(values=0), [first, Arg(values=(2, 4))]], r"shapes are \(2, 3\), \(2, 4\); sizes must be equal but"
     )
     yield ErrorSample([Arg(values=2), [first, first]], "concat_dim 2 is outside the input's rank 2")
     yield ErrorSample([Arg(values=0), [first, Arg(values=(2,))]], r"shapes have lengths 2, 1; all must be equal")
@@ -265,7 +265,7 @@ def _pack_samples() -> Iterator[Sample]:
 
 
 def _pack_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([[Arg((2, 3)), Arg((3, 2))]], r"inputs have shapes \[2,3\], \[3,2\]; all must be equal")
+    yield ErrorSample([[Arg((2, 3)), Arg((3, 2))]], r"inputs have shapes \(2, 3\), \(3, 2\); all must be equal")
     yield ErrorSample([[Arg((2,)), Arg((2,))]], "axis 2 is outside the input's rank 2", {"axis": 2})
 
 

@@ -102,8 +102,8 @@ def _errors() -> Iterator[ErrorSample]:
     yield ErrorSample(
         [Arg((3, 2)), b, Arg(values=-1.0)], "l2_regularizer is negative; it must be zero or more", types=_ALL
     )
-    yield ErrorSample([Arg((2, 2)), b, none], r"matrix has shape \[2,2\] and rhs \[3,1\]; both must have as many rows")
-    yield ErrorSample([Arg((3, 2)), Arg((3,)), none], r"input 1 has shape \[3\]; it must have rank 2 or more")
+    yield ErrorSample([Arg((2, 2)), b, none], r"has shape \(2, 2\) and rhs \(3, 1\); both must have as many rows")
+    yield ErrorSample([Arg((3, 2)), Arg((3,)), none], r"input 1 has shape \(3,\); it must have rank 2 or more")
     yield ErrorSample([Arg((3, 2)), b, Arg(values=(0.0,))], "must have rank 0")
 
 

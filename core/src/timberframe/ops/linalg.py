@@ -144,8 +144,8 @@ def _matmul_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg((2, 3)), Arg((2, 3))], r"have inner sizes 3 and 2")
     yield ErrorSample([Arg((2, 3)), Arg((3, 4))], r"have inner sizes 2 and 3", {"transpose_a": True})
     yield ErrorSample([Arg((2, 3)), Arg((3, 4))], r"have inner sizes 3 and 4", {"transpose_b": True})
-    yield ErrorSample([Arg((2,)), Arg((2, 3))], r"input 0 has shape \[2\]; it must have rank 2")
-    yield ErrorSample([Arg((2, 3)), Arg((2, 3, 4))], r"input 1 has shape \[2,3,4\]; it must have rank 2")
+    yield ErrorSample([Arg((2,)), Arg((2, 3))], r"input 0 has shape \(2,\); it must have rank 2")
+    yield ErrorSample([Arg((2, 3)), Arg((2, 3, 4))], r"input 1 has shape \(2, 3, 4\); it must have rank 2")
 
 
 def _matmul_gradient(op: Any, grad: Any) -> list[Any]:
@@ -206,12 +206,12 @@ def _batch_errors(broadcasting: bool) -> Any:
     def make() -> Iterable[ErrorSample]:
         yield ErrorSample([Arg((1, 2, 3)), Arg((1, 2, 2))], r"have inner sizes 3 and 2")
         yield ErrorSample([Arg((1, 2, 3)), Arg((1, 3, 2))], r"have inner sizes 2 and 3", {"adj_x": True})
-        yield ErrorSample([Arg((2,)), Arg((1, 2, 2))], r"input 0 has shape \[2\]; it must have rank 2 or more")
-        yield ErrorSample([Arg((1, 2, 2)), Arg(())], r"input 1 has shape \[\]; it must have rank 2 or more")
+        yield ErrorSample([Arg((2,)), Arg((1, 2, 2))], r"input 0 has shape \(2,\); it must have rank 2 or more")
+        yield ErrorSample([Arg((1, 2, 2)), Arg(())], r"input 1 has shape \(\); it must have rank 2 or more")
         if broadcasting:
-            yield ErrorSample([Arg((3, 2, 2)), Arg((2, 2, 2))], r"shapes \[3\] and \[2\] do not broadcast")
+            yield ErrorSample([Arg((3, 2, 2)), Arg((2, 2, 2))], r"shapes \(3,\) and \(2,\) do not broadcast")
         else:
-            yield ErrorSample([Arg((1, 2, 2)), Arg((2, 2, 2))], r"have shapes \[1\] and \[2\]; they must be equal")
+            yield ErrorSample([Arg((1, 2, 2)), Arg((2, 2, 2))], r"have shapes \(1,\) and \(2,\); they must be equal")
 
     return make
 

@@ -56,10 +56,10 @@ def _transpose_errors() -> Iterator[ErrorSample]:
     def wrong(perm: Any, match: str) -> ErrorSample:
         return ErrorSample([Arg((2, 3)), Arg(values=perm)], match)
 
-    yield wrong((0, 0), r"perm is \[0,0\]; it must be a permutation of 0 to 1")
-    yield wrong((0, 2), r"perm is \[0,2\]; it must be a permutation of 0 to 1")
-    yield wrong((0,), r"perm has 1 elements and the input \[2,3\] rank 2; they must be equal")
-    yield wrong([[0, 1]], r"perm has shape \[1,2\]; it must be a vector")
+    yield wrong((0, 0), r"perm is \(0, 0\); it must be a permutation of 0 to 1")
+    yield wrong((0, 2), r"perm is \(0, 2\); it must be a permutation of 0 to 1")
+    yield wrong((0,), r"perm has 1 elements and the input \(2, 3\) rank 2; they must be equal")
+    yield wrong([[0, 1]], r"perm has shape \(1, 2\); it must be a vector")
 
 
 def _transpose_gradient(op: Any, grad: Any) -> list[Any]:
@@ -129,7 +129,7 @@ def _reverse_v2_samples() -> Iterator[Sample]:
 def _reverse_v2_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((3,)), Arg(values=(1,))], r"axis 1 is outside the input's rank 1; it must lie in \[-1, 1\)")
     yield ErrorSample([Arg((3, 2)), Arg(values=(0, -2))], "axis -2 is given twice; each axis may be given once")
-    yield ErrorSample([Arg((3,)), Arg(values=0)], r"axis has shape \[\]; it must be a vector")
+    yield ErrorSample([Arg((3,)), Arg(values=0)], r"axis has shape \(\); it must be a vector")
 
 
 define_op(
@@ -188,7 +188,7 @@ define_op(
 def _roll_shape(c: InferenceContext) -> list[Shape]:
     shape, shift, axis = c.shapes
     if shape == ():
-        raise c.error("input has shape []; its rank must be at least 1")
+        raise c.error("input has shape (); its rank must be at least 1")
     for name, s in (("shift", shift), ("axis", axis)):
         if s is not None and len(s) > 1:
             raise c.error(f"{name} has shape {format_shape(s)}; it must be a scalar or a vector")
@@ -219,7 +219,7 @@ def _roll_samples() -> Iterator[Sample]:
 def _roll_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((5,)), Arg(values=[1]), Arg(values=[1])], "axis 1 is outside the input's rank 1")
     yield ErrorSample(
-        [Arg((5,)), Arg(values=[1]), Arg(values=0)], r"shift has shape \[1\] and axis \[\]; they must be equal"
+        [Arg((5,)), Arg(values=[1]), Arg(values=0)], r"shift has shape \(1,\) and axis \(\); they must be equal"
     )
     yield ErrorSample([Arg(()), Arg(values=1), Arg(values=0)], "its rank must be at least 1")
     yield ErrorSample([Arg((5,)), Arg(values=[[1]]), Arg(values=[0])], "must be a scalar or a vector")
@@ -277,8 +277,8 @@ def _tile_samples() -> Iterator[Sample]:
 
 
 def _tile_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 4)), Arg(values=(1, -1))], r"multiples is \[1,-1\]; each must be zero or more")
-    yield ErrorSample([Arg((2, 4)), Arg(values=(1,))], r"multiples has 1 elements and the input \[2,4\] rank 2")
+    yield ErrorSample([Arg((2, 4)), Arg(values=(1, -1))], r"multiples is \(1, -1\); each must be zero or more")
+    yield ErrorSample([Arg((2, 4)), Arg(values=(1,))], r"multiples has 1 elements and the input \(2, 4\) rank 2")
     huge = Arg(values=[2**40, 2**40])
     yield ErrorSample([Arg((2, 4)), huge], "must fit 63 bits", types={"Tmultiples": ("int64",)})
 
@@ -360,7 +360,7 @@ def _invert_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg(values=[0, 0])], "0 occurs twice; x must be a permutation of 0 to 1")
     yield ErrorSample([Arg(values=[0, 2])], "x holds 2; x must be a permutation of 0 to 1")
     yield ErrorSample([Arg(values=[-1, 0])], "x holds -1; x must be a permutation of 0 to 1")
-    yield ErrorSample([Arg(values=[[0]])], r"x has shape \[1,1\]; it must be a vector")
+    yield ErrorSample([Arg(values=[[0]])], r"x has shape \(1, 1\); it must be a vector")
 
 
 define_op(

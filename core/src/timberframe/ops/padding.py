@@ -19,7 +19,7 @@ from timberframe.shapes import Shape, format_shape, merge_dim
 def _padded(c: InferenceContext) -> list[Shape]:
     shape, spelled = c.shapes[0], c.shapes[1]
     if spelled is not None and (len(spelled) != 2 or spelled[1] not in (None, 2)):
-        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be [rank, 2]")
+        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be (rank, 2)")
     rows = None if spelled is None else spelled[0]
     try:
         rank = merge_dim(None if shape is None else len(shape), rows)
@@ -108,9 +108,9 @@ def _errors(rest: list[Arg], attrs: dict[str, Any]) -> Iterator[ErrorSample]:
         return ErrorSample([Arg((2, 4)), Arg(values=paddings), *rest], match, attrs)
 
     yield wrong([[0, -1], [0, 0]], "paddings of dimension 0 are 0 and -1; they must be zero or more")
-    yield wrong([[0, 1]], r"paddings has 1 rows and the input \[2,4\]; one for each dimension is required")
-    yield wrong([0, 1], r"paddings has shape \[2\]; it must be \[rank, 2\]")
-    yield wrong([[0, 1, 2], [0, 1, 2]], r"paddings has shape \[2,3\]; it must be \[rank, 2\]")
+    yield wrong([[0, 1]], r"paddings has 1 rows and the input \(2, 4\); one for each dimension is required")
+    yield wrong([0, 1], r"paddings has shape \(2,\); it must be \(rank, 2\)")
+    yield wrong([[0, 1, 2], [0, 1, 2]], r"paddings has shape \(2, 3\); it must be \(rank, 2\)")
 
 
 def _middle(op: Any, grad: Any) -> Any:
@@ -212,7 +212,7 @@ define_op(
 def _folded(c: InferenceContext) -> list[Shape]:
     shape, spelled = c.shapes[0], c.shapes[1]
     if spelled is not None and (len(spelled) != 2 or spelled[1] not in (None, 2)):
-        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be [rank, 2]")
+        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be (rank, 2)")
     if shape is None:
         return [None if spelled is None or spelled[0] is None else (None,) * spelled[0]]
     if spelled is not None and spelled[0] not in (None, len(shape)):

@@ -119,8 +119,8 @@ def _integer_samples() -> Iterable[Sample]:
 def _integer_errors() -> Iterable[ErrorSample]:
     yield from shape_errors(Arg(values=0), Arg(values=3))
     shape = Arg(values=(2,))
-    yield ErrorSample([shape, Arg(values=(0,)), Arg(values=3)], r"minval has shape \[1\]; a scalar is required")
-    yield ErrorSample([shape, Arg(values=0), Arg(values=(3,))], r"maxval has shape \[1\]; a scalar is required")
+    yield ErrorSample([shape, Arg(values=(0,)), Arg(values=3)], r"minval has shape \(1,\); a scalar is required")
+    yield ErrorSample([shape, Arg(values=0), Arg(values=(3,))], r"maxval has shape \(1,\); a scalar is required")
     yield ErrorSample([shape, Arg(values=3), Arg(values=3)], r"minval 3 is not below maxval 3")
 
 
@@ -201,9 +201,9 @@ def multinomial_samples() -> Iterable[tuple[Arg, Arg]]:
 
 def multinomial_errors(*more: Arg) -> Iterable[ErrorSample]:
     """Wrong inputs of these ops, before the other inputs `more`."""
-    yield ErrorSample([Arg((3,)), Arg(values=2), *more], r"input 0 has shape \[3\]; it must have rank 2")
+    yield ErrorSample([Arg((3,)), Arg(values=2), *more], r"input 0 has shape \(3,\); it must have rank 2")
     yield ErrorSample([Arg((3, 0)), Arg(values=2), *more], r"at least one class is required")
-    yield ErrorSample([Arg((3, 2)), Arg(values=(2,)), *more], r"num_samples has shape \[1\]; a scalar is required")
+    yield ErrorSample([Arg((3, 2)), Arg(values=(2,)), *more], r"num_samples has shape \(1,\); a scalar is required")
     yield ErrorSample([Arg((3, 2)), Arg(values=-1), *more], r"num_samples is -1; it must be zero or more")
 
 
@@ -324,7 +324,7 @@ BATCH = 100
 def _bounded_shape(c: InferenceContext) -> list[Shape]:
     shape = shape_from_input(c)
     if shape == ():
-        raise c.error("shape is []; it must have at least one size")
+        raise c.error("shape is (); it must have at least one size")
     for i in range(1, 5):
         given, name = c.shapes[i], c.op.inputs[i].name
         if given is None:

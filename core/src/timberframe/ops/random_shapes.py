@@ -109,8 +109,8 @@ BOUNDED: Accuracy = Bound(
 
 def shape_errors(*more: Arg) -> Iterable[ErrorSample]:
     """Wrong `shape` inputs, before the other inputs `more`."""
-    yield ErrorSample([Arg(values=((2, 3),)), *more], r"shape has shape \[1,2\]; it must be a vector")
-    yield ErrorSample([Arg(values=(2, -3)), *more], r"shape is \[2,-3\]; sizes must be zero or more")
+    yield ErrorSample([Arg(values=((2, 3),)), *more], r"shape has shape \(1, 2\); it must be a vector")
+    yield ErrorSample([Arg(values=(2, -3)), *more], r"shape is \(2, -3\); sizes must be zero or more")
 
 
 def numbers_drawn(attrs: Attrs, shapes: Any, output: StaticShape) -> int:

@@ -208,7 +208,7 @@ def _errors() -> Iterable[ErrorSample]:
         ((), (0,), r"reduction index 0 is outside the input's rank 0"),
         ((2, 3), (0, 0), r"reduction_indices \[0, 0\] name dimension 0 twice"),
         ((2, 3), (1, -1), r"reduction_indices \[1, -1\] name dimension 1 twice"),
-        ((2, 3), ((0,), (1,)), r"reduction_indices has shape \[2,1\]"),
+        ((2, 3), ((0,), (1,)), r"reduction_indices has shape \(2, 1\)"),
     ):
         yield ErrorSample([Arg(shape), Arg(values=axes)], match)
 

@@ -66,7 +66,7 @@ for _kind, _verb in (("Update", "replaced by"), ("Add", "raised by"), ("Sub", "l
         gradient=_IN_PLACE,
         samples=_rows_samples,
         errors=lambda: [
-            ErrorSample([Arg((3, 2)), Arg(values=np.array([1], np.int32)), Arg((2, 2))], r"v has shape \[2,2\]"),
+            ErrorSample([Arg((3, 2)), Arg(values=np.array([1], np.int32)), Arg((2, 2))], r"v has shape \(2, 2\)"),
             ErrorSample([Arg((3, 2)), Arg(values=np.array(1, np.int32)), Arg((2,))], "i has shape .*must be a vector"),
         ],
     )

@@ -31,7 +31,7 @@ def _names_shape(c: InferenceContext, count: int) -> None:
     for i, name in ((1, "tensor_names"), (2, "shape_and_slices")):
         shape = c.shapes[i]
         if shape is not None and (len(shape) != 1 or shape[0] not in (None, count)):
-            raise c.error(f"{name} has shape {format_shape(shape)}; with {count} tensors it must be [{count}]")
+            raise c.error(f"{name} has shape {format_shape(shape)}; with {count} tensors it must be ({count},)")
 
 
 def _save_shape(c: InferenceContext) -> Sequence[Shape]:

@@ -131,8 +131,8 @@ def _scatter_nd_errors() -> Iterator[ErrorSample]:
     outside = r"index tuple {} has {} in dimension 0; it must lie in \[0, 4\)"
     yield ErrorSample((Arg(values=[[1], [4]]), Arg((2,)), four), outside.format(1, 4))
     yield ErrorSample((Arg(values=[[-1], [1]]), Arg((2,)), four), outside.format(0, -1))
-    yield ErrorSample((one, Arg((3,)), four), r"updates has shape \[3\]")
-    yield ErrorSample((one, Arg((1, 3)), Arg(values=[4, 2])), r"it must be \[1,2\]")
+    yield ErrorSample((one, Arg((3,)), four), r"updates has shape \(3,\)")
+    yield ErrorSample((one, Arg((1, 3)), Arg(values=[4, 2])), r"it must be \(1, 2\)")
     yield ErrorSample((Arg(values=[[1, 1]]), Arg((1,)), four), "not be longer than the rank")
     yield ErrorSample((one, Arg((1,)), Arg(values=[-4])), "must not be negative")
     yield ErrorSample((one, Arg((1,)), Arg(values=4)), "must have rank 1")
@@ -152,7 +152,7 @@ def _tensor_scatter_errors() -> Iterator[ErrorSample]:
     x = Arg((4,))
     outside = r"index tuple {} has {} in dimension 0; it must lie in \[0, 4\)"
     yield ErrorSample((x, Arg(values=[[1], [4]]), Arg((2,))), outside.format(1, 4))
-    yield ErrorSample((x, Arg(values=[[1]]), Arg((3,))), r"it must be \[1\]")
+    yield ErrorSample((x, Arg(values=[[1]]), Arg((3,))), r"it must be \(1,\)")
     yield ErrorSample((x, Arg(values=[[1, 1]]), Arg((1,))), "not be longer than the rank")
     yield ErrorSample((Arg((0,)), Arg(values=[[0]]), Arg((1,))), "nowhere to write")
 

@@ -204,12 +204,12 @@ def _reshape_errors() -> Iterator[ErrorSample]:
     def wrong(shape: tuple[int, ...], new: Any, match: str) -> ErrorSample:
         return ErrorSample([Arg(shape), Arg(values=np.array(new, np.int64))], match)
 
-    yield wrong((2, 3), (4,), r"input \[2,3\] has 6 elements and shape \[4\] asks for 4; the numbers must be equal")
-    yield wrong((2, 3), (4, -1), r"has 6 elements; shape \[4,-1\] needs a multiple of 4")
-    yield wrong((2, 3), (0, -1), r"shape \[0,-1\] needs a multiple of 0")
+    yield wrong((2, 3), (4,), r"input \(2, 3\) has 6 elements and shape \(4,\) asks for 4; the numbers must be equal")
+    yield wrong((2, 3), (4, -1), r"has 6 elements; shape \(4, -1\) needs a multiple of 4")
+    yield wrong((2, 3), (0, -1), r"shape \(0, -1\) needs a multiple of 0")
     yield wrong((2, 3), (-1, -1), "only one size may be -1")
     yield wrong((2, 3), (-2, 3), "sizes must be zero or more, or -1 once")
-    yield wrong((2, 3), [[2, 3]], r"shape has shape \[1,2\]; it must be a vector")
+    yield wrong((2, 3), [[2, 3]], r"shape has shape \(1, 2\); it must be a vector")
 
 
 define_op(
@@ -251,7 +251,7 @@ def _expand_samples() -> Iterator[Sample]:
 def _expand_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg((2, 3)), Arg(values=3)], r"dim 3 is outside the input's rank 2; it must lie in \[-3, 2\]")
     yield ErrorSample([Arg((2, 3)), Arg(values=-4)], "dim -4 is outside the input's rank 2")
-    yield ErrorSample([Arg((2, 3)), Arg(values=[0, 1])], r"dim has shape \[2\]; it must hold a single value")
+    yield ErrorSample([Arg((2, 3)), Arg(values=[0, 1])], r"dim has shape \(2,\); it must hold a single value")
 
 
 define_op(
@@ -298,7 +298,7 @@ def _squeeze_samples() -> Iterator[Sample]:
 
 
 def _squeeze_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 1))], r"dimension 0 of the input \[2,1\] is 2; it must be 1", {"squeeze_dims": (0,)})
+    yield ErrorSample([Arg((2, 1))], r"dimension 0 of the input \(2, 1\) is 2; it must be 1", {"squeeze_dims": (0,)})
     yield ErrorSample([Arg((2, 1))], "squeeze_dims 2 is outside the input's rank 2", {"squeeze_dims": (2,)})
 
 

@@ -71,8 +71,8 @@ def _errors() -> Iterator[ErrorSample]:
         spans = [Arg(values=np.array(v, np.int64)) for v in ((0, 1), (2, 3), strides)]
         return ErrorSample([Arg((2, 4)), *spans, Arg(value)], match, {f"{k}_mask": v for k, v in masks.items()})
 
-    yield wrong((2, 3), r"value has shape \[2,3\]; the slice has \[2,2\], it must too")
-    yield wrong((2,), r"value has shape \[2\]; the slice has \[2,2\]")
+    yield wrong((2, 3), r"value has shape \(2, 3\); the slice has \(2, 2\), it must too")
+    yield wrong((2,), r"value has shape \(2,\); the slice has \(2, 2\)")
     yield wrong((2, 2), r"strides\[0\] is 0; it must not be zero", (0, 1))
 
 

@@ -58,12 +58,12 @@ def _errors() -> Iterator[ErrorSample]:
         return ErrorSample([*spans, Arg(dy)], match, {f"{k}_mask": v for k, v in masks.items()})
 
     yield wrong(
-        (2, 4), (2, 3), r"dy has shape \[2,3\]; the slice has \[2,2\]|select 2 elements of dimension 1; the 3 that"
+        (2, 4), (2, 3), r"dy has shape \(2, 3\); the slice has \(2, 2\)|select 2 elements of dimension 1; the 3 that"
     )
-    yield wrong((2, 4), (2,), r"dy has shape \[2\]; the slice has \[")
-    yield wrong((2, -4), (2, 2), r"shape is \[2,-4\]; sizes must be zero or more")
+    yield wrong((2, 4), (2,), r"dy has shape \(2,\); the slice has \(")
+    yield wrong((2, -4), (2, 2), r"shape is \(2, -4\); sizes must be zero or more")
     yield wrong((2, 4), (2, 2), r"strides\[0\] is 0; it must not be zero", (0, 1))
-    yield wrong(((2, 4),), (2, 2), r"shape has shape \[1,2\]; it must be a vector")
+    yield wrong(((2, 4),), (2, 2), r"shape has shape \(1, 2\); it must be a vector")
     yield wrong((4,), (2, 2), "2 dimensions are indexed and the input has rank 1")
 
 

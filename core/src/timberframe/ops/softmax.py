@@ -17,7 +17,7 @@ from timberframe.shapes import Shape
 
 def _shape(c: InferenceContext) -> list[Shape]:
     if c.rank(0) == 0:
-        raise c.error("logits has shape []; it must have at least one dimension, the last being that of the classes")
+        raise c.error("logits has shape (); it must have at least one dimension, the last being that of the classes")
     return [c.shapes[0]]
 
 
@@ -72,7 +72,7 @@ def _samples() -> Iterable[Sample]:
 
 
 def _errors() -> Iterable[ErrorSample]:
-    yield ErrorSample([Arg(())], r"logits has shape \[\]")
+    yield ErrorSample([Arg(())], r"logits has shape \(\)")
 
 
 def _row_sum(x: Any) -> Any:

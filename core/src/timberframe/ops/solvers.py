@@ -88,10 +88,10 @@ def _solve_errors() -> Iterator[ErrorSample]:
     singular = np.stack([np.eye(2), [[1.0, 2.0], [2.0, 4.0]]])
     match = r"matrix 1 is singular: its pivot 1 is zero; it must be invertible"
     yield ErrorSample([Arg(values=singular), Arg((2, 2, 1), special=False)], match, types=_ALL)
-    yield ErrorSample([Arg((2, 3)), Arg((2, 1))], r"input 0 has shape \[2,3\]; its matrices must be square")
-    yield ErrorSample([Arg((2, 2)), Arg((3, 1))], r"matrix has shape \[2,2\] and rhs \[3,1\]; rhs must have 2 rows")
-    yield ErrorSample([Arg((2, 2)), Arg((2,))], r"rhs has shape \[2\]; it must have rank 2 or more")
-    yield ErrorSample([Arg((3, 2, 2)), Arg((2, 2, 1))], r"batch dimensions have shapes \[3\] and \[2\]")
+    yield ErrorSample([Arg((2, 3)), Arg((2, 1))], r"input 0 has shape \(2, 3\); its matrices must be square")
+    yield ErrorSample([Arg((2, 2)), Arg((3, 1))], r"matrix has shape \(2, 2\) and rhs \(3, 1\); rhs must have 2 rows")
+    yield ErrorSample([Arg((2, 2)), Arg((2,))], r"rhs has shape \(2,\); it must have rank 2 or more")
+    yield ErrorSample([Arg((3, 2, 2)), Arg((2, 2, 1))], r"batch dimensions have shapes \(3,\) and \(2,\)")
 
 
 def _adjoint_gradient(op: Any, solved: Any) -> Any:
@@ -168,10 +168,10 @@ def _triangular_samples() -> Iterator[Sample]:
 
 
 def _triangular_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 3)), Arg((2, 1))], r"input 0 has shape \[2,3\]; its matrices must be square")
-    yield ErrorSample([Arg((2, 2)), Arg((3, 1))], r"rhs \[3,1\]; rhs must have 2 rows")
-    yield ErrorSample([Arg((2, 2)), Arg((2,))], r"rhs has shape \[2\]; it must have rank 2 or more")
-    yield ErrorSample([Arg((3, 2, 2)), Arg((2, 2, 1))], r"shapes \[3\] and \[2\] do not broadcast")
+    yield ErrorSample([Arg((2, 3)), Arg((2, 1))], r"input 0 has shape \(2, 3\); its matrices must be square")
+    yield ErrorSample([Arg((2, 2)), Arg((3, 1))], r"rhs \(3, 1\); rhs must have 2 rows")
+    yield ErrorSample([Arg((2, 2)), Arg((2,))], r"rhs has shape \(2,\); it must have rank 2 or more")
+    yield ErrorSample([Arg((3, 2, 2)), Arg((2, 2, 1))], r"shapes \(3,\) and \(2,\) do not broadcast")
 
 
 def _triangular_gradient(op: Any, grad: Any) -> list[Any]:
@@ -220,7 +220,7 @@ def _inverse_samples() -> Iterator[Sample]:
 def _inverse_errors() -> Iterator[ErrorSample]:
     match = r"matrix 0 is singular: its pivot 1 is zero; it must be invertible"
     yield ErrorSample([Arg(values=[[1.0, 2.0], [2.0, 4.0]])], match, types=_ALL)
-    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square")
+    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \(2, 3\); its matrices must be square")
     yield ErrorSample([Arg((3,))], "must have rank 2 or more")
 
 

@@ -104,7 +104,7 @@ def _eig_errors() -> Iterator[ErrorSample]:
     wrong = np.stack([np.eye(2), [[1.0, 0.0], [np.nan, 1.0]]])
     match = "matrix 1 has no eigenvalues that could be found; its elements must be finite"
     yield ErrorSample([Arg(values=wrong)], match, types={"T": (*REALS, *COMPLEXES)})
-    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \[2,3\]; its matrices must be square")
+    yield ErrorSample([Arg((2, 3))], r"input 0 has shape \(2, 3\); its matrices must be square")
     yield ErrorSample([Arg((3,))], "must have rank 2 or more")
 
 
@@ -281,5 +281,5 @@ define_op(
     accuracy=Residual(_svd_laws, SOURCE),
     gradient=_svd_gradient,
     samples=_svd_samples,
-    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \[3\]; it must have rank 2 or more")],
+    errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \(3,\); it must have rank 2 or more")],
 )

@@ -47,7 +47,7 @@ _SPLIT_SHAPES: tuple[tuple[tuple[int, ...], int, int], ...] = (
 def _split_errors() -> Iterator[ErrorSample]:
     value = Arg((2, 4))
     yield ErrorSample(
-        [Arg(values=1), value], r"dimension 1 of the input \[2,4\] is 4; it must be a multiple of", {"num_split": 3}
+        [Arg(values=1), value], r"dimension 1 of the input \(2, 4\) is 4; it must be a multiple of", {"num_split": 3}
     )
     yield ErrorSample([Arg(values=2), value], "split_dim 2 is outside the input's rank 2", {"num_split": 2})
     yield ErrorSample([Arg(values=0), Arg(())], "split_dim 0 is outside the input's rank 0", {"num_split": 1})
@@ -130,7 +130,7 @@ def _split_v_errors() -> Iterator[ErrorSample]:
         )
 
     yield wrong((1, -1, 4), "they must add up to it")
-    yield wrong((1, 2), r"size_splits is \[1,2\] and dimension 1 of the input \[2,4\]; they must add up to it")
+    yield wrong((1, 2), r"size_splits is \(1, 2\) and dimension 1 of the input \(2, 4\); they must add up to it")
     yield wrong((5,), "they must add up to it")
     yield wrong((1, -1, -1), "only one size may be -1")
     yield wrong((-2, 6), "sizes must be zero or more, or -1 once")
@@ -185,7 +185,7 @@ def _unpack_samples() -> Iterator[Sample]:
 
 
 def _unpack_errors() -> Iterator[ErrorSample]:
-    yield ErrorSample([Arg((2, 4))], r"dimension 0 of the input \[2,4\] is 2; it must equal num 3", {"num": 3})
+    yield ErrorSample([Arg((2, 4))], r"dimension 0 of the input \(2, 4\) is 2; it must equal num 3", {"num": 3})
     yield ErrorSample([Arg(())], "axis 0 is outside the input's rank 0", {"num": 1})
 
 

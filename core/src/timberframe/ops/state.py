@@ -121,7 +121,7 @@ assign_variable_op = define_op(
         for check in (False, True)
     ],
     errors=lambda: [
-        ErrorSample([Arg((2,)), Arg((3,))], r"value has shape \[3\]; .* needs \[2\]", types={"dtype": _TYPES})
+        ErrorSample([Arg((2,)), Arg((3,))], r"value has shape \(3,\); .* needs \(2,\)", types={"dtype": _TYPES})
     ],
 )
 
@@ -140,7 +140,7 @@ def _define_update(name: str, verb: str, reference: Any) -> None:
             Sample([Arg(shape), Arg(shape)], types={"dtype": ("float32", "float64", "int32", "int64", "complex64")})
             for shape in ((), (0,), (7, 13), (65_537,))
         ],
-        errors=lambda: [ErrorSample([Arg((2,)), Arg((3,))], r"value has shape \[3\]; .* needs \[2\]")],
+        errors=lambda: [ErrorSample([Arg((2,)), Arg((3,))], r"value has shape \(3,\); .* needs \(2,\)")],
     )
 
 

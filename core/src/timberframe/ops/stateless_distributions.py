@@ -52,7 +52,7 @@ def _define_parameterized(
     def errors() -> Iterable[ErrorSample]:
         given = Arg((3,), low=1, high=2)
         yield from source.errors(Arg(values=(2, 3)), given)
-        yield ErrorSample([Arg(values=(3, 5)), *source.args(), given], r"shape is \[3,5\]; it must end with \[3\]")
+        yield ErrorSample([Arg(values=(3, 5)), *source.args(), given], r"shape is \(3, 5\); it must end with \(3,\)")
 
     define_stateless(
         name,
@@ -140,9 +140,9 @@ def _binomial_samples() -> Iterable[Sample]:
 
 def _binomial_errors() -> Iterable[ErrorSample]:
     two, three = Arg(values=(1.0, 2.0)), Arg(values=(0.5, 0.5, 0.5))
-    yield ErrorSample([Arg(values=(3, 5)), *seed_args(), two, two], r"shape is \[3,5\]; it must end with \[2\]")
-    yield ErrorSample([Arg(values=(3, 3)), *seed_args(), two, three], r"shapes \[2\] and \[3\]; they must broadcast")
-    yield ErrorSample([Arg(values=(3, 2)), Arg(values=(1, 2, 3)), two, two], r"seed has shape \[3\]")
+    yield ErrorSample([Arg(values=(3, 5)), *seed_args(), two, two], r"shape is \(3, 5\); it must end with \(2,\)")
+    yield ErrorSample([Arg(values=(3, 3)), *seed_args(), two, three], r"shapes \(2,\) and \(3,\); they must broadcast")
+    yield ErrorSample([Arg(values=(3, 2)), Arg(values=(1, 2, 3)), two, two], r"seed has shape \(3,\)")
 
 
 define_stateless(
@@ -197,9 +197,9 @@ def _bounded_samples() -> Iterable[Sample]:
 def _bounded_errors() -> Iterable[ErrorSample]:
     good = [Arg(values=p) for p in (0.0, 1.0, -1.0, 1.0)]
     yield ErrorSample(
-        [Arg(values=(2, 2)), *seed_args(), Arg(values=(0.0, 1.0, 2.0)), *good[1:]], r"it must end with \[3\]"
+        [Arg(values=(2, 2)), *seed_args(), Arg(values=(0.0, 1.0, 2.0)), *good[1:]], r"it must end with \(3,\)"
     )
-    yield ErrorSample([Arg(values=(2, 2)), Arg(values=(1, 2, 3)), *good], r"seed has shape \[3\]")
+    yield ErrorSample([Arg(values=(2, 2)), Arg(values=(1, 2, 3)), *good], r"seed has shape \(3,\)")
     wrong = [Arg(values=p) for p in (0.0, -1.0, -1.0, 1.0)]
     yield ErrorSample([Arg(values=(2, 2)), *seed_args(), *wrong], r"row 0 has a deviation or bounds")
 

@@ -119,7 +119,7 @@ def _define_integers(name: str, source: Source, dtypes: str, shape_attr: str) ->
         bounds, sizes, start = (Arg(values=0), Arg(values=3)), Arg(values=(2,)), source.args()
         yield from shape_errors(*start, *bounds)
         yield from source.errors(sizes, *bounds)
-        yield ErrorSample([sizes, *start, Arg(values=(0,)), bounds[1]], r"minval has shape \[1\]; a scalar is required")
+        yield ErrorSample([sizes, *start, Arg(values=(0,)), bounds[1]], r"minval has shape \(1,\); a scalar is")
         yield ErrorSample([sizes, *start, Arg(values=3), bounds[1]], r"minval 3 is not below maxval 3")
 
     define_stateless(
@@ -199,7 +199,7 @@ def _key_counter_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _key_counter_errors() -> Iterable[ErrorSample]:
-    yield ErrorSample([Arg(values=(1, 2, 3))], r"seed has shape \[3\]; shape \[2\] is required")
+    yield ErrorSample([Arg(values=(1, 2, 3))], r"seed has shape \(3,\); shape \(2,\) is required")
 
 
 define_stateless(

@@ -66,15 +66,15 @@ class Source:
         """Wrong inputs of these."""
         if len(self.inputs) == 1:
             for wrong in ((1, 2, 3), ((1,), (2,))):
-                yield ErrorSample([before, Arg(values=wrong), *after], r"seed has shape .*; shape \[2\] is required")
+                yield ErrorSample([before, Arg(values=wrong), *after], r"seed has shape .*; shape \(2,\) is required")
             return
         key, counter, alg = self.args()
         two = Arg(values=np.array([1, 2], np.uint64))
         one = Arg(values=np.array([1], np.uint64))
-        yield ErrorSample([before, two, counter, alg, *after], r"key has shape \[2\]; shape \[1\] is required")
-        yield ErrorSample([before, key, one, alg, *after], r"counter has shape \[1\]; a vector of at least 2")
+        yield ErrorSample([before, two, counter, alg, *after], r"key has shape \(2,\); shape \(1,\) is required")
+        yield ErrorSample([before, key, one, alg, *after], r"counter has shape \(1,\); a vector of at least 2")
         yield ErrorSample(
-            [before, key, counter, Arg(values=(1,)), *after], r"alg has shape \[1\]; a scalar is required"
+            [before, key, counter, Arg(values=(1,)), *after], r"alg has shape \(1,\); a scalar is required"
         )
         yield ErrorSample([before, key, counter, Arg(values=2), *after], r"alg is 2; 1 \(Philox\) or 3")
 

@@ -183,12 +183,12 @@ def _dense_errors(signature: _Signature) -> Iterator[ErrorSample]:
         return ErrorSample(args, match, types=_ERROR_TYPES)
 
     gradient = signature.names[signature.gradient]
-    yield wrong(gradient, Arg((3, 2)), rf"{signature.states[0]} and {gradient} have shapes \[2,3\] and \[3,2\]")
+    yield wrong(gradient, Arg((3, 2)), rf"{signature.states[0]} and {gradient} have shapes \(2, 3\) and \(3, 2\)")
     for slot in signature.states[1:]:
-        yield wrong(slot, Arg((2,), low=1), rf"{signature.states[0]} and {slot} have shapes \[2,3\] and \[2\]")
+        yield wrong(slot, Arg((2,), low=1), rf"{signature.states[0]} and {slot} have shapes \(2, 3\) and \(2,\)")
     for scalar in signature.others:
         if scalar != gradient:
-            yield wrong(scalar, Arg((1,), low=1, high=2), rf"{scalar} has shape \[1\]; it must be a scalar")
+            yield wrong(scalar, Arg((1,), low=1, high=2), rf"{scalar} has shape \(1,\); it must be a scalar")
 
 
 def _sparse_errors(signature: _Signature) -> Iterator[ErrorSample]:
@@ -197,9 +197,9 @@ def _sparse_errors(signature: _Signature) -> Iterator[ErrorSample]:
 
     yield wrong((1, 4), r"index 4 at position 1 is outside \[0, 4\)")
     yield wrong((-1, 0), r"index -1 at position 0 is outside \[0, 4\)")
-    yield wrong((1, 2), r"have shapes \[2,3\] and \[2,2\]", grad=Arg((2, 2)))
-    yield wrong((1, 2), r"have shapes \[2,3\] and \[3,3\]", grad=Arg((3, 3)))
-    yield wrong((1, 2), r"indices has shape \[1,2\]; it must be a vector", indices=Arg(values=[[1, 2]]))
+    yield wrong((1, 2), r"have shapes \(2, 3\) and \(2, 2\)", grad=Arg((2, 2)))
+    yield wrong((1, 2), r"have shapes \(2, 3\) and \(3, 3\)", grad=Arg((3, 3)))
+    yield wrong((1, 2), r"indices has shape \(1, 2\); it must be a vector", indices=Arg(values=[[1, 2]]))
 
 
 def _define(

@@ -68,4 +68,4 @@ class DeviceArray:
         return self.home.to_dlpack(self.home.copy_in(self.numpy())).__dlpack__(**options)
 
     def __repr__(self) -> str:
-        return f"<DeviceArray {self.dtype}{format_shape(self.shape)} on {self.device}>"
+        return f"<DeviceArray {self.dtype} {format_shape(self.shape)} on {self.device}>"

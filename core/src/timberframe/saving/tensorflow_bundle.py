@@ -21,7 +21,7 @@ from timberframe.saving.crc32c import crc32c, masked
 from timberframe.saving.reader import CheckpointReader, Entry
 from timberframe.saving.snappy import read_varint
 from timberframe.saving.table import read_table
-from timberframe.shapes import num_elements
+from timberframe.shapes import format_shape, num_elements
 
 INDEX = ".index"
 _VERSION = 1  # of the format: kTensorBundleVersion
@@ -85,7 +85,7 @@ class TensorFlowBundle(CheckpointReader):
         if entry.dtype is string:
             return self._strings(name, proto, entry, data)
         if proto.size != num_elements(entry.shape) * entry.dtype.size:
-            raise self._damaged(name, f"{proto.size} bytes do not hold its shape {list(entry.shape)}")
+            raise self._damaged(name, f"{proto.size} bytes do not hold its shape {format_shape(tuple(entry.shape))}")
         self._check(name, proto, crc32c(data))
         return data.view(entry.dtype.numpy).reshape(entry.shape)
 
