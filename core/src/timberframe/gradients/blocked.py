@@ -27,7 +27,7 @@ def blocking_operations(y: Tensor, xs: Sequence[Tensor]) -> list[str]:
         if reason:
             stopped[op] = reason
         # Integers that a stop takes come from another stop, which is told too.
-        stack.extend(t.op for t in op.inputs if t.op in dependent and not (reason and is_differentiable(t.dtype)))
+        stack.extend(t.op for t in op.inputs if t.op in dependent and not (reason and is_differentiable(t)))
     return [f"{op.type} '{op.name}': {reason}" for op, reason in stopped.items()]
 
 
@@ -52,7 +52,7 @@ def _reason(op: Operation, xs: Sequence[Tensor], dependent: set[Operation]) -> s
     """Why the operation lets no gradient through; nothing where it may let one through."""
     if isinstance(op.gradient, NotDifferentiable):
         return op.gradient.reason
-    takes = any(is_differentiable(t.dtype) for t in op.inputs if t in xs or t.op in dependent)
-    if takes and not any(is_differentiable(t.dtype) for t in op.outputs):
+    takes = any(is_differentiable(t) for t in op.inputs if t in xs or t.op in dependent)
+    if takes and not any(is_differentiable(t) for t in op.outputs):
         return f"its result is {op.outputs[0].dtype.name}" if op.outputs else "it has no result"
     return ""

@@ -37,6 +37,7 @@ class GradientFunction(FuncGraph, ABC):
         self.op = op
         self.forward = self._body = forward
         self._known: dict[Tensor, Tensor] = {}
+        self._measures: dict[Any, Tensor] = {}
 
     def create_op(
         self, op_def: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any], *args: Any, **rest: Any
@@ -44,12 +45,18 @@ class GradientFunction(FuncGraph, ABC):
         if len(inputs) == 1 and inputs[0].graph is self.forward:
             (x,) = inputs
             if op_def.name in _SHAPE_OPS and self._is_new(x):
-                made = self._body.apply(op_def.name, inputs, attrs)
-                value = self.capture(made.outputs[0])
+                value = self.capture(self._measured(x, op_def.name, attrs))
                 return self.apply("Identity", (value,), {"T": value.dtype}, "shape")
             if op_def.name in _FILLS and x.dtype is not variant and self._is_new(x):
                 return _fill(x, _FILLS[op_def.name]).op
         return super().create_op(op_def, inputs, attrs, *args, **rest)
+
+    def _measured(self, x: Tensor, op: str, attrs: Mapping[str, Any]) -> Tensor:
+        """The result of a shape op in the forward body, made once for all that ask."""
+        key = x, op, tuple(sorted(attrs.items()))
+        if key not in self._measures:
+            self._measures[key] = self._body.apply(op, (x,), attrs).outputs[0]
+        return self._measures[key]
 
     def _is_new(self, x: Tensor) -> bool:
         """Whether the backward pass does not have this value yet, nor could have it for nothing."""
@@ -138,13 +145,13 @@ def zeros_like(x: Tensor) -> Tensor:
 def reachable(ys: Sequence[Tensor]) -> set[Tensor]:
     """The tensors that gradients of ys may flow to."""
     found: set[Tensor] = set()
-    stack = [y for y in ys if is_differentiable(y.dtype)]
+    stack = [y for y in ys if is_differentiable(y)]
     while stack:
         tensor = stack.pop()
         if tensor not in found:
             found.add(tensor)
             if not isinstance(tensor.op.gradient, NotDifferentiable):
-                stack.extend(t for t in tensor.op.inputs if is_differentiable(t.dtype))
+                stack.extend(t for t in tensor.op.inputs if is_differentiable(t))
     return found
 
 

@@ -108,7 +108,7 @@ class _BranchGradient(GradientFunction):
     def build(self, grads: Sequence[Tensor | None]) -> None:
         """Adds the gradients of the function's inputs, given those of its outputs."""
         live = [(y, g) for y, g in zip(self._body.outputs, grads, strict=False) if g is not None]
-        xs = [x for x in self._body.inputs if is_differentiable(x.dtype)]
+        xs = [x for x in self._body.inputs if is_differentiable(x)]
         with self.as_default():
             found = dict(zip(xs, dense_gradients([y for y, _ in live], xs, [g for _, g in live]), strict=True))
         self.gradients = [found.get(x) for x in self._body.inputs]

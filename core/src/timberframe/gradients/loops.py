@@ -181,7 +181,7 @@ def _live_variables(forward: _Forward, grads: Sequence[Any]) -> list[int]:
     live = {i for i, g in enumerate(grads) if g is not None}
     while True:
         flows = reachable([body.outputs[i] for i in live])
-        more = {i for i, x in enumerate(body.inputs) if x in flows and is_differentiable(x.dtype)} - live
+        more = {i for i, x in enumerate(body.inputs) if x in flows and is_differentiable(x)} - live
         if not more:
             return sorted(live)
         live |= more
@@ -198,7 +198,11 @@ def _turn_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tens
     """The gradients of the loop variables before a turn, given those after it."""
     ys, xs = [forward.body.outputs[i] for i in live], [forward.body.inputs[i] for i in live]
     found = dense_gradients(ys, xs, given)
-    return [zeros_like(g) if made is None else made for made, g in zip(found, given, strict=True)]
+    # A turn may change the shape of a variable, or the length of a list: zeros are those of the value before it.
+    return [
+        made if made is not None else zeros_like(g if x.dtype is resource else x)
+        for made, g, x in zip(found, given, xs, strict=True)
+    ]
 
 
 def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor]) -> list[Tensor]:

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from enum import Enum
 from typing import Any
 
-from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError, NotFoundError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import FuncGraph
@@ -98,9 +97,13 @@ def _within(tensor: Tensor, graph: Graph) -> Tensor:
     return _source(tensor) if tensor.graph is not graph else tensor
 
 
-def is_differentiable(dtype: DType) -> bool:
-    """Whether gradients flow through tensors of this dtype."""
-    return dtype.is_floating or dtype.is_complex or dtype.base_dtype.name in ("resource", "variant")
+def is_differentiable(tensor: Tensor) -> bool:
+    """Whether gradients flow through a tensor: through lists and variables, unless they are known to hold integers."""
+    dtype = tensor.dtype
+    if dtype.base_dtype.name in ("resource", "variant"):
+        held = None if tensor.handle is None else tensor.handle[0]
+        return held is None or held.is_floating or held.is_complex or held.base_dtype.name in ("resource", "variant")
+    return dtype.is_floating or dtype.is_complex
 
 
 def _seeds(ys: Sequence[Tensor], given: Sequence[Any]) -> list[Gradient | None]:
@@ -112,7 +115,7 @@ def _seeds(ys: Sequence[Tensor], given: Sequence[Any]) -> list[Gradient | None]:
 
 
 def _seed(y: Tensor, given: Any) -> Gradient | None:
-    if not is_differentiable(y.dtype):
+    if not is_differentiable(y):
         return None
     if given is None:
         if y.dtype.is_complex:
@@ -198,7 +201,7 @@ class _Backward:
 
     def _wanted(self, tensor: Tensor, leads: set[Operation]) -> bool:
         """Whether a gradient of this tensor is of use."""
-        if not is_differentiable(tensor.dtype):
+        if not is_differentiable(tensor):
             return False
         return tensor in self.xs or (tensor not in self.stops and tensor.op in leads)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe.dtypes import variant
-from timberframe.ops.gradients import apply_op, constant
-from timberframe.ops.opdef import UNKNOWN, InferenceContext
-from timberframe.shapes import Shape, compatible, format_shape, merge
+from timberframe.ops.gradients import apply_op, constant, shape_of
+from timberframe.ops.opdef import UNKNOWN, InferenceContext, is_known
+from timberframe.shapes import Shape, compatible, format_shape, is_static, merge
 
 SHAPE_TYPE = "shape_type: {int32, int64}"
 ELEMENT = "element_dtype: type"
-_UNKNOWN_SHAPE = -1  # in place of an element shape: nothing is known
 
 
 def element_shape_value(c: InferenceContext, i: int) -> Shape:
@@ -106,19 +105,40 @@ def length_of(handle: Any) -> Any:
     return apply_op("TensorListLength", [handle])
 
 
-def sizes_of(shape: Shape) -> Any:
-    """An element shape as a constant."""
-    if shape is None:
-        return constant(_UNKNOWN_SHAPE, "int32")
-    return constant([_UNKNOWN_SHAPE if d is None else d for d in shape], "int32")
+def row_shape(tensor: Any) -> Any:
+    """The shape of the rows of a tensor as a vector."""
+    shape = tensor.static_shape
+    if shape and is_static(shape[1:]):
+        return constant(list(shape[1:]), "int32")
+    return apply_op("StridedSlice", [shape_of(tensor), [1], [0], [1]], {"end_mask": 1})
 
 
-def reserve_like(handle: Any, dtype: Any, size: Any = None) -> Any:
-    """A list of as many elements, all zero."""
+def are_unique(indices: Any) -> bool:
+    """Whether it is known that no index comes twice."""
+    value = indices.host_value
+    return value is not None and is_known(value) and len(set(value.ravel().tolist())) == value.size
+
+
+def scattered_rows(handle: Any, indices: Any, tensor: Any, grad: Any) -> Any:
+    """The gradient of a tensor whose rows became the elements `indices` of the list `handle`, given that of the list.
+
+    Where an index came twice, the list has the last of the rows, and the others have no gradient.
+    """
+    rows = apply_op("TensorListGather", [grad, indices, row_shape(tensor)], {"element_dtype": tensor.dtype})
+    if are_unique(indices):
+        return rows
+    order = apply_op("Range", [0, apply_op("Size", [indices]), 1])
+    last = apply_op("UnsortedSegmentMax", [order, indices, length_of(handle)])
+    written = apply_op("Equal", [apply_op("GatherV2", [last, indices, 0]), order])
+    return apply_op("Select", [written, rows, apply_op("ZerosLike", [rows])])
+
+
+def reserve_like(handle: Any, dtype: Any) -> Any:
+    """A list of as many elements, all zero; of lists that are as long."""
+    if dtype is variant:
+        return apply_op("ZerosLike", [handle])
     attrs = {"element_dtype": dtype, "shape_type": "int32"}
-    return apply_op(
-        "TensorListReserve", [shape_of_elements(handle), length_of(handle) if size is None else size], attrs
-    )
+    return apply_op("TensorListReserve", [shape_of_elements(handle), length_of(handle)], attrs)
 
 
 def joined(c: InferenceContext, added: Shape) -> list[Shape]:

@@ -8,6 +8,7 @@ from timberframe.ops.gradients import apply_op
 from timberframe.ops.list_functions import (
     ELEMENT,
     SHAPE_TYPE,
+    are_unique,
     element,
     element_shape_value,
     first_size,
@@ -16,8 +17,6 @@ from timberframe.ops.list_functions import (
     reserve_like,
     rows,
     shape_of_elements,
-    sizes_of,
-    tail,
     taken,
 )
 from timberframe.ops.opdef import InferenceContext, NotDifferentiable, define_op
@@ -53,8 +52,7 @@ def _stack_shape(c: InferenceContext) -> list[Shape]:
 
 def _stack_gradient(op: Any, grad: Any) -> list[Any]:
     attrs = {"element_dtype": grad.dtype, "shape_type": "int32"}
-    given = sizes_of(tail(grad.static_shape)) if grad.static_shape else shape_of_elements(op.inputs[0])
-    return [apply_op("TensorListFromTensor", [grad, given], attrs), None]
+    return [apply_op("TensorListFromTensor", [grad, shape_of_elements(op.inputs[0])], attrs), None]
 
 
 define_op(
@@ -72,8 +70,13 @@ define_op(
 def _gather_gradient(op: Any, grad: Any) -> list[Any]:
     handle, indices, _ = op.inputs
     attrs = {"element_dtype": grad.dtype, "shape_type": "int32"}
-    sizes = [shape_of_elements(handle), length_of(handle)]
-    return [apply_op("TensorListScatterV2", [grad, indices, *sizes], attrs), None, None]
+    length = length_of(handle)
+    if not are_unique(indices):
+        # Every row of an element that was gathered twice gets the sum, so that it does not matter which one is written
+        # last. TensorFlow takes the last one alone, which is less than the gradient.
+        total = apply_op("UnsortedSegmentSum", [grad, indices, length])
+        grad = apply_op("GatherV2", [total, indices, 0])
+    return [apply_op("TensorListScatterV2", [grad, indices, shape_of_elements(handle), length], attrs), None, None]
 
 
 define_op(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.ops.gradients import apply_op
+from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.list_functions import (
     ELEMENT,
     SHAPE_TYPE,
@@ -17,9 +17,10 @@ from timberframe.ops.list_functions import (
     length_of,
     list_handle,
     new_list,
+    row_shape,
     rows_shape,
     same_list,
-    sizes_of,
+    scattered_rows,
     tail,
     taken,
     with_item,
@@ -60,7 +61,7 @@ define_op(
 def _stack_like(op: Any, grad: Any, tensor: Any) -> Any:
     attrs = {"element_dtype": tensor.dtype}
     count = first_size(tensor.static_shape)
-    given = sizes_of(tail(tensor.static_shape))
+    given = row_shape(tensor)
     return apply_op("TensorListStack", [grad, given], {**attrs, "num_elements": -1 if count is None else count})
 
 
@@ -78,9 +79,7 @@ define_op(
 
 def _scatter_gradient(op: Any, grad: Any) -> list[Any]:
     tensor, indices = op.inputs[:2]
-    given = sizes_of(tail(tensor.static_shape))
-    rows = apply_op("TensorListGather", [grad, indices, given], {"element_dtype": tensor.dtype})
-    return [rows, *[None] * (len(op.inputs) - 1)]
+    return [scattered_rows(op.outputs[0], indices, tensor, grad), *[None] * (len(op.inputs) - 1)]
 
 
 for _name, _more in (("TensorListScatter", []), ("TensorListScatterV2", ["num_elements: int32"])):
@@ -103,9 +102,10 @@ def _split_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _split_gradient(op: Any, grad: Any) -> list[Any]:
-    tensor, element_shape, lengths = op.inputs
-    attrs = {"element_dtype": tensor.dtype, "shape_type": element_shape.dtype}
-    made = apply_op("TensorListConcatV2", [grad, element_shape, lengths], attrs)
+    tensor, _, lengths = op.inputs
+    attrs = {"element_dtype": tensor.dtype, "shape_type": "int32"}
+    piece = apply_op("ConcatV2", [[[-1], row_shape(tensor)], 0])
+    made = apply_op("TensorListConcatV2", [grad, piece, lengths], attrs)
     return [made[0], None, None]
 
 
@@ -128,7 +128,7 @@ def _set_item_gradient(op: Any, grad: Any) -> list[Any]:
     _, index, item = op.inputs
     zeros = apply_op("ZerosLike", [item])
     attrs = {"element_dtype": item.dtype}
-    taken = apply_op("TensorListGetItem", [grad, index, sizes_of(item.static_shape)], attrs)
+    taken = apply_op("TensorListGetItem", [grad, index, shape_of(item)], attrs)
     rest = apply_op("TensorListSetItem", [grad, index, zeros], attrs)
     if op.attrs["resize_if_index_out_of_bounds"]:
         rest = apply_op("TensorListResize", [rest, length_of(op.inputs[0])])
@@ -148,7 +148,7 @@ define_op(
 
 def _push_gradient(op: Any, grad: Any) -> list[Any]:
     item = op.inputs[1]
-    return apply_op("TensorListPopBack", [grad, sizes_of(item.static_shape)], {"element_dtype": item.dtype})  # type: ignore[no-any-return]  # two outputs come as a list
+    return apply_op("TensorListPopBack", [grad, shape_of(item)], {"element_dtype": item.dtype})  # type: ignore[no-any-return]  # two outputs come as a list
 
 
 define_op(
@@ -167,10 +167,9 @@ def _pop_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _pop_gradient(op: Any, list_grad: Any, item_grad: Any) -> list[Any]:
-    dtype = op.attrs["element_dtype"]
-    if item_grad is None:  # a list of integers
-        return [None, None]
-    attrs = {"element_dtype": dtype}
+    attrs = {"element_dtype": op.attrs["element_dtype"]}
+    if item_grad is None:  # nothing needs it, as of integers; the list's gradient must have an element all the same
+        item_grad = apply_op("ZerosLike", [op.outputs[1]])
     if list_grad is None:
         list_grad = apply_op("ZerosLike", [op.outputs[0]])
     return [apply_op("TensorListPushBack", [list_grad, item_grad], attrs), None]
@@ -204,10 +203,11 @@ define_op(
 
 def _scatter_into_gradient(op: Any, grad: Any) -> list[Any]:
     tensor, indices = op.inputs[1:]
-    attrs = {"element_dtype": tensor.dtype}
-    rows = apply_op("TensorListGather", [grad, indices, sizes_of(tail(tensor.static_shape))], attrs)
+    rows = scattered_rows(op.outputs[0], indices, tensor, grad)
     zeros = apply_op("ZerosLike", [tensor])
-    return [apply_op("TensorListScatterIntoExistingList", [grad, zeros, indices], attrs), rows, None]
+    attrs = {"element_dtype": tensor.dtype}
+    rest = apply_op("TensorListScatterIntoExistingList", [grad, zeros, indices], attrs)
+    return [apply_op("TensorListResize", [rest, length_of(op.inputs[0])]), rows, None]
 
 
 define_op(

@@ -92,7 +92,10 @@ def _read(node: Node, tensors: TensorList, item: Element, shape: Shape) -> Locat
 
 
 def _zeros_shape(node: Node, tensors: TensorList, shape: Shape) -> StaticShape:
-    known = _merged(node, shape, tensors.element_shape)
+    """The shape of an element that was never set: what is asked for, else that of the other elements."""
+    known = _merged(node, shape, tensors.declared)
+    if not is_static(known):
+        known = _merged(node, known, tensors.element_shape)
     if known is None or None in known:
         raise _error(
             node,
@@ -295,7 +298,7 @@ def _length(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> 
 
 
 def _element_shape(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    shape = _list(node, inputs[0]).element_shape
+    shape = _list(node, inputs[0]).declared
     sizes = -1 if shape is None else [-1 if d is None else d for d in shape]
     return [(np.array(sizes, node.outputs[0].dtype.numpy), None)]
 
@@ -318,7 +321,9 @@ def _zeros_of(tensors: TensorList) -> TensorList:
         for i, (array, _) in tensors.numbered():
             inner = isinstance(array, TensorList)
             items[i] = (_zeros_of(array), None) if inner else joins.zeros(tuple(array.shape), tensors.dtype)
-    return TensorList(tensors.dtype, shape, items)
+    made = TensorList(tensors.dtype, tensors.declared, items)
+    made.seen = tensors.seen
+    return made
 
 
 def _add(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
