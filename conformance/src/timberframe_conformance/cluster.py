@@ -13,6 +13,7 @@ from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.plugin.contracts import Cluster, KernelNode, RandomStream, RunContext, Value
 from timberframe.shapes import StaticShape, is_static
 from timberframe_conformance.case import UnsupportedError
+from timberframe_sdk.guard import fenced
 
 if TYPE_CHECKING:
     from timberframe.plugin.contracts import Device
@@ -54,10 +55,26 @@ def one_node(
     return Cluster(device, [node], fed, outputs), [arrays[v.id] for v in fed]
 
 
-def run_cluster(device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str) -> list[np.ndarray]:
-    """Compiles and runs a cluster in a mode, and brings its outputs to the host."""
+def run_cluster(
+    device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str, fence: str = ""
+) -> list[np.ndarray]:
+    """Compiles and runs a cluster in a mode, see RunContext, and brings its outputs to the host."""
     executable = device.compile(cluster)
     results = executable.run(
-        [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode)
+        [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode, fence=fence)
     )
     return [device.copy_out(a) for a in results]
+
+
+def fenced_input(device: Device, x: np.ndarray, fence: str) -> np.ndarray:
+    """A copy of x with one end against an inaccessible page, for a device that borrows host arrays.
+
+    It lies as close to the page as the device's `copy_in` allows without a copy: at an element's alignment, or at that
+    of the allocator. A device that copies both gets x itself.
+    """
+    for alignment in (x.dtype.alignment, device.allocator.alignment):
+        moved = fenced(x, fence, alignment)
+        taken = device.copy_in(moved)
+        if isinstance(taken, np.ndarray) and taken.ctypes.data == moved.ctypes.data:
+            return moved
+    return x

@@ -1,5 +1,7 @@
 """Single native kernels: look-up, call, variants, and what the test helper finds."""
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,7 @@ def test_run_op_finds_a_write_past_the_end(monkeypatch: pytest.MonkeyPatch, copy
     _use(monkeypatch, copy_op, lambda n: native.native("copy", n.outputs[0].nbytes + 1))
     x = np.zeros(9, np.uint8)[:8]
     with pytest.raises(InternalError, match="output 0: 1 bytes after it were written, the first at offset 0"):
-        testing.run_op(copy_op, {}, [x])
+        testing.run_op(copy_op, {}, [x], fence="")
 
 
 def test_run_op_runs_python_launchers(monkeypatch: pytest.MonkeyPatch, copy_op: str) -> None:
@@ -93,3 +95,17 @@ def test_kernel_without_words_for_its_reason_says_so() -> None:
     error = failure("Op", "n", 3, 2, [1, 2, 3, 4], Native("k", 0).reasons)
     assert isinstance(error, InvalidArgumentError)
     assert "Op 'n'" in str(error)
+
+
+@pytest.mark.parametrize("fence", ["start", "end"])
+def test_run_op_gives_kernels_no_byte_outside_their_inputs(
+    monkeypatch: pytest.MonkeyPatch, copy_op: str, fence: str
+) -> None:
+    addresses = []
+
+    def launch(x: np.ndarray, out: np.ndarray) -> None:
+        addresses.append(x.ctypes.data + (x.nbytes if fence == "end" else 0))
+
+    _use(monkeypatch, copy_op, lambda _: launch)
+    testing.run_op(copy_op, {}, [np.zeros(9, np.int16)], fence=fence)
+    assert addresses[0] % mmap.PAGESIZE == 0

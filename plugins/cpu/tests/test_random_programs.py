@@ -75,6 +75,6 @@ def test_shared_memory_changes_no_value(graph, counting, seed):
     outputs = [rng.choice(values) for _ in range(4)]
     executable = graph.device.compile(graph.cluster(*outputs))
     apart = executable.run(feeds, RunContext(mode="guarded"))
-    for mode in ("fast", "nodes", "fast"):
-        for x, y in zip(apart, executable.run(feeds, RunContext(mode=mode)), strict=True):
+    for mode, fence in (("fast", ""), ("nodes", ""), ("fast", ""), ("guarded", "start"), ("guarded", "end")):
+        for x, y in zip(apart, executable.run(feeds, RunContext(mode=mode, fence=fence)), strict=True):
             np.testing.assert_array_equal(x, y)

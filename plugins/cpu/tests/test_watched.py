@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,8 @@ def test_write_past_the_end_inside_a_loop_is_found(graph, counting):
         graph.run(out, np.ones(16, F), context=RunContext(mode="guarded"))
 
 
-def test_guarded_run_of_loops_gives_the_values(graph, counting):
+@pytest.mark.parametrize("fence", ["", "start", "end"])
+def test_guarded_run_of_loops_gives_the_values(graph, counting, fence):
     body = graph.body()
     i, a, b = body.input(F), body.input(F, 3), body.input(F, 3)
     body = body.cluster(body.op("AddV2", i, body.const(1.0)), body.op("Sub", b, a), a)
@@ -81,7 +84,7 @@ def test_guarded_run_of_loops_gives_the_values(graph, counting):
     out = graph.loop(graph.const(0.0), x, graph.const([9.0, 9.0, 9.0]), cond=cond, body=body)
     feed = np.array([1, 2, 3], F)
     plain = graph.run(out, feed)
-    guarded = graph.run(out, feed, context=RunContext(mode="guarded"))
+    guarded = graph.run(out, feed, context=RunContext(mode="guarded", fence=fence))
     for a, b in zip(plain, guarded, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -92,3 +95,28 @@ def test_memory_is_poisoned_before_a_guarded_run(graph):
     x = graph.input(np.uint8, 4)
     (out,) = graph.run([graph.op("Identity", x)], np.zeros(4, np.uint8), context=RunContext(mode="guarded"))
     assert out.tolist() == [0x7F] * 4
+
+
+@pytest.mark.parametrize("fence", ["start", "end"])
+def test_intermediate_tensors_of_a_fenced_run_lie_at_a_page(graph, fence):
+    addresses = []
+
+    def observer(node, inputs, outputs):
+        addresses.extend(x.ctypes.data + (x.nbytes if fence == "end" else 0) for x in outputs)
+
+    x = graph.input(F, 5)
+    y = graph.op("Square", graph.op("AddV2", x, x))
+    graph.run([y], np.ones(5, F), context=RunContext(mode="guarded", observer=observer, fence=fence))
+    assert [a % mmap.PAGESIZE for a in addresses] == [0, 0]
+
+
+def test_intermediate_tensors_of_a_fenced_run_share_no_page(graph):
+    pages = []
+
+    def observer(node, inputs, outputs):
+        pages.extend(x.ctypes.data // mmap.PAGESIZE for x in outputs)
+
+    x = graph.input(F, 5)
+    y = graph.op("Square", graph.op("AddV2", graph.op("Neg", x), x))
+    graph.run([y], np.ones(5, F), context=RunContext(mode="guarded", observer=observer, fence="start"))
+    assert all(abs(a - b) > 1 for a in pages for b in pages if a != b)

@@ -1,8 +1,9 @@
-"""Guard zones around the outputs of a cluster, and poison in all that a run writes, on any device that runs kernel by
-kernel."""
+"""Guard zones and poison: how a kernel that writes outside its outputs, leaves some of them unwritten, or reads outside
+its inputs, is found."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from timberframe.errors import InternalError
 from timberframe.plugin.contracts import Array
 from timberframe_sdk.allocator import Buffer
+from timberframe_sdk.pages import PAGE, close_pages, new_pages, place
 
 if TYPE_CHECKING:
     from timberframe_sdk.kernel_device import KernelDevice
@@ -19,21 +21,94 @@ GUARD = 64
 """Fewest bytes before and after each output that a kernel must leave alone."""
 POISON = 0x7F  # large in every floating format, so that adding to it shows as well as keeping it
 
+# Guard zones hold different bytes everywhere: a kernel that reads past its input and writes past its output by the same
+# distance would copy one constant over itself.
+_BYTES = np.random.default_rng(2026).integers(0, 256, 65_521, np.uint8)
+_phases = itertools.count(1)
+
+
+def zone_bytes(start: int, count: int) -> np.ndarray:
+    """What guard zones hold at `count` positions from `start` on."""
+    start %= _BYTES.size
+    return np.tile(_BYTES, 1 + (start + count) // _BYTES.size)[start : start + count]
+
+
+def check_zone(zone: np.ndarray, expected: np.ndarray, what: str, where: str) -> None:
+    """Raises InternalError if bytes of a zone `before` or `after` a tensor were written; `what` begins the message."""
+    wrong = np.flatnonzero(zone != expected)
+    if wrong.size:
+        offset = int(wrong[0]) - (zone.size if where == "before" else 0)
+        fact = f"{wrong.size} bytes {where} it were written, the first at offset {offset}"
+        raise InternalError(f"{what}: {fact}; a kernel writes inside its outputs only")
+
+
+class GuardedArray:
+    """A host array full of poison between two guard zones. (One of objects has none: no native kernel sees it.)
+
+    fence: ``start`` or ``end`` for an array with this end against a page that nobody may read or write, as close as
+    `alignment` (bytes, None for that of the element) allows; the rest of its pages are the zones.
+    """
+
+    def __init__(
+        self, dtype: np.dtype[Any], shape: tuple[int, ...], fence: str = "", alignment: int | None = None
+    ) -> None:
+        self._zones: list[tuple[np.ndarray, np.ndarray, str]] = []
+        if dtype.hasobject:
+            self.array = np.empty(shape, dtype)
+            return
+        nbytes = dtype.itemsize * math.prod(shape)
+        phase = 4099 * next(_phases)
+        if fence:
+            start, end = place(PAGE, nbytes, fence, alignment or dtype.alignment)
+            block = new_pages(end)
+            close_pages(block[:PAGE])
+            close_pages(block[end - PAGE : end])
+            block = block[PAGE : end - PAGE]
+            block[:] = zone_bytes(phase, block.size)
+            start -= PAGE
+        else:
+            block = zone_bytes(phase, nbytes + 3 * GUARD)
+            start = GUARD + -block.ctypes.data % GUARD
+        before, after = block[:start], block[start + nbytes :]
+        self._zones = [(before, before.copy(), "before"), (after, after.copy(), "after")]
+        block[start : start + nbytes] = POISON
+        self.array = block[start : start + nbytes].view(dtype).reshape(shape)
+
+    def check(self, what: str) -> None:
+        """Raises InternalError if a guard zone was written."""
+        for zone, expected, where in self._zones:
+            check_zone(zone, expected, what, where)
+
+
+def fenced(x: np.ndarray, fence: str, alignment: int | None = None) -> np.ndarray:
+    """A dense copy of a host array with one end against an inaccessible page, see GuardedArray."""
+    copied = GuardedArray(x.dtype, x.shape, fence, alignment).array
+    np.copyto(copied, x)
+    return copied
+
 
 class GuardedOutputs:
-    """Makes the outputs of one run between guard zones, full of poison, and looks at the zones afterwards."""
+    """Makes the tensors of one run between guard zones, full of poison, and looks at the zones afterwards.
 
-    def __init__(self, device: KernelDevice) -> None:
+    fence: see RunContext. It is heeded on devices whose tensors are host arrays; others have zones.
+    """
+
+    def __init__(self, device: KernelDevice, fence: str = "") -> None:
         self._device = device
+        self.fence = fence if device.host_memory else ""
         self._zone = max(GUARD, device.allocator.alignment)  # so that an output lies as aligned as any other
         self._made: list[tuple[Buffer, Array, np.ndarray]] = []
+        self._fenced: list[GuardedArray] = []
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """A tensor between guard zones; one of objects has none, as it holds no bytes of its own."""
         if dtype.hasobject:
             return self._device.empty(dtype, shape)
+        if self.fence:
+            self._fenced.append(GuardedArray(dtype, shape, self.fence, self._device.allocator.alignment))
+            return self._fenced[-1].array
         nbytes, zone = dtype.itemsize * math.prod(shape), self._zone
-        pattern = np.random.default_rng(len(self._made)).integers(0, 256, nbytes + 2 * zone, np.uint8)
+        pattern = zone_bytes(4099 * next(_phases), nbytes + 2 * zone)
         pattern[zone : zone + nbytes] = POISON
         buffer = self._device.allocator.allocate(pattern.size)
         whole = self._device.array(buffer, 0, pattern.dtype, pattern.shape)
@@ -49,15 +124,12 @@ class GuardedOutputs:
 
     def check(self) -> None:
         """Raises InternalError if bytes of a zone were written."""
+        for i, guarded in enumerate(self._fenced):
+            guarded.check(f"a tensor of the run ({i})")
         for i, (_, whole, pattern) in enumerate(self._made):
             now = np.asarray(self._device.copy_out(whole))
             for where, zone in (("before", slice(0, self._zone)), ("after", slice(pattern.size - self._zone, None))):
-                count = int(np.count_nonzero(now[zone] != pattern[zone]))
-                if count:
-                    raise InternalError(
-                        f"an output of the run ({i}): {count} bytes {where} it were written; "
-                        "a kernel writes inside its outputs only"
-                    )
+                check_zone(now[zone], pattern[zone], f"an output of the run ({i})", where)
 
     def release(self, a: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """The same tensor in memory of its own, which outlives the run."""

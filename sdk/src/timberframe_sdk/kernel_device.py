@@ -264,12 +264,14 @@ class KernelExecutable:
         """Launches every step and returns the outputs."""
         instance = self._instance()
         slots = instance.slots
-        guards = GuardedOutputs(self.device) if context.mode == "guarded" else None
+        guards = GuardedOutputs(self.device, context.fence) if context.mode == "guarded" else None
         try:
             for value, array in zip(self.cluster.inputs, inputs, strict=True):
                 slots[value.id] = array
             if guards is not None:
                 guards.poison(instance.arena, self.plan.arena)
+                if guards.fence:
+                    self._fence(slots, guards)
             for value in self.owned:
                 slots[value.id] = (guards or self.device).empty(value.dtype, value.shape)
             with self.transaction.begin(self.device.empty) as arrays:
@@ -289,9 +291,16 @@ class KernelExecutable:
             raise
         for key in self.lent:
             slots[key] = None
-        if not late:
+        if not late and not (guards and guards.fence):
             self._free.append(instance)
         return outputs
+
+    def _fence(self, slots: list[Array | None], guards: GuardedOutputs) -> None:
+        """Gives each intermediate tensor, and each workspace, pages of its own in place of its part of the arena."""
+        for key in self.plan.offsets:
+            slots[key] = guards.empty(self.values[key].dtype, self.values[key].shape)
+        for i, slot in self.workspace_slots.items():
+            slots[slot] = guards.empty(np.dtype(np.uint8), (self.cluster.nodes[i].workspace_bytes,))
 
     def _launch(self, slots: list[Array | None], context: RunContext) -> dict[int, tuple[int, ...]]:
         """Launches every step on the arrays in the slots; gives the true shapes of values whose kernel decides them."""

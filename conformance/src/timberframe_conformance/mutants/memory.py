@@ -47,6 +47,34 @@ def _(c: Call) -> Any:
         ctypes.memset(_address(c.outputs[0]) - 4, 0x11, 4)
 
 
+@mutant(
+    "reads-past-end",
+    "Exp",
+    "a byte after the input is read",
+    ("float32",),
+    suites=("guards",),
+    verdict="crash",
+    isolate=True,
+)
+def _(c: Call) -> Any:
+    ctypes.string_at(_address(c.passed[0]) + c.passed[0].nbytes, 1)
+    return c.true
+
+
+@mutant(
+    "reads-before-start",
+    "Log",
+    "the byte before the input is read",
+    ("float32",),
+    suites=("guards",),
+    verdict="crash",
+    isolate=True,
+)
+def _(c: Call) -> Any:
+    ctypes.string_at(_address(c.passed[0]) - 1, 1)
+    return c.true
+
+
 @mutant("output-unwritten", "Rsqrt", "every third element is not written", ("float32",), suites=("guards",))
 def _(c: Call) -> Any:
     if not isinstance(c.outputs[0], np.ndarray):

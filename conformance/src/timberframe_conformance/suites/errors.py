@@ -17,7 +17,7 @@ from timberframe.ops.samples import ErrorSample, Sample
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits
-from timberframe_conformance.cluster import one_node, run_cluster
+from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.suites.choice import preferred
 from timberframe_conformance.suites.forward import supported
 
@@ -80,7 +80,8 @@ def _run(trial: Trial, error: ErrorSample, case_id: str, target: Target) -> Meas
                     f"each failing run leaves {again.live - after.live} live allocations; it must leave none"
                 )
         if not built.setup:
-            _expect_guarded(trial, error, case_id, target)
+            for fence in ("", "end") if target.device.host_memory else ("",):
+                _expect_guarded(trial, error, case_id, target, fence)
         values = np.array([1, 2, 3], np.float32)
         if not np.array_equal(session.run(total, {probe: values}), values):
             raise CaseFailedError("after the error the session gives wrong results; it must go on working")
@@ -98,12 +99,15 @@ def _expect(built: drive.Built, session: Any, error: ErrorSample, what: str) -> 
     raise CaseFailedError(f"{what} raised nothing; it must raise {error.error} with words that match {error.match!r}")
 
 
-def _expect_guarded(trial: Trial, error: ErrorSample, case_id: str, target: Target) -> None:
+def _expect_guarded(trial: Trial, error: ErrorSample, case_id: str, target: Target, fence: str) -> None:
     """Once more in memory full of poison, which a kernel that goes on after the error may take for places in memory."""
     arrays = trial.arrays(case_id)
+    flat = drive.flatten(arrays)
     try:
-        cluster, fed = one_node(target.device, trial.op, trial.attrs(arrays), drive.flatten(arrays))
-        run_cluster(target.device, cluster, fed, "guarded")
+        if fence:
+            flat = [fenced_input(target.device, x, fence) for x in flat]
+        cluster, fed = one_node(target.device, trial.op, trial.attrs(arrays), flat)
+        run_cluster(target.device, cluster, fed, "guarded", fence)
     except Exception as e:
         _check(e, error, "running in poisoned memory")
         return

@@ -1,17 +1,19 @@
-"""Guard zones and poison: a kernel writes all of its outputs, and nothing else."""
+"""Guard zones, poison, inaccessible pages: a kernel writes all of its outputs and nothing else, and reads its inputs
+alone."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from timberframe.ops.opdef import OpDef
+from timberframe.plugin.contracts import Cluster
 from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
-from timberframe_conformance.cluster import one_node, run_cluster
+from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.drive import flatten
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.suites.forward import judge
@@ -35,11 +37,33 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     flat = flatten(arrays)
-    before = [x.copy() for x in flat]
-    cluster, fed = one_node(target.device, trial.op, attrs, flat)
-    got = run_cluster(target.device, cluster, fed, "guarded")
-    for i, (x, old) in enumerate(zip(flat, before, strict=True)):
-        same = x.tobytes() == old.tobytes() if x.dtype != object else np.array_equal(x, old)
-        if not same:
+
+    def judged(got: Sequence[np.ndarray], cluster: Cluster) -> Measured | None:
+        return judge(trial, attrs, arrays, got, [v.dtype for v in cluster.outputs], target)
+
+    got, cluster = _run_guarded(trial, attrs, flat, target)  # names the node of a write outside; a fence would end it
+    measured = judged(got, cluster)
+    if target.device.host_memory:
+        for fence in ("end", "start"):
+            again, cluster = _run_guarded(trial, attrs, flat, target, fence)
+            if not all(map(_same, got, again)):
+                judged(again, cluster)
+    return measured
+
+
+def _run_guarded(
+    trial: Trial, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray], target: Target, fence: str = ""
+) -> tuple[list[np.ndarray], Cluster]:
+    """The outputs of a guarded run, and the cluster that ran; CaseFailedError where an input was written to."""
+    passed = [fenced_input(target.device, x, fence) for x in arrays] if fence else arrays
+    before = [x.copy() for x in passed]
+    cluster, fed = one_node(target.device, trial.op, attrs, passed)
+    got = run_cluster(target.device, cluster, fed, "guarded", fence)
+    for i, (x, old) in enumerate(zip(passed, before, strict=True)):
+        if not _same(x, old):
             raise CaseFailedError(f"input {i} was written to; inputs are borrowed and never changed")
-    return judge(trial, attrs, arrays, got, [v.dtype for v in cluster.outputs], target)
+    return got, cluster
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.array_equal(a, b) if a.dtype == object else a.tobytes() == b.tobytes()

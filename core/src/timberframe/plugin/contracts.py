@@ -160,7 +160,9 @@ class RunContext:
     """What an executable is told about one run.
 
     mode: `fast`; `nodes` runs node by node (tracing, and finding the node that fails); `guarded` also puts guard zones
-    around every output and poisons memory first. observer, when set, is called after each node in these two modes with
+    around every output and poisons memory first. fence: `start` or `end` in guarded mode has devices with host memory
+    put this end of each tensor that they make against an inaccessible page, so that reading past it as an input ends
+    the process; empty is zones alone. observer, when set, is called after each node in these two modes with
     (node, input arrays, output arrays). late, when set, takes the checks for which an asynchronous executable would
     wait.
     """
@@ -171,6 +173,7 @@ class RunContext:
     mode: str = "fast"
     observer: Callable[[KernelNode, Sequence[Array], Sequence[Array]], None] | None = None
     late: LateErrors | None = None
+    fence: str = ""
     _host_state: dict[Any, Any] | None = None
 
     @property

@@ -4,20 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from timberframe.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse, can_reduce
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.fusion import FUSED, fuse
-from timberframe_sdk.memory import MemoryPlan
+from timberframe_sdk.memory import MemoryPlan, plan_memory
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 ALIGNMENT = 64
 _ROW_UPDATES = frozenset({"TensorScatterUpdate"})
 
 InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]
-Planner = Callable[[Cluster, InplacePairs, int], MemoryPlan]
+
+
+class Layout(Protocol):
+    """Where tensors lie in an arena. shares: tensors may lie where others lay before, or lie at the same time."""
+
+    @property
+    def shares(self) -> bool: ...
+
+    @property
+    def begin(self) -> int:
+        """Where the first tensor of an arena may begin."""
+
+    def place(self, top: int, nbytes: int) -> tuple[int, int]:
+        """Where a tensor begins that is placed from `top` on, and where the next one may."""
+
+    def plan(self, cluster: Cluster, inplace: InplacePairs, alignment: int) -> MemoryPlan:
+        """Places all tensors of a cluster, like the SDK's plan_memory."""
+
+
+class DenseLayout:
+    """As little memory as can be."""
+
+    shares = True
+    begin = 0
+
+    def place(self, top: int, nbytes: int) -> tuple[int, int]:
+        return top, top + max(1, -(-nbytes // ALIGNMENT)) * ALIGNMENT
+
+    def plan(self, cluster: Cluster, inplace: InplacePairs, alignment: int) -> MemoryPlan:
+        return plan_memory(cluster, inplace, alignment)
+
+
+DENSE = DenseLayout()
 
 
 @dataclass(slots=True)
@@ -63,13 +96,8 @@ class Prepared:
         return self.cluster.nodes
 
 
-def prepare(
-    cluster: Cluster, builder: KernelBuilder, planner: Planner, guard: int = 0, fusing: bool = True
-) -> Prepared:
-    """Builds all kernels and plans memory.
-
-    guard: bytes that the planner leaves around each tensor. fusing: chains of elementwise nodes become one.
-    """
+def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE, fusing: bool = True) -> Prepared:
+    """Builds all kernels and plans memory. fusing: chains of elementwise nodes become one."""
     if fusing:
         cluster = fuse(cluster, lambda node: can_fuse(node, builder.build), SHORTEST_RUN, can_reduce)
     launches: list[Launch | None] = []
@@ -80,12 +108,12 @@ def prepare(
         elif node.op not in CONTROL_FLOW:
             launches.append(builder.build(node))
         elif is_native(node, builder):
-            controls[i] = _control(node, builder, planner, guard, fusing)
+            controls[i] = _control(node, builder, layout, fusing)
             launches.append(None)
         else:
             launches.append(builder.python_control_flow(node))
     pairs = {id(n): launch.inplace for n, launch in zip(cluster.nodes, launches, strict=True) if launch is not None}
-    plan = planner(cluster, lambda n: pairs.get(id(n), ()), ALIGNMENT)
+    plan = layout.plan(cluster, lambda n: pairs.get(id(n), ()), ALIGNMENT)
     return Prepared(cluster, launches, controls, plan)
 
 
@@ -115,26 +143,20 @@ def _results_fit(node: KernelNode) -> bool:
     return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
 
 
-def _round(nbytes: int) -> int:
-    return max(1, -(-nbytes // ALIGNMENT)) * ALIGNMENT
-
-
-def _control(node: KernelNode, builder: KernelBuilder, planner: Planner, guard: int, fusing: bool) -> Control:
-    first, second = (prepare(c, builder, planner, guard, fusing) for c in node.inner)
+def _control(node: KernelNode, builder: KernelBuilder, layout: Layout, fusing: bool) -> Control:
+    first, second = (prepare(c, builder, layout, fusing) for c in node.inner)
     control = Control((first, second))
-    offset = guard
+    top = layout.begin
     if node.op in LOOPS:
-        control.predicate = offset
-        offset += _round(node.inner[0].outputs[0].nbytes) + guard
+        control.predicate, top = layout.place(top, node.inner[0].outputs[0].nbytes)
         control.variables = _loop_variables(node)
         for variable in control.variables:
-            if not guard:
+            if layout.shares:
                 variable.in_place = _overwritten(control.bodies[1], variable)
             if variable.result is not None and not variable.in_place:
-                variable.buffer = offset
-                offset += _round(variable.state.nbytes) + guard
+                variable.buffer, top = layout.place(top, variable.state.nbytes)
     # Condition and body, or the two branches, are never at work at once, so their arenas may overlap; guards may not.
-    control.bases = offset, offset + (first.plan.arena if guard else 0)
+    control.bases = top, top + (0 if layout.shares else first.plan.arena)
     ends = [start + p.plan.arena for start, p in zip(control.bases, control.bodies, strict=True)]
     node.workspace_bytes = max(ALIGNMENT, *ends)
     return control

@@ -17,11 +17,10 @@ from timberframe_cpu.emission import Emitter, PythonPiece
 from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
 from timberframe_cpu.launchers import take_raised
 from timberframe_cpu.library import ffi, lib
-from timberframe_cpu.preparation import Planner, Prepared, prepare
+from timberframe_cpu.preparation import DENSE, Layout, Prepared, prepare
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.control_flow import running
 from timberframe_sdk.launching import true_shapes
-from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.native import failure
 from timberframe_sdk.transaction import Transaction
 
@@ -67,12 +66,10 @@ class Instance:
 class CpuExecutable:
     """A compiled cluster. Runs may overlap: each takes an instance from the free list or makes a new one."""
 
-    def __init__(
-        self, device: Any, cluster: Cluster, planner: Planner = plan_memory, guard: int = 0, fusing: bool = True
-    ) -> None:
+    def __init__(self, device: Any, cluster: Cluster, layout: Layout = DENSE, fusing: bool = True) -> None:
         self.device = device
         self.source = cluster
-        self.prepared: Prepared = prepare(cluster, device.builder, planner, guard, fusing)
+        self.prepared: Prepared = prepare(cluster, device.builder, layout, fusing)
         self.cluster = cluster = self.prepared.cluster
         updates, self._copies = self._own_updates()
         self.transaction = Transaction(replace(cluster, updates=updates))
@@ -90,8 +87,8 @@ class CpuExecutable:
         self.emitter = Emitter(self.prepared, self.slots, whole)
         self.memory: Memory = self.prepared.plan.memory(self.emitter.image.persistent)
         self.free: list[Instance] = []
-        self.guarded: CpuExecutable | None = None  # the twins that run in mode `guarded` and in mode `nodes`
-        self.unfused: CpuExecutable | None = None
+        self.guarded: dict[str, CpuExecutable] = {}  # the twins that run in mode `guarded`, by fence
+        self.unfused: CpuExecutable | None = None  # the one that runs in mode `nodes`
         pieces = self.emitter.pieces
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
         self._stateful = bool(self.transaction)

@@ -17,9 +17,9 @@ from timberframe.ops.signature import ArgDef
 from timberframe.plugin.contracts import KernelNode, RandomStream, Value
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.shapes import StaticShape, check_size, is_static
-from timberframe_cpu.guard import GuardedArray
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
+from timberframe_sdk.guard import GuardedArray, fenced
 from timberframe_sdk.native import Native
 
 
@@ -39,6 +39,7 @@ def run_op(
     constants: Sequence[int] = (),
     threads: int = 1,
     name: str = "node",
+    fence: str = "end",
 ) -> list[np.ndarray]:
     """The outputs of one op on these inputs (arrays; lists of arrays for list inputs), by the CPU's kernel.
 
@@ -46,7 +47,8 @@ def run_op(
     and number attrs are taken from the inputs where `attrs` lacks them. isa: kernel variant, None for the best.
     constants: flat indices of inputs that the builder sees as constants, besides the op's `shape`
     inputs. Raises what the shape function or the kernel reports, and InternalError when the kernel wrote outside its
-    outputs or into an input.
+    outputs or into an input. fence: the end of the inputs, ``start`` or ``end``, that lies at a page which nobody may
+    read, so that a kernel that reads on ends the process; empty for none.
     """
     op = registry.get(op_name)
     full = infer_attrs(op, dict(attrs or {}), inputs)
@@ -56,7 +58,7 @@ def run_op(
     kernel = _registry().require(op.name, name, "CPU", full)
     with using_isa(isa):
         launcher = kernel.build(node)
-    data = [x for i, x in enumerate(flat) if i not in shape_only]
+    data = [fenced(x, fence) for i, x in enumerate(flat) if i not in shape_only]
     outputs = [GuardedArray(v.dtype, v.shape) for v in node.outputs]
     workspace = GuardedArray(np.dtype(np.uint8), (node.workspace_bytes,)) if node.workspace_bytes else None
     before = [x.copy() for x in data]

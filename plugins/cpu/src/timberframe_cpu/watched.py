@@ -11,9 +11,12 @@ import numpy as np
 
 from timberframe.plugin.contracts import Array, KernelNode, RunContext, Value
 from timberframe_cpu.emission import Piece, PythonPiece
-from timberframe_cpu.guard import GUARD, GuardedArena, GuardedArray, plan_guarded
+from timberframe_cpu.guard import GuardedArena, GuardedLayout
 from timberframe_cpu.library import ffi
 from timberframe_cpu.native import using_isa
+from timberframe_sdk.allocator import Buffer
+from timberframe_sdk.guard import GuardedArray
+from timberframe_sdk.pages import new_pages
 
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable, Instance
@@ -27,7 +30,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     In mode `nodes` memory is shared as in a fast run: a kernel that works in place has put its output over its input.
     """
     if context.mode == "guarded":
-        return _run_guarded(_guarded_twin(executable), inputs, context)
+        return _run_guarded(executable, inputs, context)
     executable = _unfused_twin(executable)
     instance = executable.take()
     walker = _Walker(executable, context, lambda position, node: None)
@@ -36,17 +39,26 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     return outputs
 
 
-def _guarded_twin(executable: CpuExecutable) -> CpuExecutable:
+def _guarded_twin(executable: CpuExecutable, fence: str) -> CpuExecutable:
     """The same cluster laid out with guard zones; no tensor, and no variable, is written in place."""
-    if executable.guarded is None:
+    twin = executable.guarded.get(fence)
+    if twin is None:
         cluster = executable.source
-        updates = [replace(u, in_place=False) for u in cluster.updates]
+        cluster = replace(cluster, updates=[replace(u, in_place=False) for u in cluster.updates])
         with using_isa(executable.device.isa):
-            kind = type(executable)
-            executable.guarded = kind(
-                executable.device, replace(cluster, updates=updates), plan_guarded, GUARD, fusing=False
-            )
-    return executable.guarded
+            twin = type(executable)(executable.device, cluster, GuardedLayout(fence), fusing=False)
+        executable.guarded[fence] = twin
+    return twin
+
+
+def _guarded_instance(executable: CpuExecutable, fence: str) -> Instance:
+    """An instance to run once; with a fence its arena has pages of its own, for which no limit counts."""
+    if not fence:
+        return executable.take()
+    from timberframe_cpu.program import Instance
+
+    nbytes = executable.memory.arena
+    return Instance(executable, Buffer(new_pages(nbytes), nbytes, lambda _: None))
 
 
 def _unfused_twin(executable: CpuExecutable) -> CpuExecutable:
@@ -60,13 +72,14 @@ def _unfused_twin(executable: CpuExecutable) -> CpuExecutable:
 
 
 def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:
-    instance = executable.take()
+    executable = _guarded_twin(executable, context.fence)
+    instance = _guarded_instance(executable, context.fence)
     assert instance.arena is not None
-    arena = GuardedArena(executable.prepared, instance.arena.handle)
+    arena = GuardedArena(executable.prepared, instance.arena.handle, context.fence)
     made: list[GuardedArray] = []
 
     def empty(dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        made.append(GuardedArray(dtype, shape))
+        made.append(GuardedArray(dtype, shape, context.fence))
         return made[-1].array
 
     def check(position: int, node: KernelNode) -> None:
@@ -84,7 +97,8 @@ def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: Ru
 
     outputs = executable.run_on(instance, inputs, context, empty, _Walker(executable, context, check))
     arena.check_all("the run")
-    executable.give(instance)
+    if not context.fence:
+        executable.give(instance)
     return [np.array(x, order="C") for x in outputs]
 
 

@@ -15,7 +15,7 @@ extern "C" {
 
 #define TF_ABI_MAJOR 1
 #define TF_MAX_RANK 8
-#define TF_ALIGNMENT 64 /* of every tensor that the runtime allocates; feeds are aligned to their element */
+#define TF_ALIGNMENT 64 /* of workspaces; other tensors are sure to be aligned to their element alone */
 
 /* TensorFlow's dtype numbers. */
 enum tf_dtype {
