@@ -42,8 +42,8 @@ run: setup
 	@echo "== conformance run --device=cpu"
 	@$(BIN)/conformance run --device=cpu
 ifneq ($(OPENCL),)
-	@echo "== conformance run --device=opencl, the day's share"
-	@$(BIN)/conformance run --device=opencl --share today/$(OPENCL_SHARES)
+	@echo "== conformance run --device=opencl, the commit's share"
+	@$(BIN)/conformance run --device=opencl --share commit/$(OPENCL_SHARES)
 endif
 	@echo "== examples/digits.py"
 	@$(BIN)/python examples/digits.py
@@ -71,9 +71,9 @@ ifneq ($(OPENCL),)
 	@$(BIN)/conformance run --device=opencl
 	@echo "== a convolutional network trained on OpenCL"
 	@$(BIN)/python examples/digits_cnn.py --device /device:OPENCL:0
-	@echo "== small cases on oclgrind, the day's share, where it is installed"
+	@echo "== small cases on oclgrind, the commit's share, where it is installed"
 	@if command -v oclgrind > /dev/null; then \
-	  $(BIN)/python plugins/opencl/tests/oclgrind.py --share today/$(OPENCL_SHARES); fi
+	  $(BIN)/python plugins/opencl/tests/oclgrind.py --share commit/$(OPENCL_SHARES); fi
 endif
 	@echo "== all CUDA sources"
 	@$(BIN)/python plugins/cuda/tests/test_nvrtc.py

@@ -151,7 +151,7 @@ def test_shares_are_all_ops_and_no_op_twice(command: Any) -> None:
     whole = set(command("list", "--device=reference", "--suite=forward")[1].split())
     assert set.union(*listed) == whole
     assert sum(map(len, listed)) == len(whole)
-    assert set(command("list", "--device=reference", "--suite=forward", "--share=today/3")[1].split()) in listed
+    assert set(command("list", "--device=reference", "--suite=forward", "--share=commit/3")[1].split()) in listed
 
 
 @pytest.mark.parametrize("share", ["3/3", "a/3", "1", "1/0"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.case import LEVELS, SUBJECTS
+from timberframe_conformance.commit import commit_number
 from timberframe_conformance.keyword import KeywordError, compile_keyword
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 
@@ -92,7 +92,7 @@ def _selection(parser: argparse.ArgumentParser) -> None:
         "-k", dest="keyword", default="", metavar="EXPR", help="only ids with these words (and, or, not)"
     )
     parser.add_argument(
-        "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'today'"
+        "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'commit'"
     )
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
@@ -107,13 +107,13 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _share(text: str) -> tuple[int, int]:
-    """K/N as numbers; today's K goes round all shares day by day."""
+    """K/N as numbers; which share "commit" is follows from the hash of the commit that is checked out."""
     part, _, of = text.partition("/")
     count = int(of) if of.isdecimal() else 0
-    if count and part == "today":
-        return datetime.date.today().toordinal() % count, count
+    if count and part == "commit":
+        return commit_number() % count, count
     if not part.isdecimal() or int(part) >= count:
-        raise UsageError(f"share {text!r} is not one; K/N with 0 <= K < N, or today/N, is required")
+        raise UsageError(f"share {text!r} is not one; K/N with 0 <= K < N, or commit/N, is required")
     return int(part), count
 
 

@@ -66,7 +66,7 @@ def test_a_source_is_compiled_once_for_all_processes(cuda: Any, monkeypatch: pyt
 
 def test_a_share_of_the_conformance_suite_holds(emulated_environment: dict[str, str]) -> None:
     program = "import sys; from timberframe_conformance.cli import main; sys.exit(main(sys.argv[1:]))"
-    chosen = ["--share", "today/80", "--suite", "forward,errors,guards", "--jobs", "1"]
+    chosen = ["--share", "commit/80", "--suite", "forward,errors,guards", "--jobs", "1"]
     command = [sys.executable, "-c", program, "run", "--device=cuda", *chosen]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=emulated_environment)
     assert done.returncode == 0, done.stdout + done.stderr

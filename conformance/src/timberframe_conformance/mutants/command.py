@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import subprocess
 import time
 from typing import Any
@@ -11,13 +10,15 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from timberframe_conformance.commit import commit_number
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", default="", metavar="NAME", help="whose kernels get the bugs (default: the best)")
     parser.add_argument("--list", action="store_true", help="print the mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
-    parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the day's")
+    parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the commit's")
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
     parser.set_defaults(command=mutants)
 
@@ -77,7 +78,7 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
         if unknown:
             raise UsageError(f"mutant {', '.join(unknown)} is not known; --list prints all")
     if given.eighth is not None:
-        k = given.eighth if given.eighth >= 0 else datetime.date.today().toordinal()
+        k = given.eighth if given.eighth >= 0 else commit_number()
         chosen += eighth(names, k)
     if given.changed:
         done = subprocess.run(

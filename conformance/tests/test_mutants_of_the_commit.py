@@ -1,8 +1,7 @@
-"""A rotating eighth of the mutants, and those of files changed last, on the device that sessions prefer."""
+"""An eighth of the mutants, chosen by the commit, and those of files changed last, on the preferred device."""
 
 from __future__ import annotations
 
-import datetime
 import subprocess
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from timberframe import SessionConfig
 from timberframe.runtime.devices import devices_for
+from timberframe_conformance.commit import commit_number
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
 from timberframe_conformance.options import Options
@@ -18,9 +18,9 @@ from timberframe_conformance.target import Target, open_target
 MOST_CHANGED = 12
 
 
-def todays() -> list[str]:
-    """The day's eighth, and mutants of files that the last commit changed; isolated ones last."""
-    chosen = eighth(list(MUTANTS), datetime.date.today().toordinal())
+def chosen_mutants() -> list[str]:
+    """The commit's eighth, and mutants of files that the last commit changed; isolated ones last."""
+    chosen = eighth(list(MUTANTS), commit_number(Path(__file__).parent))
     command = ["git", "diff", "--name-only", "HEAD~1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
     chosen += changed_mutants(done.stdout.split())[:MOST_CHANGED]
@@ -35,8 +35,8 @@ def best() -> Target:
     return open_target(Options(devices[0].type.lower()))
 
 
-@pytest.mark.parametrize("name", todays())
-def test_mutant_of_the_day_is_caught(best: Target, name: str) -> None:
+@pytest.mark.parametrize("name", chosen_mutants())
+def test_mutant_of_the_commit_is_caught(best: Target, name: str) -> None:
     proof = prove(best, MUTANTS[name], Options(best.name))
     if proof.skipped:
         pytest.skip(proof.skipped)
