@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from timberframe.standard_output import READER_LEFT
 
 
 def test_run_of_a_right_device_passes(command: Any, tmp_path: Path) -> None:
@@ -36,6 +39,15 @@ def test_absent_device_is_a_wrong_call_of_every_command(name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("conformance: device 'acme' does not exist")
+
+
+def test_list_ends_quietly_when_its_reader_left() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "timberframe_conformance.cli", "list", "--device=cpu", "--op=Neg"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (READER_LEFT, b"")
 
 
 def test_unknown_op_is_a_wrong_call(command: Any) -> None:

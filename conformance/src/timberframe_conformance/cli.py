@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from timberframe.standard_output import run_command
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.keyword import KeywordError, compile_keyword
@@ -21,18 +22,17 @@ OK, FAILED, WRONG_CALL = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command. Returns 0 when nothing failed, 1 when something did, 2 for a wrong call or an absent device."""
+    """Runs the command. Returns 0 when nothing failed, 1 when something did, 2 for a wrong call or an absent device.
+
+    READER_LEFT if nobody reads the output to its end.
+    """
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        status: int = options.command(options, Console(soft_wrap=True, emoji=False))
+        return run_command(lambda: options.command(options, Console(soft_wrap=True, emoji=False)))
     except UsageError as e:
         print(f"conformance: {e}", file=sys.stderr)
         return WRONG_CALL
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    return status
 
 
 class UsageError(Exception):

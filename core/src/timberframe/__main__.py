@@ -14,12 +14,16 @@ from timberframe.errors import OpError, UnavailableError
 from timberframe.ops import registry
 from timberframe.plugin import loader
 from timberframe.runtime.devices import devices_for
+from timberframe.standard_output import run_command
 
 _PROBE_SECONDS = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one of the commands; 0 if all is well, 1 if something is missing or broken, 2 for a wrong call."""
+    """Runs one of the commands; 0 if all is well, 1 if something is missing or broken, 2 for a wrong call.
+
+    READER_LEFT if nobody reads the output to its end.
+    """
     parser = argparse.ArgumentParser("python -m timberframe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     devices = commands.add_parser("devices", help="the devices that there are, and the plugins that failed")
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = globals()[f"_{chosen.command}"]
     try:
-        return command(chosen)
+        return run_command(lambda: command(chosen))
     except OpError as e:
         print(e, file=sys.stderr)
         return 1

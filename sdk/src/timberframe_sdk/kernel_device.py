@@ -136,14 +136,15 @@ class KernelDevice:
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node."""
-        return self.kernels.find(node.op, self.type, node.attrs, str(node.attrs.get("_kernel", "")))
+        return self.kernels.find(node.op, self.type, node.attrs)
 
     def supports(self, node: KernelNode) -> str | None:
+        """None if there is a kernel for the node, else why the registered ones do not fit."""
         if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS or self.kernel(node) is not None:
             return None
         if node.op in self.attributes.leaves:
             return f"no kernel, on purpose: {self.attributes.leaves[node.op]}"
-        return "; ".join(self.kernels.rejections(node.op, self.type, node.attrs)) or "no kernel is registered"
+        return self.kernels.refusal(node.op, self.type, node.attrs)
 
     def compile(self, cluster: Cluster) -> Executable:
         return KernelExecutable(self, cluster)

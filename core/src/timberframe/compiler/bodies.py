@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from timberframe.compiler.build import build_function
 from timberframe.compiler.ir import FunctionProgram, Node, Output, body_scope
-from timberframe.compiler.simplify import drop_copies, merge_equal
+from timberframe.compiler.simplify import Optimizations, simplify
 from timberframe.compiler.specialise import Facts, NeedsDriverError, VariableShape, infer
 from timberframe.compiler.stages import find_host_values, planned_inputs
 from timberframe.compiler.state import resolve_handles, variable_name
@@ -52,12 +52,13 @@ def driven_as_a_whole(node: Node) -> Iterator[None]:
 def lower_loop(lowering: Lowering, node: Node) -> None:
     """Adds a While as one kernel node: loop variables first, then what stays the same, then variables that are read."""
     cond_function, body_function = node.bodies
-    program = _program(body_function, node.inputs)
+    optimizations = lowering.facts.optimizations
+    program = _program(body_function, node.inputs, optimizations)
     results, feeds = program.results, program.feeds
     fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
     outer, variable_shape = lowering.facts, lowering.variables.shape
     body = _open(outer, variable_shape, node, program, node.inputs, fixed)
-    cond = _open(outer, variable_shape, node, _program(cond_function, node.inputs), node.inputs, fixed)
+    cond = _open(outer, variable_shape, node, _program(cond_function, node.inputs, optimizations), node.inputs, fixed)
     moving = [i for i in range(len(node.inputs)) if i not in fixed]
     for i in moving:
         before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
@@ -109,20 +110,21 @@ def branch_shapes(node: Node, facts: Facts, variable_shape: VariableShape) -> li
     if facts.shapes[node.inputs[0]] != ():
         raise NeedsDriverError(node, "the predicate is not a scalar")
     if node not in facts.branches:
-        facts.branches[node] = [_open(facts, variable_shape, node, _program(f, given), given) for f in node.bodies]
+        facts.branches[node] = [
+            _open(facts, variable_shape, node, _program(f, given, facts.optimizations), given) for f in node.bodies
+        ]
     then, otherwise = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
     if then != otherwise:
         raise NeedsDriverError(node, f"the branches give shapes {then} and {otherwise}")
     return then
 
 
-def _program(function: FuncGraph, given: Sequence[Output]) -> FunctionProgram:
+def _program(function: FuncGraph, given: Sequence[Output], optimizations: Optimizations) -> FunctionProgram:
     """The program of a body, whose handles mean the variables that those among `given` mean."""
     handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
     program = build_function(function, handles)
     resolve_handles(program)
-    drop_copies(program)
-    merge_equal(program)
+    simplify(program, optimizations)
     find_host_values(program)
     return program
 
@@ -139,7 +141,7 @@ def _open(
 
     fixed: positions whose constant values hold inside; None for all.
     """
-    facts = Facts()
+    facts = Facts(optimizations=outer_facts.optimizations)
     facts.variables = dict(outer_facts.variables)
     for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
         if outer.dtype.name == "resource":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from timberframe.compiler.ir import Node, Output, Program
 from timberframe.compiler.lower import Lowering, Variables
 from timberframe.compiler.specialise import Facts, infer
@@ -61,28 +63,55 @@ def _bytes(x: Output, facts: Facts) -> int:
 
 
 def _compute(program: Program, device: Device, nodes: list[Node], facts: Facts, variables: Variables) -> list[Node]:
-    """Runs the nodes as one cluster and writes their results into the attrs of what become Const nodes."""
-    inside = {x for n in nodes for x in n.outputs}
-    if any(x not in inside and x not in facts.values for n in nodes for x in n.inputs):
-        return []  # an input is folded on another device; that is rare enough to leave
-    chosen = set(nodes)
-    wanted = {x for n in program.nodes if n not in chosen for x in n.inputs if x in inside}
-    wanted.update(f for f in program.fetches if isinstance(f, Output) and f in inside)
-    lowering = Lowering(device, facts, variables)
+    """Folds those of a device's nodes that can be computed, and returns them.
+
+    All are run as one cluster. Where that fails, each half is tried by itself, and so on down to what fails alone: the
+    run itself will raise that, with the place of the node.
+    """
+    nodes = _computable(nodes, facts)
+    if not nodes:
+        return []
     try:
-        for node in nodes:
-            lowering.add(node)
-        lowered = lowering.finish([x for n in nodes for x in n.outputs if x in wanted])
-        executable = device.compile(lowered.cluster)
-        results = [device.copy_out(a) for a in executable.run([], RunContext())]
+        values = _run(program, device, nodes, facts, variables)
     except OpError:
-        return []  # the run itself will raise it, with the place of the node
-    for x, array in zip(lowered.outputs, results, strict=True):
-        facts.values[x] = array
+        half = len(nodes) // 2
+        if half == 0:
+            return []
+        first = _compute(program, device, nodes[:half], facts, variables)
+        return first + _compute(program, device, nodes[half:], facts, variables)
+    facts.values.update(values)
     for node in nodes:
         node.host_value = True
         node.attrs = {**node.attrs, "_folded": tuple(facts.values.get(x) for x in node.outputs)}
     return nodes
+
+
+def _computable(nodes: list[Node], facts: Facts) -> list[Node]:
+    """The nodes whose inputs are known or made by others of them: not those that rest on what failed."""
+    made: set[Output] = set()
+    found = []
+    for node in nodes:
+        if all(x in facts.values or x in made for x in node.inputs):
+            made.update(node.outputs)
+            found.append(node)
+    return found
+
+
+def _run(
+    program: Program, device: Device, nodes: list[Node], facts: Facts, variables: Variables
+) -> dict[Output, np.ndarray]:
+    """The values that nodes make, as one cluster, for others and for fetches."""
+    chosen = set(nodes)
+    inside = {x for n in nodes for x in n.outputs}
+    wanted = {x for n in program.nodes if n not in chosen for x in n.inputs if x in inside}
+    wanted.update(f for f in program.fetches if isinstance(f, Output) and f in inside)
+    lowering = Lowering(device, facts, variables)
+    for node in nodes:
+        lowering.add(node)
+    lowered = lowering.finish([x for n in nodes for x in n.outputs if x in wanted])
+    executable = device.compile(lowered.cluster)
+    results = executable.run([], RunContext())
+    return {x: device.copy_out(a) for x, a in zip(lowered.outputs, results, strict=True)}
 
 
 def _replace(program: Program, folded: list[Node]) -> None:

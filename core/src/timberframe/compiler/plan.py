@@ -16,7 +16,7 @@ from timberframe.compiler.fold import fold_constants
 from timberframe.compiler.ir import LOOPS, Node, Output, Program
 from timberframe.compiler.lower import Variables, lower_stage
 from timberframe.compiler.place import Placement, Placer
-from timberframe.compiler.simplify import drop_copies, merge_equal
+from timberframe.compiler.simplify import Optimizations, simplify
 from timberframe.compiler.specialise import Facts, NeedsDriverError, infer, located_on
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
@@ -29,15 +29,6 @@ _BOUND_PLANS = 64  # shapes that one plan is kept for
 _CHILDREN = 16  # outcomes of one data-dependent shape that are kept
 
 Located = tuple[Array, "Device | None"]  # an array and its device; None is a host array
-
-
-@dataclass(frozen=True)
-class Optimizations:
-    """Which rewrites are made."""
-
-    simplify: bool = True
-    cse: bool = True
-    fold: bool = True
 
 
 @dataclass
@@ -82,24 +73,22 @@ class Plan:
         self._lock = threading.RLock()
         self._bound: OrderedDict[Any, Level] = OrderedDict()
         self._placer = placer
-        self._compile(placer, optimizations)
+        self._optimizations = optimizations
+        self._compile(placer)
 
     @property
     def feeds(self) -> list[Output]:
         return self.program.feeds
 
-    def _compile(self, placer: Placer, optimizations: Optimizations) -> None:
+    def _compile(self, placer: Placer) -> None:
         program = self.program
         _check_fed(program)
         resolve_handles(program)
-        if optimizations.simplify:
-            drop_copies(program)
-        if optimizations.cse:
-            merge_equal(program)
+        simplify(program, self._optimizations)
         order_accesses(program)
         needed = find_host_values(program)
         self.placements = placer.place(program, self._homes())
-        if optimizations.fold:
+        if self._optimizations.fold:
             self.folded = fold_constants(program, self.variables)
             if self.folded:
                 needed = find_host_values(program)
@@ -185,7 +174,7 @@ class Plan:
         return {f: by_feed[f] for f in self.schedule.host_feeds}
 
     def _bind(self, inputs: Sequence[Located]) -> Level:
-        facts = Facts()
+        facts = Facts(optimizations=self._optimizations)
         for feed, (array, _) in zip(self.feeds, inputs, strict=True):
             facts.shapes[feed] = tuple(array.shape)
             if feed.dtype is variant:

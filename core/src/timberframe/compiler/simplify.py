@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,23 @@ from timberframe.compiler.ir import Node, Output, Program
 
 _COPIES = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
 _MERGEABLE_CONSTANT_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Optimizations:
+    """Which rewrites are made of a program and of the bodies of its loops and branches."""
+
+    simplify: bool = True
+    cse: bool = True
+    fold: bool = True
+
+
+def simplify(program: Program, optimizations: Optimizations) -> None:
+    """Makes those shape-free rewrites that are on."""
+    if optimizations.simplify:
+        drop_copies(program)
+    if optimizations.cse:
+        merge_equal(program)
 
 
 def drop_copies(program: Program) -> None:

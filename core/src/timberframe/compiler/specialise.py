@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.compiler.ir import BRANCHES, LOOPS, Node, Output
+from timberframe.compiler.simplify import Optimizations
 from timberframe.compiler.stages import planned_inputs
 from timberframe.compiler.state import uninitialized
 from timberframe.dtypes import DType, variant
@@ -21,6 +22,8 @@ from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_
 _HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
 
 _NEEDS_VALUE = frozenset({"ReadVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
+
+_ALL = Optimizations()
 
 VariableShape = Callable[[str], "StaticShape | None"]
 
@@ -37,10 +40,12 @@ class Facts:
     """What is known at one point of a run: static shapes, host values, and shapes of variables.
 
     bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
-    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes.
+    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes. optimizations:
+    how the bodies that are opened are rewritten.
     """
 
-    def __init__(self, parent: Facts | None = None) -> None:
+    def __init__(self, parent: Facts | None = None, optimizations: Optimizations = _ALL) -> None:
+        self.optimizations: Optimizations = optimizations if parent is None else parent.optimizations
         self.shapes: dict[Output, StaticShape] = {} if parent is None else dict(parent.shapes)
         self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
         self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)

@@ -37,11 +37,12 @@ class KernelRegistry:
             self._table = table
             self._found = {}
 
-    def find(self, op: str, device_type: str, attrs: Mapping[str, Any], label: str = "") -> KernelDef | None:
-        """The kernel of highest priority that accepts these attrs, or None."""
+    def find(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef | None:
+        """The kernel of highest priority that accepts these attrs and has the label of their `_kernel`, or None."""
         candidates = self._table.get((op, device_type))
         if candidates is None:
             return None
+        label = _wanted_label(attrs)
         key = (op, device_type, label, *((name, v) for name, v in attrs.items() if isinstance(v, DType | tuple)))
         try:
             return self._found[key]
@@ -50,8 +51,15 @@ class KernelRegistry:
             found = self._found[key] = max(fits, key=lambda k: k.priority, default=None)
             return found
 
-    def rejections(self, op: str, device_type: str, attrs: Mapping[str, Any], label: str = "") -> list[str]:
+    def refusal(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> str | None:
+        """None where `find` finds a kernel, else why there is none: what `Device.supports` says."""
+        if self.find(op, device_type, attrs) is not None:
+            return None
+        return "; ".join(self.rejections(op, device_type, attrs)) or "no kernel is registered"
+
+    def rejections(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> list[str]:
         """Why each kernel of the op on this device type cannot be used, for messages."""
+        label = _wanted_label(attrs)
         reasons = []
         for k in self._table.get((op, device_type), ()):
             why = k.accepts(attrs) or (f"label is {k.label!r}, wanted {label!r}" if k.label != label else None)
@@ -67,12 +75,12 @@ class KernelRegistry:
         """Every kernel, by op and device."""
         return [k for key in sorted(self._table) for k in self._table[key]]
 
-    def require(self, op: str, name: str, device_type: str, attrs: Mapping[str, Any], label: str = "") -> KernelDef:
+    def require(self, op: str, name: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef:
         """Like `find`; raises UnimplementedError that lists what is registered and why it does not fit."""
-        found = self.find(op, device_type, attrs, label)
+        found = self.find(op, device_type, attrs)
         if found is not None:
             return found
-        reasons = self.rejections(op, device_type, attrs, label)
+        reasons = self.rejections(op, device_type, attrs)
         elsewhere = [d for d in self.device_types(op) if d != device_type]
         raise UnimplementedError(
             f"{op} '{name}': no kernel on {device_type} ({'; '.join(reasons) or 'none is registered'}); "
@@ -106,6 +114,10 @@ def _same_claim(a: KernelDef, b: KernelDef) -> bool:
         return False
     both = a.types.keys() & b.types.keys()
     return all(set(a.types[t]) & set(b.types[t]) for t in both)
+
+
+def _wanted_label(attrs: Mapping[str, Any]) -> str:
+    return str(attrs.get("_kernel", ""))
 
 
 def _label(k: KernelDef) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe.compiler.build import build_function, build_program
 from timberframe.compiler.place import Devices, Placer
-from timberframe.compiler.plan import Located, Optimizations, Plan, collection_paused
+from timberframe.compiler.plan import Located, Plan, collection_paused
+from timberframe.compiler.simplify import Optimizations
 from timberframe.config import RunOptions, SessionConfig
 from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError, OpError
 from timberframe.graph.function import FuncGraph

@@ -87,10 +87,7 @@ class CpuDevice:
         """None if there is a kernel for the node, else why the registered ones do not fit."""
         if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS:
             return None
-        label = str(node.attrs.get("_kernel", ""))
-        if self.kernels.find(node.op, self.type, node.attrs, label) is not None:
-            return None
-        return "; ".join(self.kernels.rejections(node.op, self.type, node.attrs, label)) or "no kernel is registered"
+        return self.kernels.refusal(node.op, self.type, node.attrs)
 
     def compile(self, cluster: Cluster) -> CpuExecutable:
         """A native program that runs the cluster."""

@@ -47,10 +47,9 @@ class KernelBuilder:
 
     def definition(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; None where the device itself runs the op."""
-        label = str(node.attrs.get("_kernel", ""))
         if node.op in UNIT_KERNELS:
-            return self._kernels().find(node.op, self._device.type, node.attrs, label)
-        return self._kernels().require(node.op, node.name, self._device.type, node.attrs, label)
+            return self._kernels().find(node.op, self._device.type, node.attrs)
+        return self._kernels().require(node.op, node.name, self._device.type, node.attrs)
 
     def build(self, node: KernelNode) -> Launch:
         """The launch of a node; UnimplementedError that lists what is registered if there is no kernel."""
