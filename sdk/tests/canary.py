@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops import registry
+from timberframe.ops.functional import branch_number
 from timberframe_sdk import (
     Allocator,
     Cluster,
@@ -254,6 +255,9 @@ def step_of(node: KernelNode) -> Function:
     if node.op in ("If", "StatelessIf"):
         then, otherwise = (translate(c) for c in node.inner)
         return lambda x: (then if x[0] else otherwise)(x[1:])
+    if node.op in ("Case", "StatelessCase"):
+        branches = [translate(c) for c in node.inner]
+        return lambda x: branches[branch_number(int(x[0]), len(branches))](x[1:])
     reference = registry.get(node.op).reference
     assert reference is not None
 

@@ -6,7 +6,7 @@ A `Shape` is a tuple of sizes in which None stands for an unknown size; None in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from timberframe.errors import InvalidArgumentError
 
@@ -53,6 +53,16 @@ def merge_dim(x: int | None, y: int | None) -> int | None:
     if x != y:
         raise ValueError(f"sizes {x} and {y} differ")
     return x
+
+
+def in_common(shapes: Iterable[Shape]) -> Shape:
+    """What all the shapes have in common, which a tensor that may have any of them is known to have."""
+    first, *others = shapes
+    for other in others:
+        if first is None or other is None or len(first) != len(other):
+            return None
+        first = tuple(a if a == b else None for a, b in zip(first, other, strict=True))
+    return first
 
 
 def compatible(a: Shape, b: Shape) -> bool:

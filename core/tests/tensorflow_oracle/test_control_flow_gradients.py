@@ -54,6 +54,7 @@ BUILDS: dict[str, Callable[[Any, Any], Any]] = {
     "scan": lambda tf, x: tf.scan(lambda a, r: tf.tanh(a) * r, x),
     "fold": lambda tf, x: tf.foldr(lambda a, r: a * 0.5 + r * r, x),
     "branch": lambda tf, x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.sin(x) * x, lambda: tf.exp(x)),
+    "numbered branch": lambda tf, x: tf.switch_case(tf.size(x) - 14, [lambda: tf.sin(x), lambda: x * x * x]),
     "untaken branch": lambda tf, x: tf.cond(tf.reduce_sum(x) > 99.0, lambda: tf.sin(x) * x, lambda: tf.exp(x) * x),
 }
 

@@ -44,6 +44,11 @@ def branch(x: Any) -> list[Any]:
     return [ours.cond(ours.constant(True), lambda: apply_op("AddV2", [x, 1.0]), lambda: x)]
 
 
+def numbered_branches(x: Any) -> list[Any]:
+    made = [ours.switch_case(i, [lambda: x + 1.0, lambda: x * 2.0, lambda: x * x * x]) for i in (0, 1, 5)]
+    return [*made, *ours.gradients(made, x)]
+
+
 def loop(x: Any) -> list[Any]:
     return list(
         ours.while_loop(
@@ -76,7 +81,7 @@ def variables(x: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     "build",
-    [arithmetic, constants, lists, slices, scopes, branch, loop, nested_loop, variables],
+    [arithmetic, constants, lists, slices, scopes, branch, numbered_branches, loop, nested_loop, variables],
     ids=lambda build: build.__name__,
 )
 def test_tensorflow_runs_our_graph(build: Callable[[Any], list[Any]], tensorflow: Any) -> None:

@@ -73,6 +73,20 @@ def nested_branches(tf: Any, f: Any) -> Any:
     return tf.cond(x[0] > 0, lambda: tf.cond(x[1] > 0, lambda: x, lambda: x * 10), lambda: x * 100)
 
 
+def numbered_branches(tf: Any, f: Any) -> Any:
+    x = f(X)
+    branches = [lambda: x + 1, lambda: x * 2, lambda: tf.reverse(x, [0])]
+    chosen = [tf.switch_case(f(np.int32(i)), branches) for i in (0, 1, 2, 3, -1)]
+    return [*chosen, tf.switch_case(f(np.int32(2)), branches[:2], default=lambda: -x)]
+
+
+def gradients_of_numbered_branches(tf: Any, f: Any) -> Any:
+    x = f(X)
+    branches = [lambda: x * x * x, lambda: tf.sin(x), lambda: tf.ones([3])]
+    chosen = [tf.switch_case(f(np.int32(i)), branches) for i in range(3)]
+    return [tf.gradients(y, x)[0] for y in chosen]
+
+
 def branch_in_loop(tf: Any, f: Any) -> Any:
     return tf.while_loop(
         lambda i, x: i < 6,
@@ -165,7 +179,8 @@ def gradient_descent(tf: Any, f: Any) -> Any:
 
 BUILDS = (
     loop, loop_with_captures, loop_until_small, loop_that_swaps, loop_with_maximum, loop_that_grows,
-    loop_without_a_turn, nested_loops, branch, branches_of_different_shapes, nested_branches, branch_in_loop, collatz,
+    loop_without_a_turn, nested_loops, branch, branches_of_different_shapes, nested_branches, numbered_branches,
+    gradients_of_numbered_branches, branch_in_loop, collatz,
     newton_square_root, recurrent_network, called_function, function_that_calls, autograph, variables, variable_chain,
     variable_in_loop, gradient_descent,
 )  # fmt: skip

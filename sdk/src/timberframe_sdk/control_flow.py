@@ -1,4 +1,4 @@
-"""While and If inside a cluster, driven from the host, for devices that cannot loop by themselves."""
+"""While, If and Case inside a cluster, driven from the host, for devices that cannot loop by themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.ops.functional import branch_number
 from timberframe.plugin.contracts import Array, KernelNode, Launcher, RunContext
 
 _current: ContextVar[RunContext | None] = ContextVar("timberframe_run", default=None)
@@ -55,11 +56,20 @@ def while_loop(device: Any, node: KernelNode) -> Launcher:
 
 def if_else(device: Any, node: KernelNode) -> Launcher:
     """Runs the branch that the predicate (input 0) chooses."""
-    then, otherwise = (device.compile(c) for c in node.inner)
+    return _branch(device, node, lambda predicate: 0 if _truth(predicate) else 1)
 
-    def launch(predicate: Array, *arrays: Array) -> None:
-        count = len(node.inputs) - 1
-        branch = then if _truth(device.copy_out(predicate)) else otherwise
+
+def case(device: Any, node: KernelNode) -> Launcher:
+    """Runs the branch whose number is input 0, the last one where no branch has it."""
+    return _branch(device, node, lambda index: branch_number(int(index), len(node.inner)))
+
+
+def _branch(device: Any, node: KernelNode, choose: Callable[[np.ndarray], int]) -> Launcher:
+    branches = [device.compile(c) for c in node.inner]
+    count = len(node.inputs) - 1
+
+    def launch(selector: Array, *arrays: Array) -> None:
+        branch = branches[choose(device.copy_out(selector))]
         for source, target in zip(branch.run(list(arrays[:count]), _body_context()), arrays[count:], strict=True):
             device.copy(source, target)
 
@@ -71,4 +81,6 @@ CONTROL_FLOW: Mapping[str, Callable[[Any, KernelNode], Launcher]] = {
     "StatelessWhile": while_loop,
     "If": if_else,
     "StatelessIf": if_else,
+    "Case": case,
+    "StatelessCase": case,
 }

@@ -33,7 +33,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Each error sample, with shapes known while the graph is built and with unknown ones."""
     for op in ops:
         samples = list(op.errors())
-        if not samples or any(a.kind == "func" for a in op.attrs.values()):
+        if not samples or op.function_attrs:
             continue
         groups, _ = supported(op, target)
         for number, error in enumerate(samples):

@@ -107,6 +107,28 @@ def _if_both(target: Target, graph: Any) -> None:
         same(session.run(result, {p: False, x: [3, 4]}), [6, 8])
 
 
+@check("Case", "every-branch")
+def _case_branches(target: Target, graph: Any) -> None:
+    i = tf.placeholder(tf.int32, ())
+    x = tf.placeholder(tf.float32, (2,))
+    result = tf.switch_case(i, [lambda: x + 1.0, lambda: x * 2.0, lambda: x - 3.0])
+    with target.session(graph) as session:
+        for index, expected in ((0, [4, 5]), (1, [6, 8]), (2, [0, 1]), (3, [0, 1]), (-1, [0, 1])):
+            same(session.run(result, {i: index, x: [3, 4]}), expected, f"branch {index}")
+
+
+@check("Case", "nested-in-while")
+def _case_in_while(target: Target, graph: Any) -> None:
+    n = tf.placeholder(tf.int32, ())
+
+    def turn(i: Any, s: Any) -> Any:
+        return i + 1, tf.switch_case(i % 3, [lambda: s + 1, lambda: s * i, lambda: tf.constant(2)])
+
+    result = tf.while_loop(lambda i, _: i < n, turn, [tf.constant(0), tf.constant(0)])[1]
+    with target.session(graph) as session:
+        same([session.run(result, {n: k}) for k in range(6)], [0, 1, 1, 2, 3, 12])
+
+
 @check("If", "nested-in-while")
 def _if_in_while(target: Target, graph: Any) -> None:
     n = tf.placeholder(tf.int32, ())

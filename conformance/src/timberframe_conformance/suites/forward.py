@@ -31,7 +31,7 @@ def is_callable(op: OpDef) -> bool:
     """Whether a device can be asked to call the op on values by itself; the graphs suite tries others."""
     if op.on_host or op.name in GRAPH_ONLY or any(a.dtype is resource for a in op.outputs):
         return False
-    return op.reference is not None and not any(a.kind == "func" for a in op.attrs.values())
+    return op.reference is not None and not op.function_attrs
 
 
 def supported(op: OpDef, target: Target) -> tuple[dict[str, list[Types]], list[Types]]:

@@ -93,6 +93,13 @@ def _cond_nested(x: Any) -> Any:
     return tf.cond(total > 0, lambda: tf.cond(total > 100, lambda: x, lambda: x * x * total), lambda: -x)
 
 
+@function("Case", "values-from-outside")
+def _case(x: Any) -> Any:
+    y = tf.sin(x)
+    index = tf.cast(tf.reduce_sum(x), tf.int32) * 0 + 1
+    return tf.switch_case(index, [lambda: y, lambda: y * x + tf.exp(y), lambda: x])
+
+
 @function("While", "power")
 def _power(x: Any) -> Any:
     return tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * x), [tf.constant(0), x])[1]

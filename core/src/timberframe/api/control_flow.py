@@ -1,8 +1,8 @@
-"""Branches and loops, built from functions of the graph (`If`, `While`)."""
+"""Branches and loops, built from functions of the graph (`If`, `Case`, `While`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from timberframe import nest
@@ -12,6 +12,7 @@ from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import (
     FuncGraph,
+    common_shapes,
     outer_control_inputs,
     share_captures,
     stateful_variant,
@@ -20,7 +21,7 @@ from timberframe.graph.function import (
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import as_shape
-from timberframe.shapes import Shape, compatible, format_shape
+from timberframe.shapes import Shape, compatible, format_shape, in_common
 
 __all__ = ["case", "cond", "switch_case", "while_loop"]
 
@@ -40,45 +41,69 @@ def cond(
     structure; a list or tuple of one tensor comes back as that tensor unless `strict`. fn1 and fn2 are TensorFlow's
     older names of the functions.
     """
-    branches = [true_fn or fn1, false_fn or fn2]
-    if not all(callable(branch) for branch in branches):
+    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    if not callable(true_fn) or not callable(false_fn):
         raise InvalidArgumentError("tf.cond: a branch is not callable; true_fn and false_fn must be functions")
     if isinstance(pred, bool):
         raise InvalidArgumentError(f"tf.cond: pred is the Python bool {pred}; a tensor is required")
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         condition = convert_to_tensor(pred, bool_, "pred")
-        bodies, structures = [], []
-        for branch, label in zip(branches, ("cond_true", "cond_false"), strict=True):
-            body = FuncGraph(unique_function_name(graph, label), graph)
-            structures.append(_trace(body, branch, ()))  # type: ignore[arg-type]  # both are callable, as checked above
-            bodies.append(body)
-        _check_branches(bodies, structures)
-        captured = share_captures(bodies)
-        results = _add_if(scope, condition, captured, bodies)
-        if not results:
-            return graph.get_operation_by_name(scope[:-1])
-    packed = like_structure(structures[0], results)
+        branches = _Branches("tf.cond", scope, {"true_fn": true_fn, "false_fn": false_fn}, ("cond_true", "cond_false"))
+        then, otherwise = branches.bodies
+        packed = branches.add("If", condition, {"then_branch": then, "else_branch": otherwise})
     single = isinstance(packed, list | tuple) and len(packed) == 1 and not strict
     return packed[0] if single else packed
 
 
-def _add_if(scope: str, condition: Tensor, captured: list[Tensor], bodies: Sequence[FuncGraph]) -> list[Tensor]:
-    shapes = [
-        _widest(a.static_shape, b.static_shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)
-    ]
-    attrs = {
-        "then_branch": bodies[0],
-        "else_branch": bodies[1],
-        "Tout": [t.dtype for t in bodies[0].outputs],
-        "output_shapes": shapes,
-    }
-    with get_default_graph().control_dependencies(outer_control_inputs(bodies)):
-        made = list(apply_op(stateful_variant("If", bodies), [condition, captured], attrs, scope))
-    for tensor, result in zip(made, bodies[0].outputs, strict=True):
-        if tensor.dtype is variant:
-            tensor.handle = result.handle
-    return made
+class _Branches:
+    """The functions that an If or Case chooses from, recorded; they must give results of one structure and dtypes.
+
+    caller: the tf function, for errors. scope: that of the node, which gets its name. functions: by the names that the
+    caller has for them. labels: what names of bodies are made of.
+    """
+
+    def __init__(
+        self, caller: str, scope: str, functions: Mapping[str, Callable[[], Any]], labels: Sequence[str]
+    ) -> None:
+        self.caller = caller
+        self._scope = scope
+        self._names = tuple(functions)
+        self._graph = get_default_graph()
+        self.bodies = [FuncGraph(unique_function_name(self._graph, label), self._graph) for label in labels]
+        self._structures = [
+            _trace(caller, body, function, ()) for body, function in zip(self.bodies, functions.values(), strict=True)
+        ]
+        self._check()
+
+    def _check(self) -> None:
+        first, name = self.bodies[0], self._names[0]
+        for other, structure, other_name in zip(self.bodies[1:], self._structures[1:], self._names[1:], strict=True):
+            try:
+                nest.assert_same_structure(self._structures[0], structure)
+            except InvalidArgumentError as e:
+                raise InvalidArgumentError(
+                    f"{self.caller}: {name} and {other_name} return different structures: {e}"
+                ) from None
+            for i, (a, b) in enumerate(zip(first.outputs, other.outputs, strict=True)):
+                if a.dtype is not b.dtype:
+                    raise InvalidArgumentError(
+                        f"{self.caller}: result {i} is {a.dtype.name} in {name} and {b.dtype.name} in {other_name}; "
+                        "dtypes must be equal"
+                    )
+
+    def add(self, op: str, selector: Tensor, functions: Mapping[str, Any]) -> Any:
+        """Adds the node; gives its results in the structure of the functions' own, or the node where there are none."""
+        captured, first = share_captures(self.bodies), self.bodies[0]
+        attrs = {**functions, "Tout": [t.dtype for t in first.outputs], "output_shapes": common_shapes(self.bodies)}
+        with self._graph.control_dependencies(outer_control_inputs(self.bodies)):
+            made = list(apply_op(stateful_variant(op, self.bodies), [selector, captured], attrs, self._scope))
+        for tensor, result in zip(made, first.outputs, strict=True):
+            if tensor.dtype is variant:
+                tensor.handle = result.handle
+        if not made:
+            return self._graph.get_operation_by_name(self._scope[:-1])
+        return like_structure(self._structures[0], made)
 
 
 def case(
@@ -142,24 +167,35 @@ def switch_case(
 ) -> Any:
     """What the function number `branch_index` returns; what `default` (the last function) returns for other numbers.
 
-    branch_index: a scalar int32 tensor. branch_fns: functions, or a dict or pairs of numbers and functions.
+    branch_index: a scalar int32 tensor. branch_fns: functions, or a dict or pairs of the numbers from 0 and functions.
+    Only the operations made inside the chosen function run. All must return tensors of the same dtypes in the same
+    structure.
     """
+    functions = _numbered(branch_fns)
+    names = [f"branch_fns[{i}]" for i in range(len(functions))]
+    if default is not None:
+        functions, names = [*functions, default], [*names, "default"]
+    with get_default_graph().name_scope(name), get_default_graph().name_scope("indexed_case") as scope:
+        index = convert_to_tensor(branch_index, int32, "branch_index")
+        labels = [f"branch{i}" for i in range(len(functions))]
+        branches = _Branches("tf.switch_case", scope, dict(zip(names, functions, strict=True)), labels)
+        return branches.add("Case", index, {"branches": branches.bodies})
+
+
+def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
+    """The functions of tf.switch_case by number."""
     entries = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
     pairs = [e if isinstance(e, list | tuple) else (i, e) for i, e in enumerate(entries)]
-    if not pairs or not all(isinstance(i, int) and callable(fn) for i, fn in pairs):
+    if not pairs or not all(len(p) == 2 and isinstance(p[0], int) and callable(p[1]) for p in pairs):
         raise InvalidArgumentError(
             f"tf.switch_case: branch_fns is {branch_fns!r}; functions, or pairs of an int and a function, are required"
         )
     numbers = [i for i, _ in pairs]
-    if len(set(numbers)) != len(numbers):
-        raise InvalidArgumentError(f"tf.switch_case: branch numbers {numbers} repeat; each must be there once")
-    pairs.sort(key=lambda pair: pair[0])
-    chosen = pairs.pop()[1] if default is None else default
-    with get_default_graph().name_scope(name):
-        index = convert_to_tensor(branch_index, int32, "branch_index")
-        for number, fn in reversed(pairs):
-            chosen = _Choice(apply_op("Equal", [index, number]), fn, chosen, False)
-        return chosen()
+    if sorted(numbers) != list(range(len(numbers))):
+        raise InvalidArgumentError(
+            f"tf.switch_case: branch numbers are {numbers}; each from 0 to {len(numbers) - 1} must be there once"
+        )
+    return [fn for _, fn in sorted(pairs, key=lambda pair: pair[0])]
 
 
 class _Choice:
@@ -338,7 +374,7 @@ def _following(value: Any, first: Tensor) -> Tensor:
 def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], invariants: Sequence[Shape]) -> None:
     for tensor, first, invariant in zip(following, start, invariants, strict=True):
         after = tensor.static_shape
-        if _widest(invariant, after) != invariant:
+        if in_common((invariant, after)) != invariant:
             raise InvalidArgumentError(
                 f"tf.while_loop: loop variable '{first.name}' has shape {format_shape(invariant)} before a turn and "
                 f"{format_shape(after)} after it; give shape_invariants for shapes that change"
@@ -348,7 +384,7 @@ def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], inva
 # Function bodies
 
 
-def _trace(body: FuncGraph, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+def _trace(caller: str, body: FuncGraph, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """Records what the function makes; returns the structure of its result, with True for operations."""
     with body.as_default():
         result = function(*arguments)
@@ -360,25 +396,5 @@ def _trace(body: FuncGraph, function: Callable[..., Any], arguments: Sequence[An
     if len(tensors) == len(leaves):
         return result
     if tensors:
-        raise InvalidArgumentError("tf.cond: a branch mixes tensors with operations or None; it must not")
+        raise InvalidArgumentError(f"{caller}: a branch mixes tensors with operations or None; it must not")
     return []
-
-
-def _check_branches(bodies: Sequence[FuncGraph], structures: Sequence[Any]) -> None:
-    first, second = bodies
-    try:
-        nest.assert_same_structure(*structures)
-    except InvalidArgumentError as e:
-        raise InvalidArgumentError(f"tf.cond: true_fn and false_fn return different structures: {e}") from None
-    for i, (a, b) in enumerate(zip(first.outputs, second.outputs, strict=True)):
-        if a.dtype is not b.dtype:
-            raise InvalidArgumentError(
-                f"tf.cond: result {i} is {a.dtype.name} in true_fn and {b.dtype.name} in false_fn; dtypes must be equal"
-            )
-
-
-def _widest(a: Shape, b: Shape) -> Shape:
-    """What both shapes have in common."""
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

@@ -88,7 +88,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
 
 
 def lower_branches(lowering: Lowering, node: Node) -> None:
-    """Adds an If as one kernel node: the predicate, the other inputs, then variables that are read."""
+    """Adds an If or Case as one kernel node: what chooses the branch, other inputs, then variables that are read."""
     given = node.inputs[1:]
     shapes = branch_shapes(node, lowering.facts, lowering.variables.shape)
     parts = lowering.facts.branches[node]
@@ -105,18 +105,19 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
 
 
 def branch_shapes(node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
-    """Shapes of the results of an If, found by opening both branches; NeedsDriverError where they differ."""
+    """Shapes of the results of an If or Case, found by opening all branches; NeedsDriverError where they differ."""
     given = node.inputs[1:]
     if facts.shapes[node.inputs[0]] != ():
-        raise NeedsDriverError(node, "the predicate is not a scalar")
+        raise NeedsDriverError(node, "what chooses the branch is not a scalar")
     if node not in facts.branches:
         facts.branches[node] = [
             _open(facts, variable_shape, node, _program(f, given, facts.optimizations), given) for f in node.bodies
         ]
-    then, otherwise = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
-    if then != otherwise:
-        raise NeedsDriverError(node, f"the branches give shapes {then} and {otherwise}")
-    return then
+    first, *others = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
+    for other in others:
+        if first != other:
+            raise NeedsDriverError(node, f"the branches give shapes {first} and {other}")
+    return first
 
 
 def _program(function: FuncGraph, given: Sequence[Output], optimizations: Optimizations) -> FunctionProgram:

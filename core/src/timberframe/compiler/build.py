@@ -138,7 +138,7 @@ class Builder:
             node.outputs = [Output(node, t.value_index, t.dtype, t.static_shape) for t in op.outputs]
             for tensor, output in zip(op.outputs, node.outputs, strict=True):
                 known.setdefault(tensor, output)  # a fed output keeps the fed value
-            for name in body_names(op.type, op.attrs):
+            for name in body_names(op.op_def, op.attrs):
                 node.bodies = (*node.bodies, find_function(graph, name, op.type, op.name))
             lists = any(x.dtype is variant for x in (*inputs, *node.outputs))
             node.on_lists = not node.bodies and (lists or op.type in ARRAYS)

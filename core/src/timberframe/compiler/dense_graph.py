@@ -19,7 +19,7 @@ from timberframe.dtypes import resource, variant
 from timberframe.graph.function import FuncGraph, unique_function_name
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
-from timberframe.shapes import Shape, StaticShape
+from timberframe.shapes import StaticShape, in_common
 
 _FUNCTIONAL = LOOPS | BRANCHES | CALLS
 _DEEPEST = 16  # functions within functions
@@ -35,7 +35,7 @@ def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
     for op in function.get_operations():
         if any(t.dtype is variant for t in op.outputs):
             return True
-        names = (v for v in op.attrs.values() if isinstance(v, str)) if op.type in _FUNCTIONAL else ()
+        names = op.op_def.functions(op.attrs)
         if any(uses_lists(f, seen) for f in map(function.find_function, names) if f is not None):
             return True
     return False
@@ -153,11 +153,10 @@ class GraphCopy:
             return self._loop(op, inputs, control)
         if any(isinstance(x, Dense) for x in inputs) or any(t.dtype is variant for t in op.outputs):
             raise NotDenseError(f"{op.type} '{op.name}' takes or gives lists")
-        names = ("f",) if op.type in CALLS else ("then_branch", "else_branch")
         given = inputs if op.type in CALLS else inputs[1:]
-        bodies = [self._function(op, op.attrs[n], given) for n in names]
-        results = [_common([b.outputs[i].static_shape for b in bodies]) for i in range(len(op.outputs))]
-        attrs = {**op.attrs, **{n: self.graph.add_function(b) for n, b in zip(names, bodies, strict=True)}}
+        bodies = [self._function(op, name, given) for name in op.op_def.functions(op.attrs)]
+        results = [in_common(b.outputs[i].static_shape for b in bodies) for i in range(len(op.outputs))]
+        attrs = {**op.attrs, **op.op_def.bind_functions(op.attrs, [self.graph.add_function(b) for b in bodies])}
         if "output_shapes" in attrs:
             attrs["output_shapes"] = tuple(results)
         made = list(self.create(op, inputs, attrs, control).outputs)
@@ -205,12 +204,3 @@ class GraphCopy:
             if loop.changes_shape:
                 exact = False
         raise NotDenseError(f"the lists of loop '{op.name}' do not settle")
-
-
-def _common(shapes: Sequence[Shape]) -> Shape:
-    first = shapes[0]
-    for other in shapes[1:]:
-        if first is None or other is None or len(first) != len(other):
-            return None
-        first = tuple(a if a == b else None for a, b in zip(first, other, strict=True))
-    return first

@@ -39,7 +39,8 @@ class Node:
     """One operation of the program.
 
     control: nodes that must run before. after: the same, for the order of accesses to a variable. variable: name of the
-    variable that a resource input means. bodies: functions of While (cond, body) and If (then, else). feed: the node
+    variable that a resource input means. bodies: functions of While (cond, body), If (then, else) and
+    Case (its branches). feed: the node
     only stands for a value that the caller hands in.
     """
 
@@ -68,7 +69,7 @@ class Node:
         self.host_value = False
         """Its value is computed on the host while planning; no device runs it."""
         self.host_driven = False
-        """A While or If that the executor drives, its bodies being plans of their own."""
+        """A While, If or Case that the executor drives, its bodies being plans of their own."""
         self.on_lists = False
         """It works on lists, arrays or stacks of tensors, which the executor keeps."""
         self.late = False
@@ -141,17 +142,14 @@ ARRAYS = (
 """Ops on arrays and stacks that live as long as a run: makers of one, of one for another's gradients, and users."""
 
 LOOPS = frozenset({"While", "StatelessWhile"})
-BRANCHES = frozenset({"If", "StatelessIf"})
+CASES = frozenset({"Case", "StatelessCase"})
+BRANCHES = frozenset({"If", "StatelessIf"}) | CASES
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
-def body_names(node_op: str, attrs: dict[str, Any]) -> Sequence[str]:
-    """The functions that a While or If runs."""
-    if node_op in LOOPS:
-        return attrs["cond"], attrs["body"]
-    if node_op in BRANCHES:
-        return attrs["then_branch"], attrs["else_branch"]
-    return ()
+def body_names(op: OpDef, attrs: Mapping[str, Any]) -> Sequence[str]:
+    """The functions that a While, If or Case runs."""
+    return op.functions(attrs) if op.name in LOOPS or op.name in BRANCHES else ()
 
 
 def body_scope(scope: str, node: Node, function: FuncGraph) -> str:

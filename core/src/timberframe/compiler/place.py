@@ -239,7 +239,7 @@ class Placer:
                 return False
             if op.device and device not in self.devices.matching(op.device):
                 return False
-            inner = [function.find_function(v) for v in op.attrs.values() if isinstance(v, str)]
+            inner = [function.find_function(name) for name in op.op_def.functions(op.attrs)]
             bodies = [f for f in inner if f is not None]
             if bodies:
                 if not all(self._function_fits(f, device, seen) for f in bodies):

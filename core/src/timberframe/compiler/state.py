@@ -119,8 +119,8 @@ def writes_state(function: FuncGraph, seen: set[str]) -> bool:
     for op in function.get_operations():
         if op.type in STATE_WRITE or op.op_def.updates:
             return True
-        for value in op.attrs.values():
-            inner = function.find_function(value) if isinstance(value, str) else None
+        for name in op.op_def.functions(op.attrs):
+            inner = function.find_function(name)
             if inner is not None and writes_state(inner, seen):
                 return True
     return False

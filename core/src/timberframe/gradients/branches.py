@@ -1,4 +1,4 @@
-"""Gradients of If and of calls: the backward function of each branch, fed with what the forward branch keeps for it."""
+"""Gradients of If, Case and calls: the backward function of each branch, fed with what the forward one keeps for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from timberframe.gradients.bodies import (
 )
 from timberframe.gradients.reverse import is_differentiable
 from timberframe.graph.apply import apply_op, convert_to_tensor
-from timberframe.graph.function import FuncGraph, share_captures, stateful_variant
+from timberframe.graph.function import FuncGraph, common_shapes, share_captures, stateful_variant
 from timberframe.graph.graph import get_default_graph
 from timberframe.graph.growth import extend_operation
 from timberframe.graph.operation import Operation, Tensor
@@ -26,16 +26,16 @@ from timberframe.shapes import is_static
 
 
 class _Forward:
-    """A forward If or call while its gradient is built: private copies of its functions, which may get more results.
+    """A forward If, Case or call while its gradient is built: private copies of its functions, which may get more
+    results.
 
-    attrs: the attrs that name the functions. first: the position of the first input that the functions get.
+    first: the position of the first input that the functions get.
     """
 
-    def __init__(self, op: Operation, attrs: Sequence[str], first: int) -> None:
+    def __init__(self, op: Operation, first: int) -> None:
         self.op = op
         self.first = first
-        self.attrs = attrs
-        self.functions = [private_copy(op, op.attrs[a]) for a in attrs]
+        self.functions = [private_copy(op, name) for name in op.op_def.functions(op.attrs)]
         self._results = len(op.outputs)
 
     def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
@@ -61,8 +61,8 @@ class _Forward:
     def finish(self) -> None:
         """Has the operation run the copies, if they give more than the functions that they are copies of."""
         if len(self.op.outputs) > self._results:
-            names = {a: self.op.graph.add_function(f) for a, f in zip(self.attrs, self.functions, strict=True)}
-            extend_operation(self.op, names)
+            names = [self.op.graph.add_function(f) for f in self.functions]
+            extend_operation(self.op, self.op.op_def.bind_functions(self.op.attrs, names))
 
 
 def _stand_in(function: FuncGraph, tensor: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def _stand_in(function: FuncGraph, tensor: Tensor) -> Tensor:
 
 
 class _BranchGradient(GradientFunction):
-    """The gradient of one function of an If or call."""
+    """The gradient of one function of an If, Case or call."""
 
     def __init__(self, forward: _Forward, function: FuncGraph) -> None:
         super().__init__(get_default_graph(), forward.op, function)
@@ -115,24 +115,26 @@ class _BranchGradient(GradientFunction):
 
 
 def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
-    """The gradient of If: an If on the same predicate, whose branches are the gradients of the branches."""
-    forward = _Forward(op, ("then_branch", "else_branch"), 1)
+    """The gradient of If or Case: the same op on the same predicate; its branches are the gradients of the branches."""
+    forward = _Forward(op, 1)
     bodies, positions = _build(forward, grads)
     made: list[Tensor] = []
     if positions:
-        attrs = {"then_branch": bodies[0], "else_branch": bodies[1]}
-        shapes = [_common(a, b) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
         made = apply_op(
-            stateful_variant("If", bodies),
+            stateful_variant(op.type.removeprefix("Stateless"), bodies),
             [op.inputs[0], share_captures(bodies)],
-            {**attrs, "Tout": [t.dtype for t in bodies[0].outputs], "output_shapes": shapes},
+            {
+                **op.op_def.bind_functions(op.attrs, bodies),
+                "Tout": [t.dtype for t in bodies[0].outputs],
+                "output_shapes": common_shapes(bodies),
+            },
         )
     return [None, *_spread(len(op.inputs) - 1, positions, made)]
 
 
 def call_gradient(op: Operation, *grads: Any) -> list[Any]:
     """The gradient of a call: a call of the function's gradient."""
-    forward = _Forward(op, ("f",), 0)
+    forward = _Forward(op, 0)
     bodies, positions = _build(forward, grads)
     made: list[Tensor] = []
     if positions:
@@ -167,11 +169,3 @@ def _spread(count: int, positions: Sequence[int], found: Sequence[Tensor]) -> li
     for i, grad in zip(positions, found, strict=True):
         spread[i] = grad
     return spread
-
-
-def _common(a: Tensor, b: Tensor) -> Any:
-    """What both shapes have in common."""
-    x, y = a.static_shape, b.static_shape
-    if x is None or y is None or len(x) != len(y):
-        return None
-    return tuple(m if m == n else None for m, n in zip(x, y, strict=True))

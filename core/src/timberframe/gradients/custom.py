@@ -62,8 +62,7 @@ def _variables_read(graph: Graph, operations: Sequence[Operation]) -> list[Any]:
     """The trainable variables that these operations, or bodies that they run, read."""
     handles: dict[Tensor, None] = {}
     for op in operations:
-        runs = any(attr.kind == "func" for attr in op.op_def.attrs.values())
-        if op.type in _READS or runs:
+        if op.type in _READS or op.op_def.function_attrs:
             handles.update((_source(t), None) for t in op.inputs if t.dtype.name == "resource")
     root = graph
     while isinstance(root, FuncGraph) and root.outer is not None:

@@ -266,7 +266,7 @@ def backpropagate(
 
 def _runs_functions(op: Operation) -> bool:
     """Whether the operation calls functions; it is told which of its outputs have no gradient."""
-    return any(attr.kind == "func" for attr in op.op_def.attrs.values())
+    return bool(op.op_def.function_attrs)
 
 
 def _output_gradient(output: Tensor, total: Gradient | None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.dtypes import DType, as_dtype, bool_, float32, int32, string
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.function import FuncGraph
-from timberframe.graph.graph import get_default_graph
+from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
@@ -38,11 +38,18 @@ def apply_op(
         wanted = ", ".join(a.name for a in op_def.inputs) or "none"
         raise InvalidArgumentError(f"{op} '{label}': called with {len(inputs)} inputs; it has {wanted}")
     graph = get_default_graph()
-    for key, value in given.items():
-        if isinstance(value, FuncGraph):
-            given[key] = graph.add_function(value)
+    for key in op_def.function_attrs:
+        if key in given:
+            given[key] = _add_functions(graph, given[key])
     flat = _convert_inputs(op_def, label, inputs, given)
     return unpack_outputs(graph.create_op(op_def, flat, given, name))
+
+
+def _add_functions(graph: Graph, value: Any) -> Any:
+    """The names of functions given as graphs, which the graph gets."""
+    if isinstance(value, FuncGraph):
+        return graph.add_function(value)
+    return [_add_functions(graph, f) for f in value] if isinstance(value, list | tuple) else value
 
 
 def unpack_outputs(node: Operation) -> Result:

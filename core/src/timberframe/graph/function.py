@@ -10,7 +10,7 @@ from timberframe.dtypes import DType
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import OpDef
-from timberframe.shapes import Shape
+from timberframe.shapes import Shape, in_common
 
 
 class FuncGraph(Graph):
@@ -162,6 +162,11 @@ def share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tenso
         body.captures = inner
         body.inputs = [*body.inputs[:declared], *inner.values()]
     return captured
+
+
+def common_shapes(bodies: Sequence[FuncGraph]) -> list[Shape]:
+    """For each result what the shapes that the bodies give have in common."""
+    return [in_common(t.static_shape for t in results) for results in zip(*(b.outputs for b in bodies), strict=True)]
 
 
 def outer_control_inputs(bodies: Iterable[FuncGraph]) -> list[Operation]:

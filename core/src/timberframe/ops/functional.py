@@ -66,6 +66,17 @@ def _if_shape(c: InferenceContext) -> list[Shape]:
     return _declared(c, len(c.attrs["Tout"]))
 
 
+def _case_shape(c: InferenceContext) -> list[Shape]:
+    if c.shapes[0] not in (None, ()):
+        raise c.late_error(f"branch_index has shape {format_shape(c.shapes[0])}; it must be a scalar")
+    return _if_shape(c)
+
+
+def branch_number(index: int, count: int) -> int:
+    """Which of so many branches a Case of this index runs: the last one where no branch has the number."""
+    return index if 0 <= index < count else count - 1
+
+
 def _define_while(name: str, stateful: bool) -> None:
     define_op(
         name,
@@ -106,6 +117,24 @@ def _define_if(name: str, stateful: bool) -> None:
     )
 
 
+def _define_case(name: str, stateful: bool) -> None:
+    define_op(
+        name,
+        inputs=["branch_index: int32", "input: Tin"],
+        outputs=["output: Tout"],
+        attrs=[
+            "Tin: list(type) >= 0",
+            "Tout: list(type) >= 0",
+            "branches: list(func) >= 1",
+            "output_shapes: list(shape) = []",
+        ],
+        doc="Applies the branch with the number `branch_index` to the inputs, the last one where no branch has it.",
+        shape=_case_shape,
+        gradient=_branch_gradient,
+        stateful=stateful,
+    )
+
+
 def _define_call(name: str, stateful: bool) -> None:
     define_op(
         name,
@@ -130,5 +159,7 @@ _define_while("While", True)
 _define_while("StatelessWhile", False)
 _define_if("If", True)
 _define_if("StatelessIf", False)
+_define_case("Case", True)
+_define_case("StatelessCase", False)
 _define_call("PartitionedCall", False)
 _define_call("StatefulPartitionedCall", True)

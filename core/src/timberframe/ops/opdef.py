@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -177,6 +178,28 @@ class OpDef:
     def planned_inputs(self, attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
         """Names of the inputs whose value a node with these attrs and constants needs before it can be planned."""
         return self.shape_inputs if self.planned is None else (*self.shape_inputs, *self.planned(attrs, constants))
+
+    @cached_property
+    def function_attrs(self) -> tuple[str, ...]:
+        """Names of the attrs that name functions of the graph."""
+        return tuple(a.name for a in self.attrs.values() if a.kind in ("func", "list(func)"))
+
+    def functions(self, attrs: Attrs) -> list[str]:
+        """Names of the functions that a node with these attrs runs, in the order of the attrs."""
+        names: list[str] = []
+        for attr in self.function_attrs:
+            value = attrs[attr]
+            names.extend([value] if isinstance(value, str) else value)
+        return names
+
+    def bind_functions(self, attrs: Attrs, functions: Sequence[Any]) -> dict[str, Any]:
+        """The attrs that name functions, with others (names, or the functions) in place of those in `attrs`."""
+        given = iter(functions)
+        bound: dict[str, Any] = {}
+        for attr in self.function_attrs:
+            old = attrs[attr]
+            bound[attr] = next(given) if isinstance(old, str) else [next(given) for _ in old]
+        return bound
 
     def role(self, arg: ArgDef) -> str:
         """`shape`, `launch` or `data`: when the executor needs the host value of this input."""

@@ -85,7 +85,8 @@ class KernelNode:
     """One node as the builder of its kernel sees it.
 
     attrs holds every attr of the op, type attrs as DType. `where` is the user's file:line. `inner` holds the bodies of
-    While (cond, body) and If (then, else), whose inputs line up with this node's inputs (for If: after the predicate).
+    While (cond, body), If (then, else) and Case (its branches), whose inputs line up with this node's inputs (for If
+    and Case: after the first, which chooses).
     `index` is the node's place in its executable, from 0; in status words nodes count from 1, as `number` does.
     `stream` is set for ops that draw random numbers.
     """

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe.compiler.ir import BRANCHES, LOOPS, Node, body_scope
+from timberframe.compiler.ir import BRANCHES, CASES, LOOPS, Node, body_scope
 from timberframe.compiler.plan import Located, Plan, host_array
 from timberframe.compiler.state import uninitialized, variable_name
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe.ops.functional import branch_number
 from timberframe.plugin.contracts import Device
 from timberframe.runtime.arrays import ARRAYS
 from timberframe.runtime.lists import LISTS
@@ -58,8 +59,20 @@ def _run_loop(node: Node, inputs: list[Located], run: Run) -> list[Located]:
 
 
 def _run_branch(node: Node, inputs: list[Located], run: Run) -> list[Located]:
-    branch = _body(node, 0 if _truth(node, inputs[0]) else 1, run)
-    return _call(node, branch, inputs[1:], run)
+    return _call(node, _body(node, _chosen(node, inputs[0]), run), inputs[1:], run)
+
+
+def _chosen(node: Node, located: Located) -> int:
+    """The number of the branch that an If or Case runs."""
+    if node.op.name not in CASES:
+        return 0 if _truth(node, located) else 1
+    index = host_array(located)
+    if index.shape != ():
+        raise InvalidArgumentError(
+            f"{node.op.name} '{node.name}': branch_index has shape {format_shape(index.shape)}; it must be a scalar",
+            node.name,
+        )
+    return branch_number(int(index), len(node.bodies))
 
 
 def _with_handles(node: Node, state: list[Located]) -> list[Located]:

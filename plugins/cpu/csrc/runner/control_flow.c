@@ -44,9 +44,10 @@ typedef struct branch {
   int64_t copy_count;
 } branch;
 
-/* Parameters of tf_if: the branch for true, then that for false. */
+/* Parameters of tf_if (the branch for true, then that for false) and of tf_case. */
 typedef struct choice {
-  branch branches[2];
+  int64_t count;
+  branch branches[];
 } choice;
 
 static bool any_bit(const tf_tensor *tensor, int64_t nbytes) {
@@ -123,9 +124,7 @@ int32_t tf_while(tf_context *context, const tf_tensor *const *inputs, tf_tensor 
   return TF_OK;
 }
 
-int32_t tf_if(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
-              const int64_t *parameters) {
-  const branch *b = &((const choice *)parameters)->branches[is_true(inputs[0]) ? 0 : 1];
+static int32_t run_branch(tf_context *context, const branch *b, tf_tensor *const *outputs) {
   int32_t code = tf_run_steps(context->runtime, b->steps, b->end);
   if (code) return code;
   for (int64_t i = 0; i < b->copy_count; i++) {
@@ -133,4 +132,17 @@ int32_t tf_if(tf_context *context, const tf_tensor *const *inputs, tf_tensor *co
     if (c->nbytes) memcpy(outputs[c->output]->data, c->source->data, (size_t)c->nbytes);
   }
   return TF_OK;
+}
+
+int32_t tf_if(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+              const int64_t *parameters) {
+  const choice *c = (const choice *)parameters;
+  return run_branch(context, &c->branches[is_true(inputs[0]) ? 0 : 1], outputs);
+}
+
+int32_t tf_case(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                const int64_t *parameters) {
+  const choice *c = (const choice *)parameters;
+  int64_t index = *(const int32_t *)inputs[0]->data;
+  return run_branch(context, &c->branches[index >= 0 && index < c->count ? index : c->count - 1], outputs);
 }

@@ -144,4 +144,5 @@ int32_t tf_python(tf_context *context, const tf_tensor *const *inputs, tf_tensor
 
 int64_t tf_while_address(void) { return (int64_t)(intptr_t)tf_while; }
 int64_t tf_if_address(void) { return (int64_t)(intptr_t)tf_if; }
+int64_t tf_case_address(void) { return (int64_t)(intptr_t)tf_case; }
 int64_t tf_python_address(void) { return (int64_t)(intptr_t)tf_python; }

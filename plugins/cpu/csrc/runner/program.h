@@ -73,10 +73,13 @@ void tf_set_main_thread(uint64_t thread);
 /* The kernels of loops, branches and Python launchers; Python puts their addresses into steps. */
 int32_t tf_while(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, const int64_t *parameters);
 int32_t tf_if(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, const int64_t *parameters);
+int32_t tf_case(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                const int64_t *parameters);
 int32_t tf_python(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                   const int64_t *parameters);
 int64_t tf_while_address(void);
 int64_t tf_if_address(void);
+int64_t tf_case_address(void);
 int64_t tf_python_address(void);
 
 /* Called by the runner, written in Python (extern "Python+C" in native.cdef). */

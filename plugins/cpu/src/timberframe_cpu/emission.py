@@ -12,7 +12,7 @@ from timberframe_cpu.image import NULL, Image, Segment, Word
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.launchers import NativeLauncher
 from timberframe_cpu.library import lib
-from timberframe_cpu.preparation import LOOPS, Control, Prepared
+from timberframe_cpu.preparation import CASES, LOOPS, Control, Prepared
 
 _BYTES = np.dtype(np.uint8)
 _WHOLE = 1 << 60  # TF_WHOLE of program.h
@@ -140,7 +140,8 @@ class Emitter:
     def _control(self, scope: _Scope, node: KernelNode, control: Control, workspace: int) -> tuple[int, int]:
         if node.op in LOOPS:
             return lib.tf_while_address(), self._loop(scope, node, control, workspace)
-        return lib.tf_if_address(), self._branches(scope, node, control, workspace)
+        choose = lib.tf_case_address if node.op in CASES else lib.tf_if_address
+        return choose(), self._branches(scope, node, control, workspace)
 
     def _loop(self, scope: _Scope, node: KernelNode, control: Control, workspace: int) -> int:
         """Emits condition and body; the parameters are struct loop of control_flow.c."""
@@ -182,8 +183,8 @@ class Emitter:
         return self._add_control(words)
 
     def _branches(self, scope: _Scope, node: KernelNode, control: Control, workspace: int) -> int:
-        """Emits both branches; the parameters are struct choice of control_flow.c, with its copies before it."""
-        words: list[Word] = []
+        """Emits the branches; the parameters are struct choice of control_flow.c, with its copies before it."""
+        words = [Word("plain", len(control.bodies))]
         for prepared, base in zip(control.bodies, control.bases, strict=True):
             cluster = prepared.cluster
             inputs = {v.id: scope.tensor(x) for v, x in zip(cluster.inputs, node.inputs[1:], strict=True)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,6 +15,7 @@ from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.memory import MemoryPlan, plan_memory
 
 LOOPS = frozenset({"While", "StatelessWhile"})
+CASES = frozenset({"Case", "StatelessCase"})
 ALIGNMENT = 64
 _ROW_UPDATES = frozenset({"TensorScatterUpdate"})
 
@@ -71,15 +73,15 @@ class LoopVariable:
 
 @dataclass(slots=True)
 class Control:
-    """A loop or branch that runs natively. bodies: (cond, body) or (then, else).
+    """A loop or branch that runs natively. bodies: (cond, body), or the branches.
 
     predicate, bases: offsets in the node's workspace of the condition's result, and of the bodies' arenas.
     """
 
-    bodies: tuple[Prepared, Prepared]
+    bodies: tuple[Prepared, ...]
     variables: list[LoopVariable] = field(default_factory=list)
     predicate: int = 0
-    bases: tuple[int, int] = (0, 0)
+    bases: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -144,8 +146,7 @@ def _results_fit(node: KernelNode) -> bool:
 
 
 def _control(node: KernelNode, builder: KernelBuilder, layout: Layout, fusing: bool) -> Control:
-    first, second = (prepare(c, builder, layout, fusing) for c in node.inner)
-    control = Control((first, second))
+    control = Control(tuple(prepare(c, builder, layout, fusing) for c in node.inner))
     top = layout.begin
     if node.op in LOOPS:
         control.predicate, top = layout.place(top, node.inner[0].outputs[0].nbytes)
@@ -155,8 +156,9 @@ def _control(node: KernelNode, builder: KernelBuilder, layout: Layout, fusing: b
                 variable.in_place = _overwritten(control.bodies[1], variable)
             if variable.result is not None and not variable.in_place:
                 variable.buffer, top = layout.place(top, variable.state.nbytes)
-    # Condition and body, or the two branches, are never at work at once, so their arenas may overlap; guards may not.
-    control.bases = top, top + (0 if layout.shares else first.plan.arena)
+    # Condition and body, or the branches, are never at work at once, so their arenas may overlap; guards may not.
+    sizes = [0 if layout.shares else p.plan.arena for p in control.bodies]
+    control.bases = tuple(itertools.accumulate(sizes[:-1], initial=top))
     ends = [start + p.plan.arena for start, p in zip(control.bases, control.bodies, strict=True)]
     node.workspace_bytes = max(ALIGNMENT, *ends)
     return control
