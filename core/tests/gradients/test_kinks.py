@@ -1,8 +1,10 @@
-"""Gradients of functions of several ops at points where a part of them has no derivative."""
+"""Gradients where a function, or a part of it, has no derivative: TensorFlow's values, and what they are for users."""
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 import timberframe as tf
 
+KINKS = runpy.run_path(str(Path(__file__).with_name("kinks.py")))
+STORED = KINKS["stored"]()
 Loss = Callable[[Any, Any], Any]
 
 
@@ -17,6 +21,14 @@ Loss = Callable[[Any, Any], Any]
 def session() -> Iterator[tf.Session]:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         yield session
+
+
+@pytest.mark.parametrize("expression", KINKS["CASES"])
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_at_kinks_are_tensorflows(expression: str) -> None:
+    for dtype, wanted in STORED[expression].items():
+        found = KINKS["gradients"](tf, expression, dtype)
+        KINKS["assert_same"](found, wanted[:1] if expression in KINKS["BETTER"] else wanted, dtype)
 
 
 LOGISTIC_LOSSES: dict[str, Loss] = {
@@ -43,3 +55,16 @@ def test_logistic_loss_of_large_logits_has_finite_slopes(session: tf.Session) ->
     x = tf.constant([-1e4, 1e4])
     (slope,) = tf.gradients(tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=x), x)
     assert session.run(slope).tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("function", [tf.sqrt, tf.rsqrt, tf.reciprocal], ids=lambda f: f.__name__)
+def test_a_root_that_is_not_chosen_adds_nothing_at_its_pole(session: tf.Session, function: Any) -> None:
+    x = tf.constant([0.0, 4.0])
+    (slope,) = tf.gradients(tf.where(x > 0, function(x), tf.zeros_like(x)), x)
+    assert session.run(slope)[0] == 0
+
+
+def test_sign_of_complex_numbers_has_a_slope(session: tf.Session) -> None:
+    x = tf.constant([1.0])
+    (slope,) = tf.gradients(tf.imag(tf.sign(tf.complex(tf.ones([1]), x))), x)
+    assert session.run(slope) == pytest.approx([0.5**1.5], rel=1e-6)

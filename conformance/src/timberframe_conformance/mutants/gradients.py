@@ -38,6 +38,14 @@ def _(c: Call) -> Any:
     return -c.true[0]
 
 
+@mutant("sqrt-grad-pole", "SqrtGrad", "a gradient of zero gives NaN where the root is zero", FLOATS,
+        suites=("forward",))  # fmt: skip
+def _(c: Call) -> Any:
+    y, dy = c.inputs
+    with np.errstate(all="ignore"):
+        return 0.5 * (dy / y)
+
+
 @mutant("leaky-relu-grad-alpha", "LeakyReluGrad", "alpha is always its default", FLOATS, suites=SUITE,
         through=("LeakyRelu",))  # fmt: skip
 def _(c: Call) -> Any:

@@ -93,7 +93,7 @@ def clip_by_global_norm(
         if norm is None:
             return list(t_list), None
         limit = convert_to_tensor(clip_norm, norm.dtype)
-        scale = _op("Mul", limit, _op("Minimum", _op("Reciprocal", norm), _op("Reciprocal", limit)))
+        scale = _op("Mul", limit, _op("Minimum", _op("RealDiv", 1.0, norm), _op("RealDiv", 1.0, limit)))
         scale = _op("AddV2", scale, _op("Sub", norm, norm))  # NaN for an infinite norm
         return [None if t is None else _scaled(t, scale) for t in t_list], norm
 

@@ -185,8 +185,7 @@ def norm(
     magnitude = _magnitude(x)
     result: Tensor
     if ord in ("euclidean", "fro", 2) and not (pair and ord == 2):
-        total = apply_op("Sum", [apply_op("Square", [magnitude]), reduction_axes(x, axis)], {"keep_dims": keep})
-        result = apply_op("Sqrt", [total], name=name or "norm")
+        result = _euclidean_norm(x, axis, keep, name)
     elif pair:
         result = _matrix_norm(magnitude, ord, axis, keep, name)
     elif ord == np.inf:
@@ -199,6 +198,14 @@ def norm(
         result = apply_op("Pow", [total, convert_to_tensor(1.0 / ord, magnitude.dtype.base_dtype)], name=name or "norm")
     else:
         raise InvalidArgumentError(f"norm: ord {ord!r}; it must be 'euclidean', 'fro', inf or a positive number")
+    return result
+
+
+def _euclidean_norm(x: Tensor, axis: Any, keep: bool, name: str | None) -> Tensor:
+    """Squares without a modulus, which has no slope at 0 and would leave out that element's second derivative."""
+    squares = apply_op("Mul", [x, _conjugate(x)]) if x.dtype.is_complex else apply_op("Square", [x])
+    root = apply_op("Sqrt", [apply_op("Sum", [squares, reduction_axes(x, axis)], {"keep_dims": keep})])
+    result: Tensor = apply_op("Real", [root], {"Tout": x.dtype.real_dtype}) if x.dtype.is_complex else root
     return result
 
 

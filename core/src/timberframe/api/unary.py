@@ -38,7 +38,6 @@ def _described(function: Callable[..., Result], public: str, doc: str) -> Callab
 
 
 negative = _function("negative", "Neg", "-x")
-sign = _function("sign", "Sign", "-1, 0 or 1 as x is negative, zero or positive")
 reciprocal = _function("reciprocal", "Reciprocal", "1 / x")
 square = _function("square", "Square", "x * x")
 sqrt = _function("sqrt", "Sqrt", "The square root")
@@ -88,6 +87,15 @@ def abs(x: Any, name: str | None = None) -> Result:
     if x.dtype.is_complex:
         return apply_op("ComplexAbs", [x], {"Tout": x.dtype.real_dtype}, name)
     return apply_op("Abs", [x], name=name)
+
+
+def sign(x: Any, name: str | None = None) -> Result:
+    """-1, 0 or 1 as x is negative, zero or positive, by element; of complex x: x / |x|, and 0 of 0."""
+    x = convert_to_tensor(x)
+    if not x.dtype.is_complex:
+        return apply_op("Sign", [x], name=name)
+    modulus = apply_op("Cast", [abs(x)], {"DstT": x.dtype})
+    return apply_op("DivNoNan", [x, modulus], name=name)  # unlike Sign it has a slope
 
 
 def round(x: Any, name: str | None = None) -> Result:

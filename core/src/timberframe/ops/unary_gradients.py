@@ -18,17 +18,25 @@ from timberframe.ops.gradients import apply_op, conjugate
 from timberframe.ops.opdef import Attrs, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, all_equal
-from timberframe.ops.unary import INEXACT_TYPES, Gradient
+from timberframe.ops.unary import FLOATS, INEXACT_TYPES, Gradient
 from timberframe.ops.unary_arithmetic import complex_reciprocal
 
 _REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 _FLOATS = "{half, bfloat16, float, double}"
+_BY_RESULT = ("y", "dy")
 _STEPS = Pointwise(float32=2, float64=2, complex=14)
 
 
 def _samples() -> Iterator[Sample]:
     for shape in UNARY_SHAPES:
         yield Sample((Arg(shape=shape), Arg(shape=shape)))
+
+
+def _pole_samples() -> Iterator[Sample]:
+    """Gradients of 0 and others where the slope has a pole."""
+    yield from _samples()
+    y, dy = (0.0, np.inf, -np.inf, np.nan, 0.0, 2.0, 0.0), (0.0, 0.0, -0.0, 0.0, 1.0, 0.0, np.nan)
+    yield Sample((Arg(values=y), Arg(values=dy)), types={"T": FLOATS})
 
 
 def _errors() -> Iterator[ErrorSample]:
@@ -60,7 +68,7 @@ def _gradient_op(
         shape=all_equal,
         reference=reference,
         accuracy=accuracy,
-        samples=_samples,
+        samples=_pole_samples if inputs == _BY_RESULT else _samples,
         errors=_errors,
         level="training",
         gradient=gradient,
@@ -76,18 +84,24 @@ def _scaled(factor: float, x: Any) -> Any:
     return result
 
 
+def _zero_for_zero(dy: Any, result: Any) -> Any:
+    """The result, but 0 where dy is 0: also where the derivative is infinite, as in TensorFlow."""
+    return np.where(dy == 0, np.zeros((), result.dtype), result)
+
+
 def _sqrt_grad(y: Any, dy: Any) -> Any:
-    return _scaled(0.5, dy * complex_reciprocal(np.conj(y)) if np.iscomplexobj(y) else dy / y)
+    quotient = dy * complex_reciprocal(np.conj(y)) if np.iscomplexobj(y) else dy / y
+    return _zero_for_zero(dy, _scaled(0.5, quotient))
 
 
 def _rsqrt_grad(y: Any, dy: Any) -> Any:
     c = np.conj(y)
-    return _scaled(-0.5, dy * c * c * c)
+    return _zero_for_zero(dy, _scaled(-0.5, dy * c * c * c))
 
 
 def _reciprocal_grad(y: Any, dy: Any) -> Any:
     c = np.conj(y)
-    return -(dy * c * c)
+    return _zero_for_zero(dy, -(dy * c * c))
 
 
 def _second_order(op_name: str, slope: Callable[[Any, Any], Any], conjugates: bool = True) -> Gradient:
@@ -111,20 +125,19 @@ def _sqrt_second_order(op: Any, grad: Any) -> list[Any]:
     return [-conjugate(scaled) * op.outputs[0], 0.5 * scaled]
 
 
-_BY_RESULT = ("y", "dy")
 for _name, _doc, _function, _gradient in (
     ("TanhGrad", "dy (1 - y^2) by element, y being tanh's result (complex: its conjugate).",
      lambda y, dy: dy * ((1 - y) * (1 + y)), _second_order("TanhGrad", lambda y, dy: -2 * dy * y, conjugates=False)),
     ("SigmoidGrad", "dy y (1 - y) by element, y being Sigmoid's result (complex: its conjugate).",
      lambda y, dy: dy * (y * (1 - y)),
      _second_order("SigmoidGrad", lambda y, dy: dy * (1 - 2 * y), conjugates=False)),
-    ("SqrtGrad", "dy / (2 y) by element, y being Sqrt's result; complex: its conjugate.",
+    ("SqrtGrad", "dy / (2 y) by element, 0 where dy is 0; y being Sqrt's result (complex: its conjugate).",
      _sqrt_grad, _sqrt_second_order),
-    ("RsqrtGrad", "-dy y^3 / 2 by element, y being Rsqrt's result; complex: its conjugate.",
+    ("RsqrtGrad", "-dy y^3 / 2 by element, 0 where dy is 0; y being Rsqrt's result (complex: its conjugate).",
      _rsqrt_grad, _second_order("RsqrtGrad", lambda y, dy: -1.5 * dy * apply_op("Square", [y]))),
-    ("ReciprocalGrad", "-dy y^2 by element, y being Reciprocal's result; complex: its conjugate.",
+    ("ReciprocalGrad", "-dy y^2 by element, 0 where dy is 0; y being Reciprocal's result (complex: its conjugate).",
      _reciprocal_grad, _second_order("ReciprocalGrad", lambda y, dy: -2 * dy * y)),
-    ("InvGrad", "-dy y^2 by element, y being Inv's result; complex: its conjugate.",
+    ("InvGrad", "-dy y^2 by element, 0 where dy is 0; y being Inv's result (complex: its conjugate).",
      _reciprocal_grad, _second_order("InvGrad", lambda y, dy: -2 * dy * y)),
 ):  # fmt: skip
     _gradient_op(_name, _doc, _function, _BY_RESULT, INEXACT_TYPES, _gradient)

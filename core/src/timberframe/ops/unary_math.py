@@ -62,6 +62,11 @@ def _square(x: Any) -> Any:
     return apply_op("Square", [x])
 
 
+def _reciprocal(x: Any) -> Any:
+    """1 / x, whose own gradient is 0 for a gradient of 0 at a pole; that of a quotient would be NaN there."""
+    return apply_op("Reciprocal", [x])
+
+
 def _math_op(
     name: str,
     doc: str,
@@ -115,7 +120,7 @@ _math_op(
     3,
     (*_NEAR_ONE, *_TINY, 0.70710678, 1.41421356, 3e38),
     ((0, 4), (0.9, 1.1), (0, 1e30)),
-    gradient=by_input(lambda grad, x: grad / x),
+    gradient=by_input(lambda grad, x: grad * _reciprocal(x)),
 )
 _math_op(
     "Log1p",
@@ -124,7 +129,7 @@ _math_op(
     2,
     (-1.0, -0.99999994, 3e38, 1e300, *_TINY),
     ((-1, 1), (-1e-3, 1e-3), (0, 1e30)),
-    gradient=by_input(lambda grad, x: grad / (1 + x)),
+    gradient=by_input(lambda grad, x: grad * _reciprocal(1 + x)),
 )
 _math_op(
     "Sin",
@@ -151,7 +156,7 @@ _math_op(
     5,
     _MULTIPLES,
     _LARGE,
-    gradient=by_input(lambda grad, x: grad * _square(apply_op("Reciprocal", [apply_op("Cos", [x])]))),
+    gradient=by_input(lambda grad, x: grad * _square(_reciprocal(apply_op("Cos", [x])))),
 )
 _math_op(
     "Asin",
@@ -160,7 +165,7 @@ _math_op(
     4,
     (*_NEAR_ONE, *_TINY, -1.0),
     ((-1, 1),),
-    gradient=by_input(lambda grad, x: grad / apply_op("Sqrt", [1 - _square(x)])),
+    gradient=by_input(lambda grad, x: grad * _reciprocal(apply_op("Sqrt", [1 - _square(x)]))),
 )
 _math_op(
     "Acos",
@@ -169,7 +174,7 @@ _math_op(
     4,
     (*_NEAR_ONE, *_TINY, -1.0),
     ((-1, 1),),
-    gradient=by_input(lambda grad, x: -grad / apply_op("Sqrt", [1 - _square(x)])),
+    gradient=by_input(lambda grad, x: -grad * _reciprocal(apply_op("Sqrt", [1 - _square(x)]))),
 )
 _math_op(
     "Atan",
@@ -178,7 +183,7 @@ _math_op(
     5,
     (*_TINY, 0.41421356, 2.4142135, 1e30),
     ((-1e3, 1e3),),
-    gradient=by_input(lambda grad, x: grad / (1 + _square(x))),
+    gradient=by_input(lambda grad, x: grad * _reciprocal(1 + _square(x))),
 )
 _math_op(
     "Sinh",
@@ -232,7 +237,7 @@ _math_op(
     5,
     (-1.0, *_NEAR_ONE, *_TINY),
     ((-1, 1),),
-    gradient=by_input(lambda grad, x: grad / (1 - _square(x))),
+    gradient=by_input(lambda grad, x: grad * _reciprocal(1 - _square(x))),
 )
 
 _math_op(

@@ -97,7 +97,7 @@ TF_DEFINE_AS(complex_abs, float, double, hypot(creal(z), cimag(z)))
 TF_DEFINE_AS(angle, float, double, atan2(cimag(z), creal(z)))
 
 /* Gradients: dy times the derivative, given the function's result y. Of tanh and sigmoid y is conjugated beforehand,
-   the others conjugate it; both ways are TensorFlow's. */
+   the others conjugate it, and give 0 for a gradient of 0 also where the derivative is infinite; all is TensorFlow's. */
 
 static tf_complex tf_multiply(tf_complex z, tf_complex w) {
   double a = creal(z), b = cimag(z), c = creal(w), d = cimag(w);
@@ -114,17 +114,19 @@ static tf_complex tf_sigmoid_grad(tf_complex y, tf_complex dy) {
 }
 
 static tf_complex tf_sqrt_grad(tf_complex y, tf_complex dy) {
+  if (dy == 0.0) return 0.0;
   tf_complex z = tf_multiply(dy, tf_reciprocal(tf_conj(y)));
   return CMPLX(0.5 * creal(z), 0.5 * cimag(z));
 }
 
 static tf_complex tf_rsqrt_grad(tf_complex y, tf_complex dy) {
+  if (dy == 0.0) return 0.0;
   tf_complex c = tf_conj(y), z = tf_multiply(tf_multiply(tf_multiply(dy, c), c), c);
   return CMPLX(-0.5 * creal(z), -0.5 * cimag(z));
 }
 
 static tf_complex tf_reciprocal_grad(tf_complex y, tf_complex dy) {
-  return tf_neg(tf_multiply(tf_multiply(dy, tf_conj(y)), tf_conj(y)));
+  return dy == 0.0 ? CMPLX(0.0, 0.0) : tf_neg(tf_multiply(tf_multiply(dy, tf_conj(y)), tf_conj(y)));
 }
 
 #define TF_GRADIENTS(X) X(tanh_grad) X(sigmoid_grad) X(sqrt_grad) X(rsqrt_grad) X(reciprocal_grad)

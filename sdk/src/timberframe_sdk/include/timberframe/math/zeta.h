@@ -31,6 +31,7 @@ static inline double tf_positive_zeta(double x, double q) {
     a = q + k;
   }
   const double last = pow(a, -x);
+  if (last == 0.0) return total; /* q is infinite, or the terms are too small to count */
   double factor = x * last / a, series = 0.0;
   for (int j = 0; j < 12; j++) {
     series += tf_zeta_coefficients[j] * factor;
