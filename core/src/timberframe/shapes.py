@@ -80,17 +80,21 @@ def broadcast(a: Shape, b: Shape) -> Shape:
         return None
     rank = max(len(a), len(b))
     pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
-    return tuple(_broadcast_dim(x, y, a, b) for x, y in pairs)
+    try:
+        return tuple(broadcast_dim(x, y) for x, y in pairs)
+    except ValueError:
+        raise ValueError(f"shapes {format_shape(a)} and {format_shape(b)} do not broadcast") from None
 
 
-def _broadcast_dim(x: int | None, y: int | None, a: Shape, b: Shape) -> int | None:
+def broadcast_dim(x: int | None, y: int | None) -> int | None:
+    """The size that two sizes broadcast to; raises ValueError where they cannot."""
     if x == y or y == 1:
         return x
     if x == 1:
         return y
     if x is None or y is None:
         return y if x is None else x  # the known size is above 1, so the other is that size or 1
-    raise ValueError(f"shapes {format_shape(a)} and {format_shape(b)} do not broadcast")
+    raise ValueError(f"sizes {x} and {y} do not broadcast")
 
 
 def check_size(shape: Sequence[int]) -> StaticShape:

@@ -66,3 +66,24 @@ def test_slice_that_moves_at_each_run_has_a_gradient_that_moves_along() -> None:
         for i in range(4):
             found = session.run(grad, {x: np.zeros(5), begin: [i]})
             np.testing.assert_array_equal(np.flatnonzero(found), [i, i + 1])
+
+
+@pytest.mark.parametrize("sizes", [(None, 1), (1, None), (None, None), (2, None, 3, None)])
+def test_gradient_of_a_join_of_unknown_sizes_goes_to_each_part(sizes: tuple[int | None, ...]) -> None:
+    parts = [tf.placeholder(tf.float32, [n, 3]) for n in sizes]
+    joined = tf.concat(parts, 0)
+    factors = tf.range(tf.to_float(tf.shape(joined)[0]))[:, None] + 1.0
+    fed = {p: np.zeros((n or 2, 3)) for p, n in zip(parts, sizes, strict=True)}
+    with tf.Session() as session:
+        found = session.run(tf.gradients(joined * factors, parts), fed)
+    assert [g.shape for g in found] == [x.shape for x in fed.values()]
+    assert np.concatenate(found)[:, 0].tolist() == list(range(1, 1 + sum(len(g) for g in found)))
+
+
+def test_training_graph_with_a_join_of_unknown_sizes_can_be_imported() -> None:
+    x = tf.placeholder(tf.float32, [None, 3], "x")
+    (grad,) = tf.gradients(tf.concat([x, tf.zeros([1, 3])], 0), [x])
+    message = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        tf.import_graph_def(message, name="")
+        assert session.run(grad.name, {"x:0": np.zeros((2, 3))}).tolist() == [[1, 1, 1]] * 2

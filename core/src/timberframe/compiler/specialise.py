@@ -15,6 +15,7 @@ from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, OpError
 from timberframe.graph.inference import element_handle, run_shape_function
 from timberframe.ops.binary import DIVISIONS
+from timberframe.ops.host_values import infer_values
 from timberframe.ops.opdef import InferenceContext
 from timberframe.plugin.contracts import Device
 from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
@@ -113,12 +114,10 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
         return
     if node.host_value:
         _check_host_size(node, result)
-        assert op.value is not None
-        for x, value in zip(node.outputs, op.value(context), strict=True):
+        for x, value in zip(node.outputs, infer_values(context, [x.dtype for x in node.outputs]), strict=True):
             if value is None:
                 raise context.error(_why_unknown(context))
-            array = np.asarray(value)
-            facts.values[x] = array if array.dtype == x.dtype.numpy else array.astype(x.dtype.numpy)
+            facts.values[x] = value
     if node.on_lists:
         _infer_lists(node, context, result, facts)
         return

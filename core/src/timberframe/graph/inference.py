@@ -10,6 +10,7 @@ import numpy as np
 from timberframe.dtypes import DType, variant
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.operation import Operation, Tensor
+from timberframe.ops.host_values import infer_values
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.ops.signature import ArgDef
 from timberframe.shapes import Shape, num_elements
@@ -113,7 +114,7 @@ def _infer(op: Operation, with_values: bool) -> None:
         if tensor.dtype is variant or i in context.output_handles:
             tensor.handle = element_handle(context, i)
     if with_values and op_def.value is not None and _worth_a_value(op.outputs):
-        for tensor, value in zip(op.outputs, op_def.value(context), strict=True):
+        for tensor, value in zip(op.outputs, infer_values(context, [t.dtype for t in op.outputs]), strict=True):
             tensor.host_value = value
 
 

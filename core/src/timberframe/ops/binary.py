@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accuracy
+from timberframe.ops.host_values import static_output
 from timberframe.ops.opdef import (
     UNKNOWN,
     Attrs,
@@ -22,6 +22,7 @@ from timberframe.ops.opdef import (
 )
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import BROADCAST_PAIRS, ERROR_PAIRS, broadcast_all
+from timberframe.shapes import num_elements
 
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -120,18 +121,18 @@ def host_value(function: Callable[[Any, Any], Any]) -> Callable[[InferenceContex
         x, y = c.values
         if x is None or y is None:
             return [None]
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        if 0 in shape:
-            return [np.empty(shape, c.dtypes[0].numpy)]
-        if math.prod(shape) > MAX_HOST_ELEMENTS:
+        shape = static_output(c)
+        if shape is None or num_elements(shape) > MAX_HOST_ELEMENTS:
             return [None]
+        if 0 in shape:
+            return [np.empty(shape)]
         if is_known(x) and is_known(y):
             return [_known_value(c, x, y)]
         if not c.dtypes[0].is_integer:
             return [None]
         try:
             return [np.asarray(np.frompyfunc(element, 2, 1)(x, y), dtype=object)]
-        except ZeroDivisionError:
+        except (ZeroDivisionError, ValueError):  # ValueError: Equal takes operands that do not broadcast
             return [None]
 
     return value

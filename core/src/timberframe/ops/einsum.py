@@ -14,7 +14,7 @@ from timberframe.ops.gradients import apply_op, conjugate, constant, shape_of, s
 from timberframe.ops.linalg import finite_complex
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape, format_shape, is_static
+from timberframe.shapes import Shape, broadcast_dim, format_shape, is_static, merge_dim
 
 ELLIPSIS = "..."
 
@@ -75,13 +75,12 @@ def label_sizes(equation: Equation, shapes: Sequence[Shape]) -> dict[str | int, 
     sizes: dict[str | int, int | None] = {}
     for labels, shape in zip(equation.inputs, shapes, strict=True):
         for label, size in zip(labels, shape or (), strict=True):
-            old = sizes.get(label)
-            broadcasts = isinstance(label, int) and 1 in (old, size)
-            if old is not None and size is not None and old != size and not broadcasts:
+            old = sizes.setdefault(label, size)
+            try:
+                sizes[label] = broadcast_dim(old, size) if isinstance(label, int) else merge_dim(old, size)
+            except ValueError:
                 name = "an ellipsis dimension" if isinstance(label, int) else f"label {label!r}"
-                raise ValueError(f"{name} has sizes {old} and {size}; they must be equal")
-            if label not in sizes or old is None or (old == 1 and broadcasts and size is not None):
-                sizes[label] = size if not (broadcasts and size is None) else old
+                raise ValueError(f"{name} has sizes {old} and {size}; they must be equal") from None
     return sizes
 
 

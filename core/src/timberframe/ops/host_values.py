@@ -6,7 +6,7 @@ nobody knows yet. A `value` function turns those of the inputs into those of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,25 @@ def host_array(elements: Iterable[Any], dtype: DType) -> np.ndarray:
     return np.array(items, dtype.numpy)
 
 
+def infer_values(c: InferenceContext, dtypes: Sequence[DType]) -> list[HostValue]:
+    """What the op's value function knows of its outputs, which have these dtypes."""
+    assert c.op.value is not None
+    values = zip(c.op.value(c), dtypes, strict=True)
+    return [None if value is None else settle(np.asarray(value), dtype) for value, dtype in values]
+
+
 def settle(value: np.ndarray, dtype: DType) -> np.ndarray:
-    """The value in its own dtype if all its elements are known, else unchanged."""
-    if value.dtype.hasobject and not dtype.numpy.hasobject and is_known(value):
-        return value.astype(dtype.numpy)
-    return value
+    """The value in its dtype, or an array of objects while elements are unknown; integers wrap around as in kernels."""
+    kind = dtype.numpy
+    if value.dtype == kind:
+        return value
+    if not value.dtype.hasobject:
+        return value.astype(kind)
+    if kind.kind in "iu":
+        lowest, size = np.iinfo(kind).min, 1 << 8 * kind.itemsize
+        wrap = np.frompyfunc(lambda x: x if x is UNKNOWN else (int(x) - lowest) % size + lowest, 1, 1)
+        value = np.asarray(wrap(value), object)
+    return value.astype(kind) if is_known(value) else value
 
 
 def first_value(c: InferenceContext) -> list[HostValue]:

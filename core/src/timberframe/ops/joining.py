@@ -9,10 +9,10 @@ import numpy as np
 
 from timberframe.dtypes import int32
 from timberframe.ops.gradients import apply_op, constant, dense, known, shape_of, size_of
-from timberframe.ops.host_values import HostValue, scalar_value, settle, static_output
+from timberframe.ops.host_values import HostValue, scalar_value, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.shapes import Shape, format_shape, merge
+from timberframe.shapes import Shape, StaticShape, compatible, format_shape, merge
 
 
 def _concatenated(c: InferenceContext, shapes: Sequence[Shape], axis: int | None) -> Shape:
@@ -46,29 +46,26 @@ def _listed(shapes: Sequence[Shape]) -> str:
     return shown + (f", ... ({len(shapes)} in all)" if len(shapes) > 8 else "")
 
 
-def _joined_value(c: InferenceContext, values: Sequence[HostValue], axis: int) -> list[HostValue]:
-    if static_output(c) is None:
+def _joined_value(c: InferenceContext, axis: HostValue, inputs: slice) -> list[HostValue]:
+    """The known elements of the inputs, put one behind the other along an axis, between unknown ones."""
+    joined = static_output(c)
+    if axis is None or joined is None:
         return [None]
-    filled = [_or_unknown(v, s) for v, s in zip(values, c.shapes, strict=False)]
-    return [settle(np.concatenate([v.astype(object) for v in filled], axis), c.dtypes[0])]
+    at = int(axis.reshape(-1)[0]) % len(joined)
+    parts = []
+    for value, shape in zip(c.values[inputs], c.shapes[inputs], strict=True):
+        size = None if shape is None else shape[at]  # all are known: so is their sum
+        parts.append(_or_unknown(value, (*joined[:at], size or 0, *joined[at + 1 :])))
+    return [np.concatenate(parts, at)]
 
 
-def _or_unknown(value: HostValue, shape: Shape) -> np.ndarray:
-    """The value, or unknown elements in its static shape."""
-    if value is not None:
-        return value
-    unknown = np.empty([d or 0 for d in shape or ()], object)
-    unknown[...] = UNKNOWN
-    return unknown
+def _or_unknown(value: HostValue, shape: StaticShape) -> np.ndarray:
+    """The value as objects, or unknown elements in its shape."""
+    return np.full(shape, UNKNOWN, object) if value is None else value.astype(object)
 
 
 def _concat_v2_shape(c: InferenceContext) -> list[Shape]:
     return [_concatenated(c, c.shapes[:-1], scalar_value(c, len(c.shapes) - 1, "axis"))]
-
-
-def _concat_v2_value(c: InferenceContext) -> list[HostValue]:
-    axis = c.value(len(c.values) - 1)
-    return [None] if axis is None else _joined_value(c, c.values[:-1], int(axis.reshape(-1)[0]))
 
 
 def _concat_v2(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
@@ -127,7 +124,7 @@ define_op(
     doc="The inputs one behind the other along the dimension `axis`.",
     shape=_concat_v2_shape,
     reference=_concat_v2,
-    value=_concat_v2_value,
+    value=lambda c: _joined_value(c, c.value(len(c.values) - 1), slice(-1)),
     gradient=lambda op, grad: [*_parts(grad, op.inputs[:-1], op.inputs[-1]), None],
     shape_inputs=("axis",),
     samples=lambda: (Sample([[Arg(s) for s in shapes], Arg(values=axis)]) for shapes, axis in _CONCAT_SHAPES),
@@ -135,14 +132,6 @@ define_op(
         ErrorSample([[Arg(s) for s in shapes], Arg(values=a)], match) for shapes, a, match in _CONCAT_ERRORS
     ),
 )
-
-
-def _concat_value(c: InferenceContext) -> list[HostValue]:
-    axis = c.value(0)
-    if axis is None or static_output(c) is None:
-        return [None]
-    filled = [_or_unknown(v, s).astype(object) for v, s in zip(c.values[1:], c.shapes[1:], strict=True)]
-    return [settle(np.concatenate(filled, int(axis)), c.dtypes[1])]
 
 
 define_op(
@@ -153,7 +142,7 @@ define_op(
     doc="The inputs one behind the other along the dimension `concat_dim`; ConcatV2 with the arguments exchanged.",
     shape=lambda c: [_concatenated(c, c.shapes[1:], scalar_value(c, 0, "concat_dim"))],
     reference=lambda attrs, axis, *values: np.concatenate(values, int(axis)),
-    value=_concat_value,
+    value=lambda c: _joined_value(c, c.value(0), slice(1, None)),
     gradient=lambda op, grad: [None, *_parts(grad, op.inputs[1:], op.inputs[0])],
     shape_inputs=("concat_dim",),
     samples=lambda: (Sample([Arg(values=axis), [Arg(s) for s in shapes]]) for shapes, axis in _CONCAT_SHAPES),
@@ -164,11 +153,11 @@ define_op(
 
 
 def _offset_shape(c: InferenceContext) -> list[Shape]:
-    """Everything that can be wrong is told once the shapes themselves are known, as TensorFlow does."""
-    shapes = [c.value(i) for i in range(1, len(c.shapes))]
+    """What is wrong is told once the shapes themselves are there, elements of which may be unknown."""
+    shapes = [v for v in c.values[1:] if v is not None]
     axis = scalar_value(c, 0, "concat_dim")
-    if axis is not None and all(s is not None for s in shapes):
-        _check_concat_shapes(c, [np.asarray(s) for s in shapes], axis)
+    if axis is not None and len(shapes) == len(c.shapes) - 1:
+        _check_concat_shapes(c, shapes, axis)
     return list(c.shapes[1:])
 
 
@@ -179,27 +168,27 @@ def _check_concat_shapes(c: InferenceContext, shapes: list[np.ndarray], axis: in
         if s.size != shapes[0].size:
             raise c.late_error(f"shapes have lengths {', '.join(str(x.size) for x in shapes)}; all must be equal")
     at = c.axis(axis, shapes[0].size, "concat_dim")
-    for s in shapes[1:]:
-        if any(a != b for i, (a, b) in enumerate(zip(shapes[0], s, strict=True)) if i != at):
-            listed = _listed([tuple(x.tolist()) for x in shapes])
-            raise c.error(f"shapes are {listed}; sizes must be equal but for axis {at}")
+    sizes = [tuple(None if d is UNKNOWN or i == at else int(d) for i, d in enumerate(s)) for s in shapes]
+    if not all(compatible(sizes[0], other) for other in sizes[1:]):
+        listed = _listed([tuple(None if d is UNKNOWN else int(d) for d in s) for s in shapes])
+        raise c.error(f"shapes are {listed}; sizes must be equal but for axis {at}")
 
 
 def _concat_offset(attrs: Attrs, axis: np.ndarray, *shapes: np.ndarray) -> tuple[np.ndarray, ...]:
-    offsets, at = [], shapes[0][0] * 0 if shapes[0].size else 0
-    for shape in shapes:
-        offset = np.zeros(shape.shape, shape.dtype)
+    """In shapes of dtype object, sizes may be unknown."""
+    offsets = [np.zeros(shape.shape, np.result_type(*shapes)) for shape in shapes]
+    start: Any = 0
+    for offset, shape in zip(offsets, shapes, strict=True):
         if shape.size:
-            offset[int(axis)] = at
-            at = at + shape[int(axis)]
-        offsets.append(offset)
+            offset[int(axis)] = start
+            start = start + shape[int(axis)]
     return tuple(offsets)
 
 
 def _offset_value(c: InferenceContext) -> list[HostValue]:
     if c.value(0) is None or any(v is None for v in c.values):
         return [None] * (len(c.values) - 1)
-    return [settle(v, c.dtypes[1]) for v in _concat_offset(c.attrs, *c.values)]  # type: ignore[arg-type]  # none is None
+    return list(_concat_offset(c.attrs, *[v for v in c.values if v is not None]))
 
 
 def _offset_samples() -> Iterator[Sample]:
@@ -246,13 +235,12 @@ def _pack_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _pack_value(c: InferenceContext) -> list[HostValue]:
-    if static_output(c) is None:
+    stacked = static_output(c)
+    if stacked is None:
         return [None]
-    shape: Shape = None
-    for other in c.shapes:
-        shape = merge(shape, other)
-    filled = [_or_unknown(v, shape).astype(object) for v in c.values]
-    return [settle(np.stack(filled, c.attrs["axis"]), c.dtypes[0])]
+    at = c.axis(c.attrs["axis"], len(stacked))
+    shape = (*stacked[:at], *stacked[at + 1 :])
+    return [np.stack([_or_unknown(v, shape) for v in c.values], at)]
 
 
 def _pack_samples() -> Iterator[Sample]:

@@ -123,14 +123,18 @@ def _stitch_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _stitch_reference(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
+    strings = any(x.dtype == object for x in inputs)
+    return _stitch(inputs, b"" if strings else 0)
+
+
+def _stitch(inputs: Sequence[np.ndarray], blank: Any) -> np.ndarray:
+    """The slices at their rows, and `blank` in the rows that none names."""
     count = len(inputs) // 2
     indices, data = inputs[:count], inputs[count:]
     inner = data[0].shape[indices[0].ndim :]
     flat = np.concatenate([i.reshape(-1) for i in indices]).astype(np.int64)
     rows = np.concatenate([d.reshape(i.size, *inner) for i, d in zip(indices, data, strict=True)])
-    merged = np.zeros((int(flat.max(initial=-1)) + 1, *inner), rows.dtype)
-    if rows.dtype == object:
-        merged.fill(b"")
+    merged = np.full((int(flat.max(initial=-1)) + 1, *inner), blank, rows.dtype)
     for to, row in zip(flat, rows, strict=True):  # in order: the last one wins
         merged[to] = row
     return merged
@@ -140,7 +144,8 @@ def _stitch_value(c: InferenceContext) -> list[np.ndarray | None]:
     count = c.attrs["N"]
     if any(c.value(i) is None for i in range(count)) or any(v is None for v in c.values[count:]):
         return [None]
-    return [_stitch_reference(c.attrs, *[v for v in c.values if v is not None])]
+    blank = b"" if c.dtypes[count].numpy.hasobject else 0
+    return [_stitch([v for v in c.values if v is not None], blank)]
 
 
 def _stitch_samples() -> Iterator[Sample]:
