@@ -91,17 +91,19 @@ sanitize: setup
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
 
-# TensorFlow lives in an environment of its own: it is a yardstick, never a dependency.
+# TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
 	@$(PEERS)/bin/pytest core/tests/tensorflow_oracle core/tests/training
 	@$(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
+	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
+	@$(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 
-$(PEERS)/stamp: $(STAMPS)/cpu
-	@echo "== installing TensorFlow into $(PEERS)"
+$(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
+	@echo "== installing TensorFlow and ONNX Runtime into $(PEERS)"
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  -r requirements-dev.txt tensorflow-cpu $(PACKAGES:%=-e ./%)
+	  -r requirements-dev.txt -r requirements-peers.txt $(PACKAGES:%=-e ./%)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  --config-settings=build-dir=build/wheel ./plugins/cpu
 	@touch $@

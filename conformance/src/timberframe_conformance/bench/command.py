@@ -20,17 +20,41 @@ CLEARED = "CONFORMANCE_CLEARED"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--device", required=True, metavar="NAME")
+    parser.add_argument("--device", default="cpu", metavar="NAME", help="default: cpu")
     parser.add_argument(
-        "--vs", default="numpy", metavar="A,B", help="peers: numpy, torch, tensorflow, jax, pyopencl, clblast"
+        "--vs",
+        metavar="A,B",
+        help="peers: numpy, torch, tensorflow, jax, pyopencl, clblast (default: numpy); "
+        "of models: onnxruntime, tensorflow (default: both)",
     )
+    parser.add_argument("--models", action="store_true", help="whole networks in place of executor and kernels")
+    parser.add_argument("--batch", type=_batches, metavar="A,B", help="models: batch sizes (default: 1,8)")
+    parser.add_argument("--threads", type=_count, metavar="N", help="models: on every side (default: one a core)")
+    parser.add_argument("--quick", action="store_true", help="models: few short samples, batch 1")
     parser.add_argument("--one-core", action="store_true", help="everything on one core")
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="models: write the tables for documents")
     parser.add_argument("--check", action="store_true", help="status 1 when a target is missed")
     parser.set_defaults(command=bench)
+
+
+def names(text: str | None, default: str) -> list[str]:
+    """The names in a list with commas."""
+    return [part.strip() for part in (default if text is None else text).split(",") if part.strip()]
+
+
+def _count(text: str) -> int:
+    """A number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is given; an integer of at least 1 is required")
+    return int(text)
+
+
+def _batches(text: str) -> list[int]:
+    return [_count(part.strip()) for part in text.split(",")]
 
 
 def bench(given: argparse.Namespace, console: Console) -> int:
@@ -43,8 +67,12 @@ def bench(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.options import Options
 
     target = _target(Options(given.device))
-    peers, absent = installed([p.strip() for p in given.vs.split(",") if p.strip()])
     cleared = json.loads(os.environ[CLEARED])
+    if given.models:
+        from timberframe_conformance.bench.models.command import bench_models
+
+        return bench_models(given, console, target, cleared)
+    peers, absent = installed(names(given.vs, "numpy"))
     figures = Figures(target.spec, cleared, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0)
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)

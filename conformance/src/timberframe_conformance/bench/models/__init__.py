@@ -1,0 +1,1 @@
+"""Whole networks: built, measured beside other systems, and told."""

@@ -1,0 +1,64 @@
+"""`conformance bench --models`: whole networks beside TensorFlow and ONNX Runtime."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from timberframe_conformance.bench.command import names
+from timberframe_conformance.bench.models import catalogue
+from timberframe_conformance.bench.models.measure import QUICK, Effort, Row, measure
+from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, markdown, show
+from timberframe_conformance.bench.models.sides import PEERS, Sides, installed
+
+BATCHES = (1, 8)
+
+
+def bench_models(given: argparse.Namespace, console: Console, target: Any, cleared: dict[str, str]) -> int:
+    """Measures the models that the options select; status 1 when one failed."""
+    from timberframe_conformance.cli import UsageError
+
+    peers, absent = installed(names(given.vs, ",".join(PEERS)))
+    for reason in absent:
+        console.print(f"left out: {reason}", highlight=False)
+    effort = QUICK if given.quick else Effort()
+    results = Results(target.spec, given.threads or cores(), effort, cleared)
+    batches = given.batch or ((1,) if given.quick else BATCHES)
+    rows = selected(given.keyword, batches)
+    if not rows:
+        known = ", ".join([*catalogue.names(), *catalogue.training_names()])
+        raise UsageError(f"model {given.keyword!r} is not known; models are {known}")
+    for i, row in enumerate(rows):
+        with console.status(f"{row.name}, batch {row.batch} ({i + 1} of {len(rows)})"):
+            results.rows.append(_measured(row, target, results, peers))
+    show(results, console)
+    if given.json:
+        given.json.write_text(json.dumps(results.to_dict(), indent=1) + "\n")
+    if given.markdown:
+        given.markdown.write_text(markdown(results))
+    return 1 if results.failed else 0
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def selected(keyword: str, batches: Sequence[int]) -> list[Row]:
+    """An empty row for each network and batch, and for each training step, whose name contains the text."""
+    inference = [Row(name, batch, INFERENCE) for name in catalogue.names() for batch in batches]
+    training = [Row(name, catalogue.training_batch(name), TRAINING) for name in catalogue.training_names()]
+    return [row for row in inference + training if keyword.lower() in row.name.lower()]
+
+
+def _measured(row: Row, target: Any, results: Results, peers: Sequence[str]) -> Row:
+    with Sides(target, results.threads) as sides:
+        if row.kind == INFERENCE:
+            return measure(row, sides.inference(row.name, row.batch, peers), results.effort)
+        model = catalogue.build_training(row.name, device=target.spec)
+        return measure(row, sides.training(model, peers), results.effort)

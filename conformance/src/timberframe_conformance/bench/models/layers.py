@@ -1,0 +1,162 @@
+"""Layers with seeded weights, from which the networks are made; images are [batch, height, width, channels]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import timberframe as tf
+
+Activation = Callable[[Any], Any]
+
+CLASSES = 1000
+"""ImageNet's, which the classifiers tell apart."""
+STATISTICS_SPREAD = 0.1
+"""How far moving statistics, scales and offsets stray from 0 and 1, as standard deviation."""
+LEAST_CHANNELS = 4
+
+
+class Layers:
+    """Makes layers in the default graph.
+
+    variables: weights are variables instead of constants. width: by what all numbers of channels and units are
+    multiplied; below 1 the network keeps its structure and becomes small.
+    """
+
+    def __init__(self, seed: int, variables: bool = False, width: float = 1.0) -> None:
+        self.rng = np.random.default_rng(seed)
+        self._variables = variables
+        self._width = width
+
+    def channels(self, count: int) -> int:
+        """How many channels there are in place of the published number."""
+        return max(min(count, LEAST_CHANNELS), round(count * self._width))
+
+    def weight(self, value: Any, trainable: bool = True) -> Any:
+        """A tensor of the network's state with this start."""
+        array = np.asarray(value, np.float32)
+        if self._variables:
+            return tf.Variable(array, trainable=trainable, use_resource=True)
+        return tf.constant(array)
+
+    def normal(self, shape: Sequence[int], deviation: float, mean: float = 0.0) -> np.ndarray:
+        """Numbers around a mean."""
+        return mean + deviation * self.rng.standard_normal(shape, np.float32)
+
+    def filters(self, shape: Sequence[int], inputs: int) -> Any:
+        """Weights of He's scale for so many inputs of each output, which keeps the size of what ReLU lets through."""
+        return self.weight(self.normal(shape, math.sqrt(2 / inputs)))
+
+    def bias(self, width: int) -> Any:
+        """Small offsets."""
+        return self.weight(self.normal([width], STATISTICS_SPREAD))
+
+    def conv(
+        self,
+        x: Any,
+        filters: int,
+        size: int | tuple[int, int] = 1,
+        stride: int = 1,
+        padding: str = "SAME",
+        bias: bool = False,
+    ) -> Any:
+        """A convolution to the published number of channels."""
+        return self.conv_to(x, self.channels(filters), size, stride, padding, bias)
+
+    def conv_to(
+        self,
+        x: Any,
+        after: int,
+        size: int | tuple[int, int] = 1,
+        stride: int = 1,
+        padding: str = "SAME",
+        bias: bool = False,
+    ) -> Any:
+        """A convolution to so many channels, whatever the network's width."""
+        height, width = (size, size) if isinstance(size, int) else size
+        before = int(x.shape[3])
+        weights = self.filters([height, width, before, after], height * width * before)
+        y = tf.nn.conv2d(x, weights, [1, stride, stride, 1], padding)
+        return tf.nn.bias_add(y, self.bias(after)) if bias else y
+
+    def depthwise(self, x: Any, size: int, stride: int = 1, padding: str = "SAME") -> Any:
+        """A convolution of each channel by itself."""
+        weights = self.filters([size, size, int(x.shape[3]), 1], size * size)
+        return tf.nn.depthwise_conv2d_native(x, weights, [1, stride, stride, 1], padding)
+
+    def separable(self, x: Any, filters: int, size: int = 3, stride: int = 1, padding: str = "SAME") -> Any:
+        """A depthwise convolution and one of size 1 behind it, as Keras' SeparableConv2D has them."""
+        return self.conv(self.depthwise(x, size, stride, padding), filters)
+
+    def batch_norm(self, x: Any, epsilon: float = 1e-3, scale: bool = True, gain: float = 1.0) -> Any:
+        """Batch normalisation by moving statistics, as a node of its own. gain: the mean of its factors.
+
+        Without scale the factors are ones, which is how Keras writes such layers into frozen graphs.
+        """
+        width, spread = int(x.shape[3]), STATISTICS_SPREAD
+        gamma = self.weight(self.normal([width], spread * gain, gain)) if scale else tf.ones([width])
+        beta = self.weight(self.normal([width], spread))
+        mean = self.weight(self.normal([width], spread), trainable=False)
+        variance = self.weight(np.exp(self.normal([width], spread)), trainable=False)
+        y, _, _ = tf.nn.fused_batch_norm(x, gamma, beta, mean, variance, epsilon, is_training=False)
+        return y
+
+    def dense(self, x: Any, units: int, activation: Activation | None = None, gain: float = 2.0) -> Any:
+        """A matrix product with bias to the published number of units. gain: 2 is He's for ReLU."""
+        before, after = int(x.shape[1]), self.channels(units)
+        weights = self.weight(self.normal([before, after], math.sqrt(gain / before)))
+        y = tf.nn.bias_add(tf.matmul(x, weights), self.bias(after))
+        return activation(y) if activation else y
+
+    def classify(self, x: Any, classes: int = CLASSES) -> Any:
+        """Probabilities of the classes, from an image's mean."""
+        return tf.nn.softmax(self.dense(mean(x), classes, gain=1.0))
+
+
+def mean(x: Any, keep: bool = False) -> Any:
+    """The mean of each channel over the image (global average pooling)."""
+    return tf.reduce_mean(x, [1, 2], keepdims=keep)
+
+
+def max_pool(x: Any, size: int, stride: int, padding: str = "VALID") -> Any:
+    """The largest value of each window."""
+    return tf.nn.max_pool(x, [1, size, size, 1], [1, stride, stride, 1], padding)
+
+
+def avg_pool(x: Any, size: int, stride: int, padding: str = "VALID") -> Any:
+    """The mean of each window."""
+    return tf.nn.avg_pool(x, [1, size, size, 1], [1, stride, stride, 1], padding)
+
+
+def pad(x: Any, before: int, after: int) -> Any:
+    """Zeros around the images."""
+    return tf.pad(x, [[0, 0], [before, after], [before, after], [0, 0]])
+
+
+def pad_for_stride(x: Any, size: int) -> Any:
+    """Zeros around images that a convolution of this odd size halves next, laid out as Keras' `correct_pad` does."""
+    before = [size // 2 - (1 - int(x.shape[axis]) % 2) for axis in (1, 2)]
+    return tf.pad(x, [[0, 0], [before[0], size // 2], [before[1], size // 2], [0, 0]])
+
+
+def join(*parts: Any) -> Any:
+    """Images with the channels of all parts."""
+    return tf.concat(parts, 3)
+
+
+def swish(x: Any) -> Any:
+    """x * sigmoid(x) as the two nodes that frozen Keras graphs have."""
+    return x * tf.sigmoid(x)
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """MobileNetV3's piecewise linear sigmoid."""
+    return tf.nn.relu6(x + 3.0) * (1.0 / 6.0)
+
+
+def hard_swish(x: Any) -> Any:
+    """x * hard_sigmoid(x)."""
+    return x * hard_sigmoid(x)
