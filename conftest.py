@@ -1,6 +1,9 @@
 """Settings of all packages' tests."""
 
+import os
 import signal
+
+os.environ.setdefault("TIMBERFRAME_STRICT_REWRITES", "1")  # a rewrite that fails is a defect, not a slower run
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so, and Python keeps it: tests of Ctrl-C would wait for ever.

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from timberframe.fallback import STRICT_VARIABLE
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import Journal
@@ -62,7 +63,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if options_of(config) is not None and str(CASES_FILE) not in config.args:
+    if options_of(config) is None:
+        return
+    os.environ.setdefault(STRICT_VARIABLE, "1")  # else a rewrite that fails would only be slow
+    if str(CASES_FILE) not in config.args:
         config.args.append(str(CASES_FILE))
 
 

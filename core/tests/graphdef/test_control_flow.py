@@ -209,3 +209,62 @@ def test_cycle_without_next_iteration_is_refused(write: Write) -> None:
     write("Identity", "a", "b")("Identity", "b", "a")
     with pytest.raises(tf.errors.InvalidArgumentError, match="form a cycle"):
         write.graph()
+
+
+def loop_over_a_list(write: Write) -> Write:
+    """As TensorFlow lowers `while i < 4: out[i] = 2 * rows[i]`, out being a list: rows is the Placeholder `x`."""
+    v, enter = tf.variant, {"frame_name": "loop"}
+    write("Placeholder", "x", dtype=tf.float32, shape=[4, 2]).const("zero", 0).const("n", 4)
+    write.const("row", np.array([2], np.int32))
+    write("TensorListFromTensor", "rows", "x", "row", element_dtype=tf.float32, shape_type=tf.int32)
+    write("TensorListReserve", "out", "row", "n", element_dtype=tf.float32, shape_type=tf.int32)
+    write("Enter", "rows_in", "rows", T=v, is_constant=True, **enter)
+    write("Enter", "n_in", "n", is_constant=True, **enter)
+    for name, start, dtype in (("i", "zero", tf.int32), ("o", "out", v)):
+        write("Enter", f"{name}_in", start, T=dtype, **enter)
+        write("Merge", f"{name}_now", f"{name}_in", f"{name}_next", N=2, T=dtype)
+        write("Switch", f"{name}_if", f"{name}_now", "more", T=dtype)
+        write("Identity", f"{name}_body", f"{name}_if:1", T=dtype)
+        write("Exit", f"{name}_out", f"{name}_if", T=dtype)
+    write("Less", "less", "i_now", "n_in")("LoopCond", "more", "less")
+    write.const("one", 1, "^i_body").const("shape", np.array([2], np.int32), "^i_body")
+    write("TensorListGetItem", "item", "rows_in", "i_body", "shape", element_dtype=tf.float32)
+    write("AddV2", "double", "item", "item", T=tf.float32)("AddV2", "i_new", "i_body", "one")
+    write("TensorListSetItem", "o_new", "o_body", "i_body", "double", element_dtype=tf.float32)
+    write("NextIteration", "i_next", "i_new")("NextIteration", "o_next", "o_new", T=v)
+    return write("TensorListStack", "y", "o_out", "row", element_dtype=tf.float32)
+
+
+def test_lowered_loop_on_lists(write: Write) -> None:
+    x = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_array_equal(loop_over_a_list(write).run("y:0", {"x:0": x}), 2 * x)
+
+
+def test_lowered_loop_on_lists_is_one_kernel_node(write: Write) -> None:
+    with tf.Session(graph=loop_over_a_list(write).graph()) as session:
+        found = session.explain("y:0", {"x:0": np.zeros((4, 2), np.float32)})
+    assert [stage.kind for stage in found.stages] == ["cluster"]
+
+
+def test_loop_on_lists_in_a_function(write: Write) -> None:
+    """A body that holds lowered loops itself keeps its lists."""
+    lowered = loop_over_a_list(write).graph()
+    with tf.Graph().as_default() as graph:
+        function = FuncGraph("twice", graph)
+        with function.as_default():
+            x = function.add_input(tf.float32, [4, 2])
+            (y,) = tf.import_graph_def(lowered.as_graph_def(), {"x": x}, ["y:0"], name="")
+            function.finish([y])
+
+        def body(i: Any, v: Any, kept: tf.TensorArray) -> Any:
+            (after,) = apply_op("PartitionedCall", [[v]], {"f": function, "Tout": [tf.float32]})
+            after.set_shape(v.shape)
+            return i + 1, after, kept.write(i, v)
+
+        fed = tf.placeholder(tf.float32, [4, 2])
+        _, last, rows = tf.while_loop(lambda i, *_: i < 2, body, (0, fed, tf.TensorArray(tf.float32, 2)))
+        with tf.Session() as session:
+            one = np.ones((4, 2), np.float32)
+            found, kept = session.run([last, rows.stack()], {fed: one})
+    np.testing.assert_array_equal(found, 4 * one)
+    np.testing.assert_array_equal(kept, [one, 2 * one])

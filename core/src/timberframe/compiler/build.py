@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from timberframe.compiler.ir import ARRAYS, CALLS, FunctionProgram, Node, Output, Program, body_names
+from timberframe.compiler.ir import ARRAYS, CALLS, FunctionProgram, Node, Output, Program, Wanted, body_names
 from timberframe.compiler.raising import needs_raising, raise_graph
 from timberframe.dtypes import variant
 from timberframe.errors import InvalidArgumentError, NotFoundError
@@ -70,24 +69,14 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
     return done
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What is to be compiled of a graph: operations in order; what stands for each fetch; the tensors that are fed."""
-
-    graph: Graph
-    order: list[Operation]
-    fetches: Sequence[Sequence[Tensor | Operation]]
-    feeds: Sequence[Tensor]
-
-
-def _want(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> _Wanted:
+def _want(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Wanted:
     """The pruned graph, TensorFlow 1's control flow and reference variables having been rewritten."""
     order = prune(fetches, feeds)
     if not needs_raising(order):
-        return _Wanted(graph, order, [[f] for f in fetches], feeds)
+        return Wanted(graph, order, [[f] for f in fetches], feeds)
     raised = raise_graph(graph, order, fetches, feeds)
     order = prune([f for found in raised.fetches for f in found], raised.feeds)
-    return _Wanted(raised.graph, order, raised.fetches, raised.feeds)
+    return Wanted(raised.graph, order, raised.fetches, raised.feeds)
 
 
 class Builder:
@@ -194,7 +183,7 @@ def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Se
     known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, feeds, strict=True)}
     inputs = list(known.values())
     ran = builder.copy(wanted.order, known, wanted.graph)
-    return Program(wanted.graph, builder.nodes, inputs, _found(wanted.fetches, known, ran))
+    return Program(wanted, builder.nodes, inputs, _found(wanted.fetches, known, ran))
 
 
 def _found(
@@ -222,4 +211,4 @@ def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionP
         inputs[i].node.variable = name
     ran = builder.copy(wanted.order, known, wanted.graph)
     fetches = _found(wanted.fetches, known, ran)
-    return FunctionProgram(function, builder.nodes, inputs, fetches, len(function.outputs))
+    return FunctionProgram(function, wanted, builder.nodes, inputs, fetches, len(function.outputs))

@@ -13,15 +13,18 @@ from typing import Any
 from timberframe.compiler.build import prune
 from timberframe.compiler.dense_lists import RULES, Builder, Dense, ListVariable, NotDenseError
 from timberframe.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
-from timberframe.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS
+from timberframe.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, Wanted
+from timberframe.compiler.raising.frames import CONTROL_FLOW
 from timberframe.compiler.trips import Bounds
 from timberframe.dtypes import resource, variant
 from timberframe.graph.function import FuncGraph, unique_function_name
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
+from timberframe.ops import registry
 from timberframe.shapes import StaticShape, in_common
 
 _FUNCTIONAL = LOOPS | BRANCHES | CALLS
+_NOT_COPIED = ARRAYS | CONTROL_FLOW  # the latter in functions; that of the graph has become loops and branches
 _DEEPEST = 16  # functions within functions
 _COPIES = 8  # of one loop body, until all about its lists is known
 
@@ -41,20 +44,19 @@ def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
     return False
 
 
-def dense_graph(
-    fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor], shapes: Sequence[StaticShape]
-) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
+def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
     """The copy, and its tensors and operations for the fetches and feeds; NotDenseError where there can be none."""
     graph = Graph()
     copy = GraphCopy(graph, {})
     new_feeds = []
-    for feed, shape in zip(feeds, shapes, strict=True):
+    fetches = [f for made in wanted.fetches for f in made]
+    for feed, shape in zip(wanted.feeds, shapes, strict=True):
         name = graph.unique_name(f"{feed.op.name}")
         attrs = {"dtype": feed.dtype, "shape": shape}
-        made = graph.create_op(_placeholder(), (), attrs, name, exact_name=True).outputs[0]
+        made = graph.create_op(registry.get("Placeholder"), (), attrs, name, exact_name=True).outputs[0]
         copy.known[feed] = made
         new_feeds.append(made)
-    copy.operations(prune(fetches, feeds), fetches)
+    copy.operations(wanted.order, fetches)
     found: list[Tensor | Operation] = []
     for fetch in fetches:
         if isinstance(fetch, Tensor):
@@ -62,12 +64,6 @@ def dense_graph(
         else:
             found.append(copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name))
     return graph, found, new_feeds
-
-
-def _placeholder() -> Any:
-    from timberframe.ops import registry
-
-    return registry.get("Placeholder")
 
 
 class GraphCopy:
@@ -100,7 +96,7 @@ class GraphCopy:
         for op in order:
             if op.outputs and all(t in self.known for t in op.outputs):
                 continue  # fed
-            if op.type in ARRAYS or op.unsupported is not None:
+            if op.type in _NOT_COPIED or op.unsupported is not None:
                 raise NotDenseError(f"'{op.name}' must run as it is")
             control = [c for before in op.control_inputs for c in self.ran.get(before, ())]
             first = len(self.graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from timberframe.dtypes import DType
@@ -13,6 +14,7 @@ from timberframe.shapes import Shape
 if TYPE_CHECKING:
     from timberframe.graph.function import FuncGraph
     from timberframe.graph.graph import Graph
+    from timberframe.graph.operation import Operation, Tensor
     from timberframe.plugin.contracts import Device
 
 
@@ -79,11 +81,28 @@ class Node:
         return f"<{self.op.name} {self.name}>"
 
 
-class Program:
-    """Nodes of a graph in topological order, what is fed, and what is fetched (a node stands for 'run it')."""
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be compiled of a graph: operations in order; what stands for each fetch; the tensors that are fed.
 
-    def __init__(self, graph: Graph, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
-        self.graph = graph
+    TensorFlow 1's control flow and reference variables have been rewritten.
+    """
+
+    graph: Graph
+    order: Sequence[Operation]
+    fetches: Sequence[Sequence[Tensor | Operation]]
+    feeds: Sequence[Tensor]
+
+
+class Program:
+    """Nodes of a graph in topological order, what is fed, and what is fetched (a node stands for 'run it').
+
+    source: the operations that they were made of.
+    """
+
+    def __init__(self, source: Wanted, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
+        self.source = source
+        self.graph = source.graph
         self.nodes = nodes
         self.feeds = feeds
         self.fetches = fetches
@@ -95,12 +114,14 @@ class FunctionProgram(Program):
     def __init__(
         self,
         function: FuncGraph,
+        source: Wanted,
         nodes: list[Node],
         feeds: list[Output],
         fetches: list[Output | Node],
         result_count: int,
     ) -> None:
-        super().__init__(function, nodes, feeds, fetches)
+        super().__init__(source, nodes, feeds, fetches)
+        self.graph = function
         self.function = function
         self.result_count = result_count
 

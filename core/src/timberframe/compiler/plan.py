@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +16,13 @@ from timberframe.compiler.fold import fold_constants
 from timberframe.compiler.ir import LOOPS, Node, Output, Program
 from timberframe.compiler.lower import Variables, lower_stage
 from timberframe.compiler.place import Placement, Placer
-from timberframe.compiler.simplify import Optimizations, simplify
+from timberframe.compiler.simplify import NO_OPTIMIZATIONS, Optimizations, simplify
 from timberframe.compiler.specialise import Facts, NeedsDriverError, infer, located_on
 from timberframe.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe.compiler.state import order_accesses, resolve_handles
 from timberframe.dtypes import variant
 from timberframe.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe.fallback import attempt, failures_noted, report_failure
 from timberframe.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe.shapes import format_shape, is_static
 
@@ -70,6 +71,8 @@ class Plan:
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self.placements: list[Placement] = []
         self.folded: list[str] = []
+        self.left_out: list[str] = []
+        """Rewrites that failed, and why."""
         self._lock = threading.RLock()
         self._bound: OrderedDict[Any, Level] = OrderedDict()
         self._placer = placer
@@ -129,9 +132,10 @@ class Plan:
             if found is not None:
                 self._bound.move_to_end(key)
                 return found
+            failure: Exception | None = None
             while True:
                 try:
-                    with collection_paused():
+                    with collection_paused(), failures_noted(self.left_out):
                         found = self._bind(inputs)
                     break
                 except NeedsDriverError as e:
@@ -142,23 +146,34 @@ class Plan:
                     self._bound.clear()
                     self._reschedule()
                 except OpError:
-                    if not self._doubt_loops():
+                    if not self._drive(self._doubtful_loops()):
                         raise
+                except Exception as e:  # a loop or branch that cannot be a kernel, for a reason that nobody foresaw
+                    failure = failure or e
+                    if not self._drive(n for n in self.program.nodes if n.bodies):
+                        raise
+            if failure is not None:
+                with failures_noted(self.left_out):
+                    report_failure("running loops and branches as kernels", failure)
             self._bound[key] = found
             if len(self._bound) > _BOUND_PLANS:
                 self._bound.popitem(last=False)
             return found
 
-    def _doubt_loops(self) -> bool:
-        """Has loops driven whose results were taken to have the shapes that they start with; False for none."""
-        doubtful = [n for n in self.program.nodes if n.op.name in LOOPS and not n.host_driven]
-        doubtful = [n for n in doubtful if any(not is_static(x.static_shape) for x in n.outputs)]
-        for node in doubtful:
+    def _doubtful_loops(self) -> list[Node]:
+        """Loops whose results were taken to have the shapes that they start with."""
+        loops = [n for n in self.program.nodes if n.op.name in LOOPS]
+        return [n for n in loops if any(not is_static(x.static_shape) for x in n.outputs)]
+
+    def _drive(self, nodes: Iterable[Node]) -> bool:
+        """Has the executor drive these loops and branches; False where it drives all of them already."""
+        more = [n for n in nodes if not n.host_driven]
+        for node in more:
             node.host_driven = True
-        if doubtful:
+        if more:
             self._bound.clear()
             self._reschedule()
-        return bool(doubtful)
+        return bool(more)
 
     def _key(self, inputs: Sequence[Located]) -> Any:
         shapes: Any = tuple([a.shape for a, _ in inputs])
@@ -238,6 +253,21 @@ class Plan:
                     level.children.clear()
                 level.children[key] = child
             return child
+
+
+def make_plan(
+    build: Callable[[], Program], placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
+) -> Plan:
+    """The plan of a program; without optimizations if one of them fails, which `left_out` then tells."""
+    failures: list[str] = []
+    with failures_noted(failures):
+        plan = attempt(
+            "an optimization",
+            lambda: Plan(build(), placer, variables, optimizations, scope),
+            lambda: Plan(build(), placer, variables, NO_OPTIMIZATIONS, scope),
+        )
+    plan.left_out.extend(failures)
+    return plan
 
 
 def known_of_list(value: Any) -> tuple[Any, Any]:

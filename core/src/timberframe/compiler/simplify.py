@@ -22,6 +22,9 @@ class Optimizations:
     fold: bool = True
 
 
+NO_OPTIMIZATIONS = Optimizations(simplify=False, cse=False, fold=False)
+
+
 def simplify(program: Program, optimizations: Optimizations) -> None:
     """Makes those shape-free rewrites that are on."""
     if optimizations.simplify:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from timberframe.compiler.build import build_program
 from timberframe.compiler.dense_graph import dense_graph, uses_lists
 from timberframe.compiler.dense_lists import NotDenseError
-from timberframe.compiler.ir import LOOPS, Program
+from timberframe.compiler.ir import LOOPS, Program, Wanted
 from timberframe.compiler.plan import Located, Plan
 from timberframe.errors import OpError
-from timberframe.graph.operation import Operation, Tensor
+from timberframe.fallback import failures_noted, report_failure
 from timberframe.shapes import StaticShape
 
 _PLANS = 16  # shapes of one combination of fetches and feeds that plans are kept for
@@ -25,13 +25,11 @@ def worth_trying(program: Program) -> bool:
 
 
 class DensePlans:
-    """The plans of one combination of fetches and feeds. make: makes a plan of a program."""
+    """The plans of one combination of fetches and feeds. make: makes a plan of a program. left_out: gets failures."""
 
-    def __init__(
-        self, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor], make: Callable[[Program], Plan]
-    ) -> None:
-        self._fetches = fetches
-        self._feeds = feeds
+    def __init__(self, wanted: Wanted, make: Callable[[Callable[[], Program]], Plan], left_out: list[str]) -> None:
+        self._wanted = wanted
+        self._left_out = left_out
         self._make = make
         self._plans: OrderedDict[tuple[StaticShape, ...], Plan | None] = OrderedDict()
         self._lock = threading.Lock()
@@ -54,13 +52,19 @@ class DensePlans:
 
     def _try(self, shapes: Sequence[StaticShape], inputs: Sequence[Located]) -> Plan | None:
         try:
-            graph, fetches, feeds = dense_graph(self._fetches, self._feeds, shapes)
-            plan = self._make(build_program(graph, fetches, feeds))
+            graph, fetches, feeds = dense_graph(self._wanted, shapes)
+            plan = self._make(lambda: build_program(graph, fetches, feeds))
             plan.bind(inputs)
         except (NotDenseError, OpError):  # an error of the user's graph comes again, and in its own words
             return None
-        driven = any(n.host_driven for n in plan.program.nodes if n.op.name in LOOPS)
-        return None if driven else plan
+        except Exception as e:
+            with failures_noted(self._left_out):
+                report_failure("making dense tensors of lists", e)
+            return None
+        if any(n.host_driven for n in plan.program.nodes if n.op.name in LOOPS):
+            self._left_out.extend(plan.left_out)
+            return None
+        return plan
 
     def release(self) -> None:
         """Drops all plans, and with them their memory."""

@@ -46,6 +46,7 @@ class Explanation:
     folded: tuple[str, ...] = ()
     host_values: tuple[str, ...] = ()
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,6 +67,7 @@ class Explanation:
             lines.append(f"computed once, being constant: {_some(self.folded)}")
         if self.host_values:
             lines.append(f"computed on the host while planning: {_some(self.host_values)}")
+        lines += self.left_out
         lines += ["", "placement:"]
         for p in self.placements:
             lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
@@ -108,6 +110,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         tuple(plan.folded),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
+        tuple(dict.fromkeys([*runner.plan.left_out, *plan.left_out])),
     )
 
 

@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from timberframe.compiler.build import build_function, build_program
+from timberframe.compiler.ir import Program
 from timberframe.compiler.place import Devices, Placer
-from timberframe.compiler.plan import Located, Plan, collection_paused
+from timberframe.compiler.plan import Located, Plan, collection_paused, make_plan
 from timberframe.compiler.simplify import Optimizations
 from timberframe.config import RunOptions, SessionConfig
 from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError, OpError
@@ -82,10 +83,12 @@ class Runtime:
         with self._lock:
             plan = self._functions.get(key)
             if plan is None:
-                program = build_function(function, handles)
-                plan = Plan(program, self.placer, self.variables, self.optimizations, scope)
-                self._functions[key] = plan
+                plan = self._functions[key] = self.plan(lambda: build_function(function, handles), scope)
             return plan
+
+    def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
+        """A plan with the devices, variables and optimizations of this session."""
+        return make_plan(build, self.placer, self.variables, self.optimizations, scope)
 
     def close(self) -> None:
         with self._lock:
@@ -250,15 +253,10 @@ class Runner:
         self.feeds = feeds
         runtime = session.runtime
         with collection_paused():
-            program = build_program(session.graph, fetches.elements, feeds)
-            self.plan = Plan(program, runtime.placer, runtime.variables, runtime.optimizations)
+            self.plan = runtime.plan(lambda: build_program(session.graph, fetches.elements, feeds))
         self._dense: DensePlans | None = None
-        if worth_trying(program):
-            self._dense = DensePlans(
-                fetches.elements,
-                feeds,
-                lambda p: Plan(p, runtime.placer, runtime.variables, runtime.optimizations),
-            )
+        if worth_trying(self.plan.program):
+            self._dense = DensePlans(self.plan.program.source, runtime.plan, self.plan.left_out)
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; hands what does not suit it to the general way."""
         plan = self.plan

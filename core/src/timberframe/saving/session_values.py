@@ -8,7 +8,7 @@ import numpy as np
 
 from timberframe.api.state import Variable
 from timberframe.compiler.build import build_program
-from timberframe.compiler.plan import Located, Plan, collection_paused
+from timberframe.compiler.plan import Located, collection_paused
 from timberframe.compiler.state import variable_key
 from timberframe.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe.graph.apply import apply_op
@@ -77,7 +77,7 @@ def assign_values(session: BaseSession, values: Sequence[tuple[Variable, np.ndar
                 feed = apply_op("Placeholder", attrs={"dtype": variable.dtype, "shape": array.shape})
                 feeds.append(feed)
                 assigns.append(apply_op("AssignVariableOp", [handle, feed]))
-        plan = Plan(build_program(graph, assigns, feeds), runtime.placer, runtime.variables, runtime.optimizations)
+        plan = runtime.plan(lambda: build_program(graph, assigns, feeds))
     before = runtime.variables.snapshot(keys)
     inputs: list[Located] = [(array, None) for _, array in values]
     context = RunContext()

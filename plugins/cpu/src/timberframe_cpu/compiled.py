@@ -82,7 +82,7 @@ class CompiledSources:
                 library = ctypes.CDLL(str(compiled(source, isa)))
                 cell[0] = ctypes.cast(library[FUNCTION], ctypes.c_void_p).value
                 self._libraries.append(library)
-            except (OSError, subprocess.SubprocessError) as e:
+            except Exception as e:  # a compiler that fails, or a library that does not suit
                 logging.warning("a chain of nodes goes on running block by block: %s", e)
             with self._idle:
                 self._unfinished -= 1

@@ -13,6 +13,7 @@ import numpy as np
 
 from timberframe.dtypes import NUMERIC
 from timberframe.errors import InvalidArgumentError
+from timberframe.fallback import attempt
 from timberframe.plugin.contracts import Cluster, Deferred, DeviceAttributes, KernelNode, Pending
 from timberframe.plugin.kernels import KernelRegistry
 from timberframe.plugin.nodes import UNIT_KERNELS
@@ -92,7 +93,14 @@ class CpuDevice:
     def compile(self, cluster: Cluster) -> CpuExecutable:
         """A native program that runs the cluster."""
         with using_isa(self.isa):
-            return CpuExecutable(self, cluster, fusing=self.fuse)
+            if not self.fuse:
+                return CpuExecutable(self, cluster, fusing=False)
+            return attempt(
+                "fusing elementwise nodes",
+                lambda: CpuExecutable(self, cluster),
+                lambda: CpuExecutable(self, cluster, fusing=False),
+                errors=True,
+            )
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """A new array that owns its memory."""

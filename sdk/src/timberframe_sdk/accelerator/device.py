@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from timberframe.errors import OpError
+from timberframe.fallback import attempt
 from timberframe.graph.inference import arg_ranges
 from timberframe.ops import registry
 from timberframe.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, Launcher, RunContext
@@ -231,7 +232,14 @@ class AcceleratorDevice(KernelDevice):
     def compile(self, cluster: Cluster) -> Executable:
         from timberframe_sdk.accelerator.kernels.elementwise import can_fuse, can_reduce
 
-        return self.executable(self, fuse(cluster, can_fuse, reduces=can_reduce) if self.fuse else cluster)
+        if not self.fuse:
+            return self.executable(self, cluster)
+        return attempt(
+            "fusing elementwise nodes",
+            lambda: self.executable(self, fuse(cluster, can_fuse, reduces=can_reduce)),
+            lambda: self.executable(self, cluster),
+            errors=True,
+        )
 
 
 def _handles(node: KernelNode) -> set[int]:
