@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timberframe as tf
@@ -331,3 +332,24 @@ def test_wrong_value_is_left_to_the_run(graph: tf.Graph) -> None:
     shape.attr["value"].tensor.CopyFrom(tf.make_tensor_proto([4, 5], tf.int32))
     tf.import_graph_def(message, name="")
     assert graph.get_tensor_by_name("r:0").shape.rank == 2
+
+
+def test_bad_shape_that_only_running_tells_is_an_error_of_the_run_that_needs_the_node(write: Any) -> None:
+    write.const("y", np.zeros((2, 3), np.float32)).const("dy", np.zeros((3, 2), np.float32))
+    write("SigmoidGrad", "bad", "y", "dy", T=tf.float32)("Identity", "good", "y", T=tf.float32)
+    assert write.run("good:0").shape == (2, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'bad': .* have shapes \(2, 3\) and \(3, 2\)"):
+        write.run("bad:0")
+
+
+def test_bad_shape_that_tensorflow_finds_while_importing_is_an_error_of_the_import(write: Any) -> None:
+    write.const("x", np.zeros((2, 3), np.float32)).const("y", np.zeros((3, 2), np.float32))
+    write("AddV2", "bad", "x", "y", T=tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"AddV2 'bad': shapes \(2, 3\) and \(3, 2\)"):
+        write.graph()
+
+
+def test_comparison_of_shapes_that_do_not_broadcast_is_imported(write: Any) -> None:
+    write.const("x", np.zeros((2, 3), np.int32)).const("y", np.zeros((3, 2), np.int32))
+    write("NotEqual", "unequal", "x", "y", incompatible_shape_error=False)
+    assert write.run("unequal:0") == np.True_

@@ -10,9 +10,11 @@ from timberframe.ops.diagonal import require_matrix
 from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.shapes import Shape, format_shape, merge_dim
 
 
+@late_errors
 def _band_shape(c: InferenceContext) -> list[Shape]:
     shape = require_matrix(c)
     for i, size, what in ((1, -2, "rows"), (2, -1, "columns")):
@@ -63,7 +65,7 @@ def _tensor_diag_shape(c: InferenceContext) -> list[Shape]:
     shape = require_matrix(c, 0, 1)
     if shape is not None and len(shape) > 4:
         shown = format_shape(shape)
-        raise c.error(f"diagonal has shape {shown}; its rank must be at most 4: the output's is twice that")
+        raise c.late_error(f"diagonal has shape {shown}; its rank must be at most 4: the output's is twice that")
     return [None if shape is None else (*shape, *shape)]
 
 

@@ -111,7 +111,7 @@ def assertion_error(op: str, name: str, attrs: Attrs, data: list[np.ndarray]) ->
 def _assert_shape(c: InferenceContext) -> list[Shape]:
     condition = c.shapes[0]
     if condition is not None and condition != ():
-        raise c.error(f"condition has shape {format_shape(condition)}; it must be a scalar")
+        raise c.late_error(f"condition has shape {format_shape(condition)}; it must be a scalar")
     return []
 
 

@@ -13,6 +13,7 @@ from timberframe.ops.accuracy import Accumulation
 from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import (
     channel_axis,
     check_window_attr,
@@ -65,12 +66,14 @@ def _described(c: InferenceContext, i: int, name: str) -> Sizes:
     return (None,) * 5 if sizes is None else sizes
 
 
+@late_errors
 def _input_shape(c: InferenceContext) -> Sequence[Shape]:
     sizes, filter = _described(c, 0, "input_sizes"), c.require_rank(1, 5)
     _check_gradient(c, sizes, filter)
     return [tuple(sizes)]
 
 
+@late_errors
 def _filter_shape(c: InferenceContext) -> Sequence[Shape]:
     x, sizes = c.require_rank(0, 5), _described(c, 1, "filter_sizes")
     _check_gradient(c, x, sizes)

@@ -25,6 +25,7 @@ from timberframe.ops.convolution_windows import (
 from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, OpDef, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import channel_axis, from_channels_last, spatial_axes, to_channels_last, widen
 from timberframe.shapes import Shape, format_shape, merge
 
@@ -264,7 +265,7 @@ def _define_gradients(
         outputs=("output: T",),
         attrs=(f"T: {{{types}}}", *first, *CONV_ATTRS),
         doc=f"The gradient of {name} by its input, whose shape is input_sizes (of Conv2D also height and width alone).",
-        shape=lambda c: _input_gradient_shape(c, depthwise),
+        shape=late_errors(lambda c: _input_gradient_shape(c, depthwise)),
         reference=references[0],
         gradient=lambda op, grad: _input_gradient_gradient(name, by_filter, op, grad),
         shape_inputs=("input_sizes",),
@@ -279,7 +280,7 @@ def _define_gradients(
         outputs=("output: T",),
         attrs=(f"T: {{{_REALS}}}", *first, *CONV_ATTRS),
         doc=f"The gradient of {name} by its filter, whose shape is filter_sizes.",
-        shape=lambda c: _filter_gradient_shape(c, depthwise),
+        shape=late_errors(lambda c: _filter_gradient_shape(c, depthwise)),
         reference=references[1],
         gradient=lambda op, grad: _filter_gradient_gradient(name, by_input, op, grad),
         shape_inputs=("filter_sizes",),

@@ -41,7 +41,7 @@ from timberframe.ops.matrix_gradients import (
 )
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import merge_shapes
+from timberframe.ops.shape_functions import late_errors, merge_shapes
 from timberframe.shapes import Shape, format_shape
 
 
@@ -255,6 +255,7 @@ def _half_lower(x: Any) -> Any:
     return triangle(with_diagonal(x, halved(diagonal(x))), lower=True)
 
 
+@late_errors
 def _cholesky_grad_shape(c: InferenceContext) -> list[Shape]:
     return [merge_shapes(c, square_shape(c), square_shape(c, 1), "l and grad")]
 

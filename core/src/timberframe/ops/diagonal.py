@@ -55,7 +55,7 @@ def _k(c: InferenceContext, i: int) -> tuple[int, int] | None:
     if shape is not None and len(shape) > 1:
         raise c.error(f"k has shape {format_shape(shape)}; it must be a scalar or a vector")
     if shape is not None and len(shape) == 1 and shape[0] is not None and shape[0] not in (1, 2):
-        raise c.error(f"k has {shape[0]} elements; it must have one or two")
+        raise c.late_error(f"k has {shape[0]} elements; it must have one or two")
     if value is None:
         return None
     lower, upper = diagonal_range(value)

@@ -13,6 +13,7 @@ from timberframe.ops.accuracy import EXACT, Accumulation
 from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import (
     check_window_attr,
     output_size,
@@ -193,7 +194,7 @@ define_op(
     outputs=("in_backprop: T",),
     attrs=_DECLARED,
     doc="The gradient of Dilation2D by its input: each value goes to the pixel of the first largest sum.",
-    shape=_gradient_shape(0),
+    shape=late_errors(_gradient_shape(0)),
     reference=_input_gradient,
     gradient=_NO_SECOND,
     accuracy=Accumulation(lambda attrs, x, filter, grad: filter.shape[0] * filter.shape[1], _input_magnitude),
@@ -208,7 +209,7 @@ define_op(
     outputs=("filter_backprop: T",),
     attrs=_DECLARED,
     doc="The gradient of Dilation2D by its filter: each value goes to the tap of the first largest sum.",
-    shape=_gradient_shape(1),
+    shape=late_errors(_gradient_shape(1)),
     reference=_filter_gradient,
     gradient=_NO_SECOND,
     accuracy=Accumulation(lambda attrs, x, filter, grad: grad.size // max(grad.shape[3], 1), _filter_magnitude),

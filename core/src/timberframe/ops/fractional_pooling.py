@@ -17,6 +17,7 @@ from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.philox import Philox, to_float64
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.shapes import Shape, compatible, format_shape
 
 _TYPES = "T: {float, double, int32, int64}"
@@ -28,6 +29,7 @@ def _pooled(size: int | None, ratio: float) -> int | None:
     return None if size is None else int(np.floor(np.float32(size) / np.float32(ratio)))
 
 
+@late_errors
 def _pool_shape(c: InferenceContext) -> list[Shape]:
     ratios = c.attrs["pooling_ratio"]
     if len(ratios) != 4 or ratios[0] != 1 or ratios[3] != 1 or min(ratios) < 1:
@@ -180,6 +182,7 @@ def _check_sequences(c: InferenceContext, grads: Shape, rows: Shape, columns: Sh
             raise c.late_error(f"a pooling sequence has shape {format_shape(found)}; it must be ({size + 1},)")
 
 
+@late_errors
 def _max_grad_shape(c: InferenceContext) -> list[Shape]:
     c.require_rank(0, 4)
     _check_sequences(c, c.require_rank(2, 4), c.shapes[3], c.shapes[4])
@@ -207,6 +210,7 @@ def _max_grad(attrs: Attrs, x: np.ndarray, y: np.ndarray, grads: np.ndarray, row
     return result
 
 
+@late_errors
 def _average_grad_shape(c: InferenceContext) -> list[Shape]:
     _check_sequences(c, c.require_rank(1, 4), c.shapes[2], c.shapes[3])
     shape = c.shape_value(0)

@@ -22,7 +22,7 @@ def check_policy(c: InferenceContext) -> None:
     """The attr bad_indices_policy: what happens at an index out of range."""
     policy = c.attrs["bad_indices_policy"]
     if policy not in POLICIES:
-        raise c.error(f"bad_indices_policy is {policy!r}; it must be one of {', '.join(map(repr, POLICIES))}")
+        raise c.late_error(f"bad_indices_policy is {policy!r}; it must be one of {', '.join(map(repr, POLICIES))}")
 
 
 def _gather_shape(c: InferenceContext) -> Sequence[Shape]:

@@ -10,6 +10,7 @@ import numpy as np
 from timberframe.errors import UnimplementedError
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.shapes import Shape, format_shape
 
 _DRAWN = NotDifferentiable("TensorFlow gives drawn boxes no gradient either")
@@ -24,6 +25,7 @@ PALETTE = np.array(
 """The colours of boxes, in turn, as red, green, blue and alpha."""
 
 
+@late_errors
 def _drawn_shape(c: InferenceContext) -> list[Shape]:
     images, boxes = c.require_rank(0, 4), c.require_rank(1, 3)
     if images[3] not in (None, 1, 3, 4):

@@ -12,6 +12,7 @@ from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.interpolation import Weights, area, bicubic, resized, spread
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.shapes import Shape, format_shape
 
 _ALIGN, _HALF = "align_corners: bool = false", "half_pixel_centers: bool = false"
@@ -135,6 +136,7 @@ _define_resize(
 )
 
 
+@late_errors
 def _backward_shape(c: InferenceContext) -> list[Shape]:
     grads, image = c.require_rank(0, 4), c.require_rank(1, 4)
     return [(grads[0], image[1], image[2], grads[3])]

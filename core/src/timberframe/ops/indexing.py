@@ -17,7 +17,8 @@ def _one_hot_shape(c: InferenceContext) -> Sequence[Shape]:
     indices, axis = c.shapes[0], c.attrs["axis"]
     for i, what in ((1, "depth"), (2, "on_value"), (3, "off_value")):
         if c.shapes[i] not in (None, ()):
-            raise c.error(f"{what} has shape {format_shape(c.shapes[i])}; it must be a scalar")
+            error = c.error if what == "depth" else c.late_error
+            raise error(f"{what} has shape {format_shape(c.shapes[i])}; it must be a scalar")
     value = c.value(1)
     if value is not None and int(value) < 0:
         raise c.error(f"depth is {int(value)}; it must not be negative")
@@ -26,7 +27,7 @@ def _one_hot_shape(c: InferenceContext) -> Sequence[Shape]:
     if indices is None:
         return [None]
     if axis > len(indices):
-        raise c.error(f"axis is {axis} for indices of rank {len(indices)}; it must not be above the rank")
+        raise c.late_error(f"axis is {axis} for indices of rank {len(indices)}; it must not be above the rank")
     at = len(indices) if axis == -1 else axis
     return [indices[:at] + (None if value is None else int(value),) + indices[at:]]
 

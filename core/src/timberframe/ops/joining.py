@@ -12,6 +12,7 @@ from timberframe.ops.gradients import apply_op, constant, dense, known, shape_of
 from timberframe.ops.host_values import HostValue, scalar_value, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.shapes import Shape, StaticShape, compatible, format_shape, merge
 
 
@@ -152,9 +153,12 @@ define_op(
 )
 
 
+@late_errors
 def _offset_shape(c: InferenceContext) -> list[Shape]:
     """What is wrong is told once the shapes themselves are there, elements of which may be unknown."""
     shapes = [v for v in c.values[1:] if v is not None]
+    if c.shapes[0] not in (None, ()):
+        raise c.error(f"concat_dim has shape {format_shape(c.shapes[0])}; it must be a scalar")
     axis = scalar_value(c, 0, "concat_dim")
     if axis is not None and len(shapes) == len(c.shapes) - 1:
         _check_concat_shapes(c, shapes, axis)
@@ -166,7 +170,7 @@ def _check_concat_shapes(c: InferenceContext, shapes: list[np.ndarray], axis: in
         if s.ndim != 1:
             raise c.error(f"shape[{i}] has shape {format_shape(s.shape)}; it must be a vector")
         if s.size != shapes[0].size:
-            raise c.late_error(f"shapes have lengths {', '.join(str(x.size) for x in shapes)}; all must be equal")
+            raise c.error(f"shapes have lengths {', '.join(str(x.size) for x in shapes)}; all must be equal")
     at = c.axis(axis, shapes[0].size, "concat_dim")
     sizes = [tuple(None if d is UNKNOWN or i == at else int(d) for i, d in enumerate(s)) for s in shapes]
     if not all(compatible(sizes[0], other) for other in sizes[1:]):
@@ -186,7 +190,7 @@ def _concat_offset(attrs: Attrs, axis: np.ndarray, *shapes: np.ndarray) -> tuple
 
 
 def _offset_value(c: InferenceContext) -> list[HostValue]:
-    if c.value(0) is None or any(v is None for v in c.values):
+    if c.value(0) is None or c.shapes[0] != () or any(v is None for v in c.values):
         return [None] * (len(c.values) - 1)
     return list(_concat_offset(c.attrs, *[v for v in c.values if v is not None]))
 

@@ -11,10 +11,12 @@ from timberframe.ops.accuracy import Bound
 from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import CHANNELS_LAST, channel_axis, from_channels_last, to_channels_last, widen
 from timberframe.shapes import Shape, merge_dim
 
 
+@late_errors
 def _batch_norm_shape(c: InferenceContext) -> Sequence[Shape]:
     data_format = c.attrs["data_format"]
     x = c.require_rank(0, len(data_format))

@@ -13,11 +13,12 @@ from timberframe.ops.gradients import apply_op, constant, reshape_like, shape_of
 from timberframe.ops.normalization import LRN_ATTRS, lrn_sums
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import merge_inputs, merge_shapes
+from timberframe.ops.shape_functions import late_errors, merge_inputs, merge_shapes
 from timberframe.ops.windows import CHANNELS_LAST, channel_axis, from_channels_last, to_channels_last, widen
 from timberframe.shapes import Shape, merge_dim
 
 
+@late_errors
 def _batch_norm_shape(c: InferenceContext) -> Sequence[Shape]:
     rank = len(c.attrs["data_format"])
     x = merge_shapes(c, c.require_rank(0, rank), c.require_rank(1, rank), "y_backprop and x")

@@ -77,7 +77,7 @@ def _pad_v2(attrs: Attrs, x: np.ndarray, paddings: np.ndarray, fill: np.ndarray)
 def _pad_v2_shape(c: InferenceContext) -> list[Shape]:
     fill = c.shapes[2]
     if fill is not None and any(d not in (None, 1) for d in fill):
-        raise c.error(f"constant_values has shape {format_shape(fill)}; it must be a scalar")
+        raise c.late_error(f"constant_values has shape {format_shape(fill)}; it must be a scalar")
     return _padded(c)
 
 

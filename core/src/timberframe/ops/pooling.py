@@ -56,7 +56,7 @@ def pooled(
     pairs = explicit_pairs(c) if "explicit_paddings" in c.attrs else [(0, 0)] * 4
     for axis in (height, width):
         if max(pairs[axis]) >= ksize[axis]:
-            raise c.error(
+            raise c.late_error(
                 f"padding {pairs[axis]} in dimension {axis} with a window of {ksize[axis]}; "
                 "it must be smaller than the window"
             )

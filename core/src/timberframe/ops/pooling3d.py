@@ -13,6 +13,7 @@ from timberframe.ops.accuracy import EXACT, Accumulation, Accuracy, Exact
 from timberframe.ops.gradients import apply_op, shape_of, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, OpDef, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import (
     channel_axis,
     check_window_attr,
@@ -242,6 +243,7 @@ def _max_shape(second: bool) -> Callable[[InferenceContext], Sequence[Shape]]:
     return shape
 
 
+@late_errors
 def _avg_grad_shape(c: InferenceContext) -> Sequence[Shape]:
     (length,) = c.require_rank(0, 1)
     if length not in (None, 5):
@@ -305,7 +307,7 @@ def _define_max(name: str, types: tuple[str, ...], second: bool, of: str) -> Non
         outputs=("output: T",),
         attrs=(*_ATTRS, *types),
         doc=f"The gradient of {of}" + (": of each window the grad at its maximum." if second else " by its input."),
-        shape=_max_shape(second),
+        shape=late_errors(_max_shape(second)),
         reference=_max_grad_grad if second else _max_grad,
         gradient=_max_gradient("MaxPool3DGrad" if second else "MaxPool3DGradGrad"),
         accuracy=accuracy,

@@ -15,7 +15,7 @@ from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.pooling import WINDOW_ATTRS, max_pool_samples, pooled
 from timberframe.ops.pooling_gradients import REAL_NUMBERS, first_maxima
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import merge_shapes
+from timberframe.ops.shape_functions import late_errors, merge_shapes
 from timberframe.ops.windows import unimplemented, widen
 from timberframe.shapes import Shape
 
@@ -34,6 +34,7 @@ def _argmax_shape(c: InferenceContext) -> Sequence[Shape]:
     return [shape, shape]
 
 
+@late_errors
 def _grad_shape(c: InferenceContext) -> Sequence[Shape]:
     _check_space(c)
     x = c.require_rank(0, 4)

@@ -28,6 +28,7 @@ from timberframe.ops.pooling import (
     window_values,
 )
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import (
     channel_axis,
     from_channels_last,
@@ -243,7 +244,7 @@ def _define_max(second: bool, inputs: bool, default: str, padding: tuple[str, ..
         outputs=("output: T",),
         attrs=(*(() if inputs else WINDOW_ATTRS), *padding, _FORMATS, f"T: {REAL_NUMBERS}{default}"),
         doc=(_GRAD_GRAD_DOC if second else _GRAD_DOC).format(of),
-        shape=_input_shape(second) if inputs else _attr_shape(second),
+        shape=late_errors(_input_shape(second) if inputs else _attr_shape(second)),
         reference=_with_windows(reference) if inputs else reference,
         gradient=_max_second_gradient if second else _max_gradient,
         accuracy=accuracy,
@@ -261,6 +262,7 @@ _define_max(True, False, "", (_PADDING,), "MaxPoolGrad")
 _define_max(True, True, "", (_PADDING,), "MaxPoolGradV2")
 
 
+@late_errors
 def _avg_grad_shape(c: InferenceContext) -> Sequence[Shape]:
     (length,) = c.require_rank(0, 1)
     if length not in (None, 4):

@@ -64,7 +64,7 @@ def matrix_shape(c: InferenceContext) -> list[Shape]:
     logits = c.require_rank(0, 2)
     require_shape(c, 1, ())
     if logits[1] == 0:
-        raise c.error(f"logits has shape {format_shape(logits)}; at least one class is required")
+        raise c.late_error(f"logits has shape {format_shape(logits)}; at least one class is required")
     count = c.value(1)
     if count is not None and int(count) < 0:
         raise c.error(f"num_samples is {int(count)}; it must be zero or more")

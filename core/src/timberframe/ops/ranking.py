@@ -20,7 +20,7 @@ _REALS = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16,
 def _scalar(c: InferenceContext, i: int, what: str) -> int | None:
     """The value of input i, which must be a scalar, where it is known."""
     if c.shapes[i] not in (None, ()):
-        raise c.error(f"{what} has shape {format_shape(c.shapes[i])}; it must be a scalar")
+        raise c.late_error(f"{what} has shape {format_shape(c.shapes[i])}; it must be a scalar")
     value = c.value(i)
     return None if value is None else int(value)
 
@@ -157,7 +157,7 @@ def _in_top_k_shape(c: InferenceContext) -> Sequence[Shape]:
     if rows is not None and count is not None and rows != count:
         raise c.error(f"predictions has {rows} rows and targets {count} elements; they must agree")
     if len(c.shapes) == 3 and c.shapes[2] not in (None, ()):
-        raise c.error(f"k has shape {format_shape(c.shapes[2])}; it must be a scalar")
+        raise c.late_error(f"k has shape {format_shape(c.shapes[2])}; it must be a scalar")
     return [(count if rows is None else rows,)]
 
 

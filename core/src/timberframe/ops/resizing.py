@@ -16,6 +16,7 @@ from timberframe.ops.accuracy import EXACT, Accumulation, Bound
 from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import widen
 from timberframe.shapes import Shape, format_shape
 
@@ -52,6 +53,7 @@ def _resized_shape(c: InferenceContext) -> Sequence[Shape]:
     return [(batch, *_described_size(c), channels)]
 
 
+@late_errors
 def _bilinear_grad_shape(c: InferenceContext) -> Sequence[Shape]:
     _check_flags(c)
     grads, image = c.require_rank(0, 4), c.require_rank(1, 4)

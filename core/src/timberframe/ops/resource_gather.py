@@ -34,7 +34,7 @@ def _gather_shape(c: InferenceContext) -> Sequence[Shape]:
     try:
         shared = tuple(merge_dim(p, i) for p, i in zip(variable[:batch], indices[:batch], strict=True))
     except ValueError:
-        raise c.error(
+        raise c.late_error(
             f"the variable {format_shape(variable)} and indices {format_shape(indices)} differ in the first {batch} "
             "dimensions; they must agree"
         ) from None

@@ -16,7 +16,7 @@ from timberframe.ops.gather import check_policy, index_depth
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.running_error import Approximate, stored_roundoff
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import variable_behind
+from timberframe.ops.shape_functions import late_errors, variable_behind
 from timberframe.shapes import Shape, StaticShape, compatible, format_shape
 
 _UPDATE = NotDifferentiable("an update of variables is not a function of its inputs")
@@ -52,6 +52,7 @@ _COMBINE: dict[str, tuple[Combine, str]] = {
 }
 
 
+@late_errors
 def _row_shape(c: InferenceContext) -> Sequence[Shape]:
     variable = variable_behind(c, 0, c.attrs["dtype"])
     indices, updates = c.shapes[1], c.shapes[2]
@@ -67,6 +68,7 @@ def _row_shape(c: InferenceContext) -> Sequence[Shape]:
     return []
 
 
+@late_errors
 def _tuple_shape(c: InferenceContext) -> Sequence[Shape]:
     check_policy(c)
     variable = variable_behind(c, 0, c.attrs["T"])

@@ -24,12 +24,12 @@ def _check_updates(c: InferenceContext, indices: Shape, updates: Shape, output: 
     if indices is None or output is None or depth is None:
         return
     if depth > len(output):
-        raise c.error(
+        raise c.late_error(
             f"indices has tuples of {depth} for an output of rank {len(output)}; they must not be longer than the rank"
         )
     wanted = indices[:-1] + output[depth:]
     if not compatible(updates, wanted):
-        raise c.error(
+        raise c.late_error(
             f"updates has shape {format_shape(updates)}; "
             f"with indices {format_shape(indices)} it must be {format_shape(wanted)}"
         )

@@ -11,6 +11,7 @@ import numpy as np
 from timberframe.dtypes import NUMERIC
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.windows import widen
 from timberframe.shapes import Shape, StaticShape, format_shape
 
@@ -26,7 +27,7 @@ def _static(shape: Shape) -> StaticShape:
 def _where_shape(c: InferenceContext) -> Sequence[Shape]:
     shape = c.shapes[0]
     if shape is not None and not 1 <= len(shape) <= 8:
-        raise c.error(f"input has shape {format_shape(shape)}; its rank must be 1 to 8")
+        raise c.late_error(f"input has shape {format_shape(shape)}; its rank must be 1 to 8")
     return [(None, None if shape is None else len(shape))]
 
 
@@ -73,6 +74,7 @@ def _first_occurrence(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return first[order], number[inverse.ravel()], counts[order]
 
 
+@late_errors
 def _unique_shape(c: InferenceContext) -> Sequence[Shape]:
     (size,) = c.require_rank(0, 1)
     return [(None,), (size,), (None,)][: len(c.op.outputs)]
@@ -135,6 +137,7 @@ def _unique_errors() -> Iterator[ErrorSample]:
     yield ErrorSample((Arg(()),), "must have rank 1")
 
 
+@late_errors
 def _unique_v2_shape(c: InferenceContext) -> Sequence[Shape]:
     x, axis = c.shapes[0], c.value(1)
     (length,) = c.require_rank(1, 1)

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.ops.gradients import apply_op, sum_to_shape
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import BROADCAST_RULE, merge_inputs, merge_shapes
+from timberframe.ops.shape_functions import BROADCAST_RULE, late_errors, merge_inputs, merge_shapes
 from timberframe.shapes import Shape, broadcast, format_shape
 
 
@@ -130,6 +130,7 @@ define_op(
 )
 
 
+@late_errors
 def _clip_shape(c: InferenceContext) -> list[Shape]:
     shape = c.shapes[0]
     for i, bound in ((1, "clip_value_min"), (2, "clip_value_max")):

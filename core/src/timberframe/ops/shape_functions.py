@@ -5,11 +5,12 @@ A shape function takes the InferenceContext and returns one shape for each outpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Sequence
 
 from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
-from timberframe.ops.opdef import InferenceContext
+from timberframe.ops.opdef import InferenceContext, ShapeFunction
 from timberframe.shapes import Shape, broadcast, format_shape, merge
 
 BROADCAST_RULE = "sizes must be equal or 1, counted from the last dimension"
@@ -58,6 +59,25 @@ ERROR_PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((2, 3, 1), (4, 5, 6)),
 )
 """Shapes of two operands that do not broadcast."""
+
+
+def late_errors(shape: ShapeFunction) -> ShapeFunction:
+    """The same shape function, for an op for which TensorFlow's own looks at less than this one.
+
+    TensorFlow imports nodes that this one finds wrong, and refuses them when they run; so the errors are late ones.
+    """
+
+    @functools.wraps(shape)
+    def checked(c: InferenceContext) -> Sequence[Shape]:
+        try:
+            return shape(c)
+        except InvalidArgumentError as error:
+            error.late = True
+            raise
+        except ValueError as error:  # of shape arithmetic
+            raise c.late_error(str(error)) from None
+
+    return checked
 
 
 def unchanged(c: InferenceContext) -> list[Shape]:

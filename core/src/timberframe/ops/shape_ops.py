@@ -28,7 +28,7 @@ _INT32_MAX = 2**31 - 1
 
 def _fits_out_type(c: InferenceContext, size: int, what: str) -> None:
     if size > _INT32_MAX and c.attrs["out_type"].name == "int32":
-        raise c.error(f"{what} is {size}; an out_type of int32 holds at most {_INT32_MAX}")
+        raise c.late_error(f"{what} is {size}; an out_type of int32 holds at most {_INT32_MAX}")
 
 
 def _shape_shape(c: InferenceContext) -> list[Shape]:

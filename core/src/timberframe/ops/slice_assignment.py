@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import variable_behind
+from timberframe.ops.shape_functions import late_errors, variable_behind
 from timberframe.ops.slicing import MASKS, selected_shape, selection_index, strided_samples
 from timberframe.shapes import Shape, compatible, format_shape
 
@@ -27,11 +27,13 @@ def _check(c: InferenceContext, whole: Shape) -> None:
         raise c.error(f"value has shape {format_shape(c.shapes[4])}; the slice has {format_shape(taken)}, it must too")
 
 
+@late_errors
 def _updated_shape(c: InferenceContext) -> list[Shape]:
     _check(c, c.shapes[0])
     return [c.shapes[0]]
 
 
+@late_errors
 def _assigned_shape(c: InferenceContext) -> Sequence[Shape]:
     _check(c, variable_behind(c, 0, c.attrs["T"]))
     return []

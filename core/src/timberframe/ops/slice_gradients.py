@@ -11,10 +11,12 @@ from timberframe.ops.gradients import apply_op
 from timberframe.ops.host_values import checked
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.slicing import MASKS, entry_count, selected_shape, selection_index, strided_samples
 from timberframe.shapes import Shape, compatible, format_shape
 
 
+@late_errors
 def _shape(c: InferenceContext) -> list[Shape]:
     spelled = c.shapes[0]
     if spelled is not None and len(spelled) != 1:

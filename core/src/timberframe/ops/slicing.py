@@ -12,6 +12,7 @@ from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.host_values import HostValue, elements, settle, static_output, vector_length
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.strided_slice import Entry, interval, selections
 from timberframe.shapes import Shape, merge_dim
 
@@ -284,7 +285,7 @@ define_op(
         "the bound is left out; ellipsis_mask: it stands for all dimensions not named; new_axis_mask: it makes a "
         "dimension of one; shrink_axis_mask: it is one index, whose dimension disappears."
     ),
-    shape=lambda c: [selected_shape(c, c.shapes[0], 1)],
+    shape=late_errors(lambda c: [selected_shape(c, c.shapes[0], 1)]),
     reference=_strided_slice,
     value=_strided_value,
     gradient=_strided_slice_gradient,

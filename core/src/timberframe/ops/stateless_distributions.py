@@ -15,7 +15,7 @@ from timberframe.ops.philox import Philox
 from timberframe.ops.random import to_output
 from timberframe.ops.random_shapes import BOUNDED, GAMMA, ends_with, require_shape, shape_from_input, sizes_of
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import broadcast_pair
+from timberframe.ops.shape_functions import broadcast_pair, late_errors
 from timberframe.ops.stateless_source import OF_STATE, Source, define_stateless, of_seed, seed_args
 from timberframe.shapes import Shape, broadcast, format_shape
 
@@ -59,7 +59,7 @@ def _define_parameterized(
         inputs=[f"shape: {shape_attr}", *source.inputs, parameter],
         outputs=["output: dtype"],
         attrs=[*attrs, *source.attrs],
-        shape=shape,
+        shape=late_errors(shape),
         shape_inputs=("shape",),
         reference=reference,
         samples=samples,
@@ -107,6 +107,7 @@ _define_parameterized(
 )
 
 
+@late_errors
 def _binomial_shape(c: InferenceContext) -> list[Shape]:
     require_shape(c, 1, (2,))
     made = shape_from_input(c)

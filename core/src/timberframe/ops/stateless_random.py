@@ -23,6 +23,7 @@ from timberframe.ops.random_shapes import (
     sizes_of,
 )
 from timberframe.ops.samples import Arg, ErrorSample, Sample
+from timberframe.ops.shape_functions import late_errors
 from timberframe.ops.stateless_source import (
     OF_STATE,
     PHILOX,
@@ -58,7 +59,7 @@ def _filled(name: str, source: Source, attrs: Sequence[str], fill: Callable[...,
         outputs=["output: dtype"],
         attrs=[*attrs, *source.attrs],
         doc=doc,
-        shape=shape,
+        shape=late_errors(shape),
         shape_inputs=("shape",),
         reference=lambda attrs, *inputs: fill(source.philox(inputs), sizes_of(inputs[0]), attrs["dtype"]),
         samples=samples,
@@ -128,7 +129,7 @@ def _define_integers(name: str, source: Source, dtypes: str, shape_attr: str) ->
         outputs=["output: dtype"],
         attrs=[f"dtype: {dtypes}", shape_attr, *source.attrs],
         doc="Uniform integers in [minval, maxval), by a remainder.",
-        shape=shape,
+        shape=late_errors(shape),
         shape_inputs=("shape",),
         reference=lambda attrs, *inputs: integers(source.philox(inputs), inputs[0], *source.rest(inputs)),
         samples=samples,
@@ -142,6 +143,7 @@ _define_integers(
 )
 
 
+@late_errors
 def _multinomial_shape(c: InferenceContext) -> list[Shape]:
     require_shape(c, 2, (2,))
     return matrix_shape(c)
@@ -163,6 +165,7 @@ define_stateless(
 )
 
 
+@late_errors
 def _shuffle_shape(c: InferenceContext) -> list[Shape]:
     OF_STATE.check(c)
     return [c.shapes[0]]

@@ -16,7 +16,7 @@ from timberframe.ops.accuracy import Bound
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.running_error import Approximate, stored_roundoff
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import merge_shapes, variable_behind
+from timberframe.ops.shape_functions import late_errors, merge_shapes, variable_behind
 from timberframe.shapes import Shape, StaticShape, format_shape
 
 _UPDATE = NotDifferentiable("an update of variables is not a function of its inputs")
@@ -222,7 +222,7 @@ def _define(
         inputs=signature.declared(),
         attrs=attrs,
         doc=f"Changes {kind} and its slots by the rule {rule.__name__}. {_DOCS.get(attr or '', '')}".rstrip(),
-        shape=signature.shape,
+        shape=late_errors(signature.shape),
         reference=made,
         gradient=_UPDATE,
         stateful=True,

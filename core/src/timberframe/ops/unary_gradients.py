@@ -17,7 +17,7 @@ from timberframe.ops.activations import SELU_SCALE, SELU_SCALE_ALPHA, sigmoid
 from timberframe.ops.gradients import apply_op, conjugate
 from timberframe.ops.opdef import Attrs, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import UNARY_SHAPES, all_equal
+from timberframe.ops.shape_functions import UNARY_SHAPES, all_equal, late_errors
 from timberframe.ops.unary import FLOATS, INEXACT_TYPES, Gradient
 from timberframe.ops.unary_arithmetic import complex_reciprocal
 
@@ -53,6 +53,7 @@ def _gradient_op(
     accuracy: Accuracy = _STEPS,
 ) -> None:
     """Declares an op of two tensors of one shape; narrow floats are computed in float32."""
+    of_result = inputs[1] == "dy"
 
     def reference(attrs: Attrs, a: Any, b: Any) -> Any:
         if a.dtype.name in ("float16", "bfloat16"):
@@ -62,10 +63,10 @@ def _gradient_op(
     define_op(
         name,
         inputs=tuple(f"{i}: T" for i in inputs),
-        outputs=("z: T" if inputs[1] == "dy" else "backprops: T",),
+        outputs=("z: T" if of_result else "backprops: T",),
         attrs=(f"T: {types}",),
         doc=doc,
-        shape=all_equal,
+        shape=late_errors(all_equal) if of_result else all_equal,
         reference=reference,
         accuracy=accuracy,
         samples=_pole_samples if inputs == _BY_RESULT else _samples,
