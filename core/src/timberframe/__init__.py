@@ -15,6 +15,7 @@ from timberframe import math as math
 from timberframe import nest as nest
 from timberframe import nn as nn
 from timberframe import random as random
+from timberframe import raw_ops as raw_ops
 from timberframe import saved_model as saved_model
 from timberframe import train as train
 from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators

@@ -21,7 +21,8 @@ def _cross_entropy_shape(c: InferenceContext) -> Sequence[Shape]:
     for i in (0, 1):
         shape = c.shapes[i]
         if shape is not None and len(shape) != 2:
-            raise c.error(f"{('features', 'labels')[i]} has shape {format_shape(shape)}; it must have rank 2")
+            error = c.late_error if i else c.error
+            raise error(f"{('features', 'labels')[i]} has shape {format_shape(shape)}; it must have rank 2")
         pair.append((None, None) if shape is None else shape)
     sizes: list[int | None] = []
     for a, b in zip(*pair, strict=True):

@@ -170,6 +170,7 @@ class OpDef:
     samples: Callable[[], Iterable[Sample]] = field(default=tuple)
     errors: Callable[[], Iterable[ErrorSample]] = field(default=tuple)
     level: str = "core"
+    python_names: Mapping[str, str] = field(default_factory=dict)
 
     def signature(self) -> tuple[Any, ...]:
         """What two definitions must agree in to count as the same op."""
@@ -245,6 +246,7 @@ def define_op(
     accuracy: how far a kernel may be off; see `timberframe.ops.accuracy`.
     samples, errors: functions that give conformance its cases; see `timberframe.ops.samples`.
     level: the conformance level that needs the op: core, inference, training.
+    python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ.
     """
     from timberframe.ops.registry import register
 

@@ -48,6 +48,7 @@ define_op(
     inputs=("input: T",),
     outputs=("index: int64",),
     attrs=(f"T: {_WHERE_TYPES}",),
+    python_names={"input": "condition"},
     doc="Coordinates of the elements that are not zero, [count, rank], in row-major order.",
     shape=_where_shape,
     bound=_where_bound,

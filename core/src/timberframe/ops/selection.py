@@ -63,6 +63,7 @@ define_op(
     inputs=("condition: bool", "t: T", "e: T"),
     outputs=("output: T",),
     attrs=("T: type",),
+    python_names={"t": "x", "e": "y"},
     doc="Elements of t where condition holds, else of e. t and e have one shape; condition has it too, or is one value "
     "for all, or a vector with one value for each row.",
     shape=_select_shape,
