@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 import timberframe as tf
 from timberframe_conformance.bench.models import catalogue
 from timberframe_conformance.bench.models.command import selected
-from timberframe_conformance.bench.models.measure import TOLERANCE, Effort, Row, Spread, difference, measure
+from timberframe_conformance.bench.models.measure import TOLERANCE, Effort, Row, Spread, difference, measure, settle
 from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, geometric_means, markdown
 from timberframe_conformance.bench.models.sides import DEVICE, ONNXRUNTIME, TENSORFLOW, Side, Sides, installed
 from timberframe_conformance.target import Target
@@ -211,6 +212,21 @@ def test_sides_run_in_turn_and_another_one_begins_each_round() -> None:
 
     measured(opener(DEVICE), opener(TENSORFLOW))
     assert order[2:] == [DEVICE, TENSORFLOW, TENSORFLOW, DEVICE, DEVICE, TENSORFLOW]
+
+
+def test_settling_waits_for_busy_threads_of_other_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, used, busy_until = 0.0, 0.0, 0.1
+
+    def sleep(seconds: float) -> None:
+        nonlocal now, used
+        used += max(0.0, min(seconds, busy_until - now))
+        now += seconds
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    monkeypatch.setattr(time, "process_time", lambda: used)
+    settle()
+    assert busy_until < now < 2 * busy_until
 
 
 def test_geometric_mean_is_over_the_rows_that_have_the_peer() -> None:

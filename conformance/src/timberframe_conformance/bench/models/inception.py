@@ -45,8 +45,8 @@ def inception_v3(layers: Layers, images: Any) -> Any:
     x = join(halved(conv(x, 192), 320), long, max_pool(x, 3, 2))
     for _ in range(2):
         short, long = conv(x, 384), chain(x, (448, 1), (384, 3))
-        parts = (conv(y, 384, size) for y in (short, long) for size in ((1, 3), (3, 1)))
-        x = join(conv(x, 320), *parts, pooled(x, 192))
+        split = (join(conv(y, 384, (1, 3)), conv(y, 384, (3, 1))) for y in (short, long))
+        x = join(conv(x, 320), *split, pooled(x, 192))
     return layers.classify(x)
 
 

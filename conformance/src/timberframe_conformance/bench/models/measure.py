@@ -28,8 +28,8 @@ class Effort:
 
 
 QUICK = Effort(rounds=3, seconds=0.01, warm_up=0.02)
-PAUSE = 0.003
-"""Seconds before each sample, so that the threads of the side before have gone to sleep."""
+WINDOW, BUSY, PATIENCE = 0.004, 0.1, 3.0
+"""Seconds that the process is watched for at a time, the share of a core that counts as busy, and seconds to wait."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,23 @@ def _calls(side: Side, effort: Effort) -> int:
 
 def _sample(side: Side, calls: int) -> float:
     side.prepare()
-    time.sleep(PAUSE)
+    settle()
     side.call()
     return _seconds(side.call, calls) / calls
+
+
+def settle() -> None:
+    """Waits until no thread of the process is busy.
+
+    Threads of ONNX Runtime look out for more work for 25 ms to more than a second after a run, and would take a core
+    from the side that is measured next.
+    """
+    end = time.perf_counter() + PATIENCE
+    while time.perf_counter() < end:
+        used, start = time.process_time(), time.perf_counter()
+        time.sleep(WINDOW)
+        if time.process_time() - used < BUSY * (time.perf_counter() - start):
+            return
 
 
 def _seconds(call: Callable[[], Any], calls: int) -> float:

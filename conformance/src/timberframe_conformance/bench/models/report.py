@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from timberframe_conformance.bench.models.measure import PAUSE, TOLERANCE, Effort, Row, Spread
+from timberframe_conformance.bench.models.measure import TOLERANCE, Effort, Row, Spread
 from timberframe_conformance.bench.models.sides import (
     DEVICE,
     DEVICE_VARIABLES,
@@ -56,7 +56,7 @@ class Results:
             "device": self.device,
             "environment": {**environment(), "cleared": self.cleared, "peers": _versions()},
             "method": {
-                "threads": self.threads, "tolerance": TOLERANCE, "pause": PAUSE, **asdict(self.effort),
+                "threads": self.threads, "tolerance": TOLERANCE, **asdict(self.effort),
             },
             "geometric_means": {
                 f"{kind} {title}": mean for kind in SIDES for title, mean in geometric_means(self.rows, kind).items()
