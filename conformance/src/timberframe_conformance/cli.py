@@ -1,4 +1,4 @@
-"""The command `conformance`: run, list, repro, compare, report, bench and mutants."""
+"""The command `conformance`: run, list, repro, compare, report, bench, fuzz and mutants."""
 
 from __future__ import annotations
 
@@ -76,6 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     from timberframe_conformance.bench.command import add_arguments as bench_arguments
 
     bench_arguments(bench)
+    fuzz = commands.add_parser("fuzz", help="judge random graphs, and the frame around the device's kernels with them")
+    from timberframe_conformance.fuzz.command import add_arguments as fuzz_arguments
+
+    fuzz_arguments(fuzz)
     mutants = commands.add_parser("mutants", help="prove that the suite catches known bugs")
     from timberframe_conformance.mutants.command import add_arguments as mutant_arguments
 

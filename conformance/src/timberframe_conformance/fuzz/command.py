@@ -1,0 +1,98 @@
+"""The command `conformance fuzz`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
+    parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long to draw programs")
+    parser.add_argument("--programs", type=int, metavar="N", help="how many programs to draw, whatever time it takes")
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="what programs are drawn from (default: another each time)"
+    )
+    parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
+    parser.add_argument("--oracles", default="", metavar="A,B", help="only these oracles")
+    parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for one program")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the frame first")
+    parser.set_defaults(command=fuzz)
+
+
+def fuzz(given: argparse.Namespace, console: Console) -> int:
+    """Draws and judges programs; status 0 when none failed, 1 when one did."""
+    from timberframe_conformance.cli import _cores, _names, _target
+    from timberframe_conformance.fuzz.findings import Store, default_folder
+    from timberframe_conformance.fuzz.session import Session
+    from timberframe_conformance.fuzz.worker import Task
+    from timberframe_conformance.options import Options
+
+    _check(given)
+    target = _target(Options(given.device))
+    seed = random.SystemRandom().randrange(1 << 31) if given.seed is None else given.seed
+    seconds = 1e9 if given.programs is not None else given.seconds
+    end = 1 << 62 if given.programs is None else given.programs
+    task = Task(
+        given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=_names(given.oracles),
+        mutant=given.mutant, vs=given.vs,
+    )  # fmt: skip
+    store = Store(given.store or default_folder(), given.device)
+    jobs = given.jobs or (1 if given.vs else _cores())
+    console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
+    session = Session(task, store, target.spec, jobs, lambda text: console.print(escape(text), highlight=False))
+    outcome = session.run()
+    _summary(outcome, target.spec, console)
+    return 1 if outcome.findings else 0
+
+
+def _check(given: argparse.Namespace) -> None:
+    from timberframe_conformance.cli import UsageError, _names
+    from timberframe_conformance.fuzz.judge import ORACLES
+
+    if given.vs:
+        try:
+            from timberframe_conformance.fuzz.oracles import tensorflow as tensorflow
+        except ImportError as e:
+            raise UsageError(f"tensorflow cannot be imported ({e}); --vs tensorflow runs beside it") from e
+    unknown = [n for n in _names(given.oracles) if n not in ORACLES]
+    if unknown:
+        raise UsageError(f"oracle {', '.join(unknown)} is not known; oracles are {', '.join(ORACLES)}")
+    if given.mutant:
+        from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+
+        if given.mutant not in FRAME_MUTANTS:
+            raise UsageError(f"mutant {given.mutant!r} is not known; known are {', '.join(FRAME_MUTANTS)}")
+    if (
+        given.seconds <= 0
+        or given.timeout <= 0
+        or given.jobs < 0
+        or (given.programs is not None and given.programs < 1)
+    ):
+        raise UsageError("--seconds, --timeout, --programs and --jobs must be positive")
+    if given.store is not None and given.store.exists() and not os.path.isdir(given.store):
+        raise UsageError(f"store {given.store} is no folder")
+
+
+def _summary(outcome, spec: str, console: Console) -> None:  # type: ignore[no-untyped-def]  # imported late, as in cli
+    width = max((len(name) for name in outcome.compared), default=6)
+    console.print(f"{'oracle':<{width}}  results compared", highlight=False)
+    for name, count in outcome.compared.items():
+        console.print(f"{name:<{width}}  {count:>16}", highlight=False)
+    for name, count in outcome.again.most_common():
+        console.print(escape(f"again, {count} times: {name}"), highlight=False)
+    replayed = f", {outcome.replayed} replayed of which {outcome.mended} are mended" if outcome.replayed else ""
+    invalid = f" ({outcome.invalid} of them void)" if outcome.invalid else ""
+    console.print(
+        f"{spec}: {outcome.programs} programs{invalid} in {outcome.seconds:.0f} s{replayed}: "
+        f"{len(outcome.findings)} failures",
+        highlight=False,
+    )

@@ -1,0 +1,204 @@
+"""What a graph must give, and how exactly, by the references of its ops.
+
+The truth is one evaluation in float64. How far a right device may be from it is found by evaluating again: once with
+every result rounded to its dtype, and DRAWS times with every result moved besides by as much as its op's declared
+accuracy allows, zeros of undetermined sign changed at random. An element counts as *sure* where all evaluations agree
+whether it is finite, NaN or infinite (integers, bools and strings must agree altogether); where a comparison or a
+rounding to whole numbers is a matter of luck, they do not. A sure floating element may be off by SLACK times the
+largest difference seen, and SLACK units in the last place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.accuracy import Bound, Exact, Residual
+from timberframe_conformance.tolerance.limits import allowed_error
+from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
+from timberframe_conformance.truth.graphs import WIDE
+from timberframe_conformance.truth.interpreter import Interpreter, NotInterpretedError
+from timberframe_conformance.truth.reference import quiet, widen
+
+DRAWS = 5
+SLACK = 32.0
+
+
+@dataclass
+class Expected:
+    """One tensor's truth. limit: None where values must be equal. sure: where there is something to compare."""
+
+    value: np.ndarray
+    dtype: np.dtype
+    limit: np.ndarray | None
+    sure: np.ndarray
+
+    def mismatch(self, got: Any, share: float = 1.0) -> str:
+        """What is wrong with a result, or nothing. share: of the limit."""
+        array = np.asarray(got, object if self.dtype.hasobject else None)
+        if array.dtype != self.dtype or array.shape != self.value.shape:
+            return f"{array.dtype}{list(array.shape)}; it must be {self.dtype}{list(self.value.shape)}"
+        wrong = self.sure & self._wrong(array, share)
+        if not wrong.any():
+            return ""
+        at = int(np.argmax(wrong))
+        limit = "" if self.limit is None else f", allowed error {share * self.limit.flat[at]:.3g}"
+        where = [int(i) for i in np.unravel_index(at, wrong.shape)]
+        return (
+            f"{int(wrong.sum())} of {wrong.size} elements are wrong; at {where}: {array.flat[at]!r}, "
+            f"expected {self.value.flat[at]!r}{limit}"
+        )
+
+    def _wrong(self, array: np.ndarray, share: float) -> np.ndarray:
+        if self.limit is None:
+            return np.asarray(array != self.value, bool)
+        with np.errstate(all="ignore"):
+            wide = widen(array)
+            same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))
+            return np.asarray(~(same | (np.abs(wide - self.value) <= share * self.limit)))
+
+
+class Disturbed:
+    """Rounds what each node gives to its dtype, and before that moves it by the op's declared accuracy if asked."""
+
+    def __init__(self, rng: np.random.Generator | None = None, flush: bool = False) -> None:
+        self.rng = rng
+        self.flush = flush
+
+    def __call__(self, op: Any, inputs: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        dtypes = [t.dtype.base_dtype.numpy for t in op.outputs] or [x.dtype for x in outputs]
+        if self.rng is not None:
+            errors = allowed_error(op.op_def, op.attrs, inputs, outputs, dtypes)
+            if isinstance(op.op_def.accuracy, Bound) and _is_extreme(inputs, dtypes):
+                errors = [None if e is None else np.full_like(e, np.inf) for e in errors]
+            outputs = tuple(self._moved(op, y, e, t) for y, e, t in zip(outputs, errors, dtypes, strict=False))
+        return tuple(self._rounded(y, t) for y, t in zip(outputs, dtypes, strict=False))
+
+    def _moved(self, op: Any, y: np.ndarray, error: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+        if y.dtype not in WIDE or dtype.name not in FORMATS or self.rng is None:
+            return y
+        form = FORMATS[dtype.name]
+        if error is None:
+            error = np.zeros(()) if _moves_only(op) else np.abs(y) * form.unit_roundoff
+        error = np.where(np.isinf(error), form.largest, np.where(np.isnan(error), 0.0, error))
+        moved = y + error * self.rng.uniform(0.5, 1.0, y.shape) * self.rng.choice((-1, 1), y.shape)
+        if y.dtype.kind == "f" and not (isinstance(op.op_def.accuracy, Exact) and op.op_def.accuracy.signed_zero):
+            moved = np.where(y == 0, moved * self.rng.choice((-1.0, 1.0), y.shape), moved)
+        return np.asarray(np.where(np.isfinite(y), moved, y))
+
+    def _rounded(self, y: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        if y.dtype not in WIDE or dtype.name not in FORMATS:
+            return y
+        made = widen(round_to(y, dtype))
+        if self.flush:
+            made = np.where(np.abs(made) < FORMATS[dtype.name].smallest_normal, 0.0, made)
+        return made
+
+
+def _is_extreme(inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
+    """Whether inputs are so large that intermediate results may overflow, of which an op's own bound says nothing."""
+    largest = min([FORMATS[t.name].largest for t in dtypes if t.name in FORMATS], default=np.inf) ** (1 / 4)
+    sizes = [np.abs(x[np.isfinite(x)]) for x in inputs if isinstance(x, np.ndarray) and x.dtype in WIDE]
+    return any(np.any(x > largest) for x in sizes)
+
+
+def _moves_only(op: Any) -> bool:
+    """Whether every output element is one of an input's; it is not rounded then."""
+    return op.type in EXACT_MOVES or not any(t.dtype.numpy.kind in "fcV" for t in op.inputs)
+
+
+EXACT_MOVES = frozenset({
+    "Identity", "Reshape", "Transpose", "ConcatV2", "Slice", "StridedSlice", "GatherV2", "Pack", "Unpack", "Split",
+    "Pad", "PadV2", "Tile", "ExpandDims", "Squeeze", "ReverseV2", "BroadcastTo", "ZerosLike", "OnesLike", "Fill",
+    "Neg", "Abs", "Maximum", "Minimum", "Max", "Min", "Relu", "SelectV2", "Select", "Sign", "ReluGrad", "StopGradient",
+    "Snapshot",
+})  # fmt: skip
+"""Exact ops that round nothing. Others are taken to round once, which at worst makes a limit wider."""
+
+
+def tainted(fetches: Sequence[Any]) -> set[Any]:
+    """Those of the tensors that depend on results which are not unique, such as eigenvectors."""
+    known: dict[Any, bool] = {}
+    return {t for t in fetches if _is_tainted(t.op, known)}
+
+
+def _is_tainted(op: Any, known: dict[Any, bool]) -> bool:
+    if op not in known:
+        known[op] = False
+        bodies = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
+        bodies += [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
+        inside = [t for name in bodies for t in op.graph.find_function(name).outputs]
+        known[op] = isinstance(op.op_def.accuracy, Residual) or any(
+            _is_tainted(t.op, known) for t in (*op.inputs, *inside)
+        )
+    return known[op]
+
+
+def evaluate(
+    fetches: Sequence[Any], feeds: Mapping[Any, Any], initializers: Sequence[Any] = (), after: Any = None
+) -> list[Any]:
+    """The tensors' values by references, from freshly initialised variables."""
+    with quiet():
+        interpreter = Interpreter(after)
+        if initializers:
+            interpreter.run(initializers, feeds)
+        return interpreter.run(fetches, feeds)
+
+
+def expect(
+    fetches: Sequence[Any],
+    feeds: Mapping[Any, Any],
+    initializers: Sequence[Any] = (),
+    flush: bool = False,
+    seed: int = 0,
+) -> list[Expected | None]:
+    """What each of the fetches must be; None where references cannot tell.
+
+    Raises whatever a reference raises in the plain evaluation: then the program has no result.
+    """
+    wide = evaluate(fetches, feeds, initializers)
+    others: list[list[Any]] = []
+    for number in range(DRAWS + 1):
+        rng = np.random.default_rng((seed, number)) if number else None
+        try:
+            others.append(evaluate(fetches, feeds, initializers, Disturbed(rng, flush and number % 2 == 1)))
+        except NotInterpretedError:
+            raise
+        except Exception:  # an index that luck decides; NumPy's references raise what they like
+            return [None] * len(wide)
+    unsure = tainted(fetches)
+    return [
+        None if t in unsure else _expected(t.dtype.base_dtype.numpy, np.asarray(w), [np.asarray(o[i]) for o in others])
+        for i, (t, w) in enumerate(zip(fetches, wide, strict=True))
+    ]
+
+
+def _expected(dtype: np.dtype, wide: np.ndarray, others: Sequence[np.ndarray]) -> Expected | None:
+    if any(o.shape != wide.shape for o in others):
+        return None
+    if dtype.name not in FORMATS:
+        sure = np.ones(wide.shape, bool)
+        for o in others:
+            sure &= np.asarray(o == wide, bool)
+        return Expected(wide, dtype, None, sure)
+    form = FORMATS[dtype.name]
+    with np.errstate(all="ignore"):
+        sure = np.ones(wide.shape, bool)
+        change = np.zeros(wide.shape)
+        for o in others:
+            sure &= _kind(o) == _kind(wide)
+            change = np.fmax(change, np.where(np.isfinite(wide) & np.isfinite(o), np.abs(o - wide), 0.0))
+        limit = SLACK * (change + ulp(np.abs(wide), form))
+        sure &= ~(np.isfinite(wide) & (np.abs(wide) + limit >= form.largest))
+        if wide.dtype.kind == "c":
+            sure &= np.isfinite(wide)
+    return Expected(wide, dtype, limit, sure)
+
+
+def _kind(x: np.ndarray) -> np.ndarray:
+    """0 for finite numbers, 1 for NaN, 2 and 3 for infinities."""
+    real = x.real if x.dtype.kind == "c" else x
+    return np.where(np.isnan(x), 1, np.where(np.isfinite(x), 0, np.where(real > 0, 2, 3)))

@@ -1,0 +1,90 @@
+"""Findings: failing programs, as they are stored, printed and compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from timberframe_conformance.fuzz.program import Program, from_json, to_json
+from timberframe_conformance.fuzz.script import script
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A program that fails. oracle: who noticed, or `build`, `run`, `crash`, `timeout`. seed, number: what drew it."""
+
+    program: Program
+    oracle: str
+    message: str
+    device: str
+    seed: int = 0
+    number: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The same for findings that have the same cause in all likelihood."""
+        return kind(self.oracle, self.message)
+
+    @property
+    def name(self) -> str:
+        """The name of its files."""
+        digest = hashlib.sha256(to_json(self.program).encode()).hexdigest()[:8]
+        return f"{re.sub('[^a-z]+', '-', self.oracle.lower())}-{digest}"
+
+    def to_json(self) -> str:
+        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "program"}
+        return json.dumps({**data, "program": json.loads(to_json(self.program))})
+
+    @staticmethod
+    def from_json(text: str) -> Finding:
+        data = json.loads(text)
+        return Finding(**{**data, "program": from_json(json.dumps(data["program"]))})
+
+    def script(self, spec: str) -> str:
+        """A script that builds and runs the program; its docstring tells what is wrong."""
+        title = (
+            f"{self.oracle}: {self.message}\n\nFound by `conformance fuzz --device={self.device} --seed {self.seed}`, "
+        )
+        return script(self.program, title + f"program {self.number}.", spec)
+
+
+def kind(oracle: str, message: str) -> str:
+    """An oracle and its words without names, numbers and values."""
+    plain = re.sub(r"'[^']*'|\[[^\]]*\]|[-\d.]+(e[-+]\d+)?|\b(nan|inf)\b", "", message)
+    return f"{oracle}: {' '.join(plain.split())[:60]}"
+
+
+class Store:
+    """A folder with the findings of one device, each as JSON and as a script."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        self.folder = folder / re.sub(r"\W+", "_", device)
+
+    def add(self, finding: Finding, spec: str) -> Path:
+        """Writes a finding; returns the path of its script."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / f"{finding.name}.json").write_text(finding.to_json())
+        path = self.folder / f"{finding.name}.py"
+        path.write_text(finding.script(spec))
+        return path
+
+    def all(self) -> list[Finding]:
+        """The findings, oldest first."""
+        paths = sorted(self.folder.glob("*.json"), key=lambda p: (p.stat().st_mtime, p.name))
+        return [Finding.from_json(p.read_text()) for p in paths]
+
+    def remove(self, finding: Finding) -> None:
+        """Forgets a finding that is mended."""
+        for suffix in (".json", ".py"):
+            (self.folder / f"{finding.name}{suffix}").unlink(missing_ok=True)
+
+
+def default_folder() -> Path:
+    """Where findings are kept: in the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "timberframe" / "fuzz"

@@ -1,0 +1,61 @@
+"""Judges one program by the oracles."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import timberframe_conformance.fuzz.oracles as _oracles  # noqa: F401 - adds the oracles
+from timberframe.errors import OpError
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.fuzz.program import Program
+from timberframe_conformance.fuzz.subject import ORACLES as ORACLES
+from timberframe_conformance.fuzz.subject import InvalidProgramError, Subject
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+BUILD, RUN = "build", "run"
+"""In place of an oracle's name: building the graph, and the first run."""
+
+
+@dataclass
+class Verdict:
+    """What became of a program. failure: (oracle, what it saw), None where all is well. compared: results by oracle."""
+
+    failure: tuple[str, str] | None = None
+    compared: Counter[str] = field(default_factory=Counter)
+    invalid: str = ""
+
+
+def judge(
+    program: Program, target: Target, host: Target | None = None, oracles: Sequence[str] | None = None, seed: int = 0
+) -> Verdict:
+    """Builds and runs a program. oracles: names; all where None. seed: what the oracles choose by."""
+    verdict = Verdict()
+    subject = Subject(program, target, host, seed)
+    stage = BUILD
+    try:
+        assert subject.built is not None
+        assert subject.expected is not None
+        stage = RUN
+        verdict.compared[RUN] = len(subject.first)
+        for stage in ORACLES if oracles is None else oracles:
+            if stage in ORACLES:
+                verdict.compared[stage] += ORACLES[stage](subject)
+    except InvalidProgramError as e:
+        verdict.invalid = str(e)
+    except CaseFailedError as e:
+        verdict.failure = stage, str(e)
+    except OpError as e:
+        verdict.failure = stage, f"{type(e).__name__}: {e}"
+    except Exception as e:
+        place = traceback.extract_tb(e.__traceback__)[-1]
+        verdict.failure = (
+            stage,
+            f"{type(e).__name__}: {e} (raised in {place.name}, {place.filename.rsplit('/', 1)[-1]})",
+        )
+    return verdict

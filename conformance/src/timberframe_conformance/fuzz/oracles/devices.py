@@ -1,0 +1,37 @@
+"""The same graph on other devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from timberframe_conformance.fuzz.build import build
+from timberframe_conformance.fuzz.program import Program
+from timberframe_conformance.fuzz.subject import Subject, oracle
+
+
+def _placed(program: Program, choose: Any) -> Program:
+    steps = tuple(replace(s, device=choose(s, i)) if s.kind == "op" else s for i, s in enumerate(program.steps))
+    return replace(program, steps=steps)
+
+
+@oracle("placement")
+def placement(s: Subject) -> int:
+    """All nodes where the placer likes, all on the host, every other one on the host: only rounding may change."""
+    ways = {"free": lambda step, i: "", "on the host": lambda step, i: "host"}
+    if s.host is not None:
+        ways["by turns on the host"] = lambda step, i: ("host", step.device)[i % 2]
+    count = 0
+    for what, choose in ways.items():
+        built = build(_placed(s.program, choose), s.target.spec)
+        with s.session(built) as session:
+            for _ in range(2):
+                count += s.check_close(s.run(session, built=built), f"with all nodes {what}")
+    return count
+
+
+@oracle("one thread")
+def one_thread(s: Subject) -> int:
+    """Without threads in and between kernels the bits are the same."""
+    with s.session(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1) as session:
+        return s.check_same(s.run(session), "with one thread")

@@ -1,0 +1,68 @@
+"""The same graph built, compiled or carried over in another way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import timberframe
+from timberframe.config import OPTIMIZATIONS
+from timberframe.errors import OpError
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.fuzz.build import Built, build
+from timberframe_conformance.fuzz.subject import Subject, known_wholly, oracle, unknown_wholly
+
+tf: Any = timberframe
+
+
+@oracle("passes")
+def passes(s: Subject) -> int:
+    """Each pass alone switched off, and all of them: rounding is all that may change."""
+    count = 0
+    for off in (*([name] for name in OPTIMIZATIONS), OPTIMIZATIONS):
+        with s.session(optimizations=dict.fromkeys(off, False)) as session:
+            for _ in range(2):
+                count += s.check_close(s.run(session), f"without {', '.join(off)}")
+    return count
+
+
+@oracle("shapes")
+def shapes(s: Subject) -> int:
+    """With all shapes known, and with none, rounding is all that may change."""
+    count = 0
+    for what, program in (("all", known_wholly(s.program)), ("no", unknown_wholly(s.program))):
+        try:
+            built = build(program, s.target.spec)
+        except OpError as e:
+            raise CaseFailedError(f"with {what} shapes known, building raises {type(e).__name__}: {e}") from e
+        with s.session(built) as session:
+            count += s.check_close(s.run(session, built=built), f"with {what} shapes known")
+    return count
+
+
+@oracle("GraphDef")
+def graph_def(s: Subject) -> int:
+    """The graph that was written and read again gives the same bits, and is written as the same message."""
+    message = s.built.graph.as_graph_def()
+    text = message.SerializeToString(deterministic=True)
+    imported = carried(s.built, type(message).FromString(text))
+    again = imported.graph.as_graph_def()
+    if len(again.node) != len(message.node):
+        raise CaseFailedError(
+            f"{len(message.node)} nodes were written; read and written again there are {len(again.node)}"
+        )
+    with s.session(imported) as session:
+        return s.check_same(s.run(session, built=imported), "the graph that was written and read again")
+
+
+def carried(built: Built, message: Any) -> Built:
+    """The graph of a message, with the fetches, feeds and initializers of the one that it was written from."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(message, name="")
+    return Built(
+        graph,
+        [],
+        [graph.get_tensor_by_name(t.name) for t in built.fetches],
+        {graph.get_tensor_by_name(t.name): x for t, x in built.feeds.items()},
+        [graph.get_operation_by_name(op.name) for op in built.initializers],
+    )

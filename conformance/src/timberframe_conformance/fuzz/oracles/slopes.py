@@ -1,0 +1,157 @@
+"""Gradients against central differences, both by references in float64: what tf.gradients made is judged, not kernels.
+
+A gradient is judged along a few directions, where the differences tell: the extrapolation must have converged, and the
+slopes on both sides must agree (at a kink they do not, and any subgradient will do).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.ops.opdef import NotDifferentiable
+from timberframe_conformance.backward import CONSTANT_INPUTS, FIRST_OUTPUT, SELF_ADJOINT
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.fuzz.expected import evaluate, tainted
+from timberframe_conformance.fuzz.subject import Subject, oracle
+from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_conformance.truth.differences import directions, slope
+from timberframe_conformance.truth.graphs import WIDE
+
+DIRECTIONS = 3
+LARGEST = 1e4
+"""Values beyond this are no place to take differences with a fixed step."""
+
+AWAY = frozenset(
+    {
+        "StopGradient",
+        "TensorScatterUpdate",
+        "TensorScatterMax",
+        "TensorScatterMin",
+        *CONSTANT_INPUTS,
+        *FIRST_OUTPUT,
+        *SELF_ADJOINT,
+    }
+)
+"""Ops whose gradient is not the derivative of the reference, by intention (of scatters: where indices repeat)."""
+
+EXACT_ZERO = frozenset({
+    "Floor", "Ceil", "Round", "Rint", "Sign", "ZerosLike", "OnesLike", "Less", "LessEqual", "Greater", "GreaterEqual",
+    "Equal", "NotEqual",
+})  # fmt: skip
+"""Ops without a gradient that are constant almost everywhere."""
+
+
+@oracle("slopes")
+def slopes(s: Subject) -> int:
+    """Each gradient is the slope that differences of what was differentiated show."""
+    count = 0
+    if s.program.has_updates:  # what goes through a variable is no derivative to tf.gradients
+        return 0
+    for step, made in zip(s.program.steps, s.built.steps, strict=True):
+        if step.kind == "grad":
+            ys, xs = ([s.built.steps[i][o] for i, o in refs] for refs in step.inputs)  # type: ignore[misc]  # its inputs are lists
+            for x, gradient in zip(xs, made, strict=True):
+                count += _judge(s, ys, x, gradient)
+    return count
+
+
+def _judge(s: Subject, ys: Sequence[Any], x: Any, gradient: Any) -> int:
+    if not _smooth(ys, x) or tainted([*ys, gradient]):
+        return 0
+    try:
+        start, told = evaluate([x, gradient], s.built.feeds, s.built.initializers)
+    except Exception:  # the program's other oracles tell
+        return 0
+    if not (np.all(np.isfinite(told)) and np.all(np.abs(start) < LARGEST) and start.size):
+        return 0
+
+    def total(at: np.ndarray, noisy: Any = None) -> float:
+        values = evaluate(ys, {**s.built.feeds, x: at.astype(np.float64)}, s.built.initializers, noisy)
+        return float(sum(np.sum(v) for v in values))
+
+    rng = s.rng
+    try:
+        here = total(start)
+        noise = 8 * max(abs(total(start, Noise(np.random.default_rng(i))) - here) for i in range(3)) + 2.0**-48 * abs(
+            here
+        )
+        unsure = evaluate([gradient], s.built.feeds, s.built.initializers, Noise(rng))[0]
+    except Exception:
+        return 0
+    allowed = 64 * np.abs(unsure - told) + 2.0**-36 * np.abs(told)
+    if not (np.isfinite(noise) and np.all(np.isfinite(allowed))):
+        return 0
+    return sum(
+        _along(f"{gradient.name} for {x.name}", total, start, told, noise, v, float(np.sum(allowed * np.abs(v))))
+        for v in directions(start.shape, start.dtype, DIRECTIONS, rng)
+    )
+
+
+def _along(
+    what: str, total: Any, start: np.ndarray, told: np.ndarray, noise: float, v: np.ndarray, allowed: float
+) -> int:
+    for step in (2.0**-11, 2.0**-15):
+        try:
+            values = {k: total(start + k * step * v) for k in (-4, -2, -1, 0, 1, 2, 4)}
+        except Exception:  # a step out of what the ops take
+            continue
+        found = slope(lambda t, step=step, values=values: values[round(t / step)], noise, step)  # type: ignore[misc]  # mypy cannot see through the defaults
+        right = (4 * values[1] - values[2] - 3 * values[0]) / (2 * step)
+        left = -(4 * values[-1] - values[-2] - 3 * values[0]) / (2 * step)
+        size = abs(found.value) + float(np.sum(np.abs(told * v)))
+        bound = 4 * found.bound + 2.0**-30 * size
+        if not np.isfinite(found.value) or not bound <= 1e-3 * size + 1e-6:
+            continue
+        if not abs(right - left) <= 1e-3 * size + 1e-6 + 8 * noise / step:
+            return 0
+        gives = float(np.sum(told * v))
+        if abs(found.value - gives) > bound + allowed + 1e-4 * size:
+            raise CaseFailedError(
+                f"the gradient {what} gives the slope {gives!r} along {np.round(v, 3).tolist()!r:.120}; differences "
+                f"give {found.value!r}, which may be off by {bound:.3g}"
+            )
+        return 1
+    return 0
+
+
+class Noise:
+    """Moves every float64 result by a few units in the last place, to see what rounding does."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def __call__(self, op: Any, inputs: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(y * (1 + 2.0**-49 * self.rng.uniform(-1, 1, y.shape)) if y.dtype in WIDE else y for y in outputs)
+
+
+def _smooth(ys: Sequence[Any], x: Any) -> bool:
+    """Whether every op between x and ys has the gradient that its reference has."""
+    depends: dict[Any, bool] = {}
+
+    def reaches(t: Any) -> bool:
+        if t is x:
+            return True
+        if t not in depends:
+            depends[t] = False
+            found = [reaches(u) for u in t.op.inputs]  # all of them, for all paths are to be known
+            depends[t] = any(found)
+        return depends[t]
+
+    for y in ys:
+        reaches(y)
+    graphs = {t.op: None for t, found in depends.items() if found}
+    return all(_has_slope(op, x.op.graph) for op in graphs)
+
+
+def _has_slope(op: Any, graph: Any) -> bool:
+    bodies = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
+    bodies += [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
+    if any(not _has_slope(inner, graph) for name in bodies for inner in graph.find_function(name).get_operations()):
+        return False
+    if op.type in AWAY or (op.type == "Cast" and not all(t.dtype.name in FORMATS for t in (*op.inputs, *op.outputs))):
+        return False
+    floating = any(t.dtype.name in FORMATS for t in op.outputs) and any(t.dtype.name in FORMATS for t in op.inputs)
+    return not (floating and isinstance(op.op_def.gradient, NotDifferentiable) and op.type not in EXACT_ZERO)

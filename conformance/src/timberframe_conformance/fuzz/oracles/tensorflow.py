@@ -1,0 +1,95 @@
+"""The same graphs in TensorFlow, both ways: TensorFlow runs what we wrote, and we run what it wrote of that.
+
+Importing this module needs tensorflow, and adds the oracle `tensorflow`. Where both are known to differ, with good
+reason, `data/tensorflow_differences.toml` says so; the results of programs with such nodes are not compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as theirs  # type: ignore[import-not-found,import-untyped,unused-ignore]  # only in the peers' environment
+
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.fuzz.oracles.graphs import carried
+from timberframe_conformance.fuzz.subject import Subject, oracle
+from timberframe_conformance.tolerance.ulp import FORMATS
+
+MORE = 64.0
+"""How much further TensorFlow may be from the truth than our devices: its limits are not declared."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A known difference: nodes of these ops (in these dtypes, where any are named) are not compared."""
+
+    ops: tuple[str, ...]
+    reason: str
+    source: str
+    dtypes: tuple[str, ...] = ()
+    error: str = ""
+
+    def explains(self, node: Any, error: str) -> bool:
+        """Whether a node makes this difference; error: TensorFlow's words where it raised, else nothing."""
+        if node.type not in self.ops and self.ops:
+            return False
+        if self.dtypes and not any(t.dtype.name in self.dtypes for t in (*node.inputs, *node.outputs)):
+            return False
+        return self.error in error if error else not self.error
+
+
+@functools.cache
+def differences() -> tuple[Difference, ...]:
+    """The known differences."""
+    text = (files("timberframe_conformance") / "data" / "tensorflow_differences.toml").read_text()
+    return tuple(
+        Difference(tuple(d.get("ops", ())), d["reason"], d["source"], tuple(d.get("dtypes", ())), d.get("error", ""))
+        for d in tomllib.loads(text)["difference"]
+    )
+
+
+@oracle("tensorflow")
+def tensorflow(s: Subject) -> int:
+    """TensorFlow's results for the graph that we wrote are the true ones, and ours for the one that it wrote back."""
+    if any(t.dtype.name not in FORMATS and t.dtype.numpy.kind not in "biuO" for t in s.built.fetches):
+        return 0
+    message = s.built.graph.as_graph_def()
+    try:
+        back, got = _run(s, message.SerializeToString())
+    except (theirs.errors.OpError, ValueError, TypeError, NotImplementedError) as e:
+        if _explained(s, f"{type(e).__name__}: {e}"):
+            return 0
+        raise CaseFailedError(f"TensorFlow raises {type(e).__name__}: {str(e)[:600]}") from e
+    imported = carried(s.built, type(message).FromString(back))
+    with s.session(imported) as session:
+        count = s.check_same(s.run(session, built=imported), "the graph that TensorFlow read and wrote again")
+    if _explained(s, ""):
+        return count
+    for i, (found, truth) in enumerate(zip(got, s.expected, strict=True)):
+        wrong = "" if truth is None else truth.mismatch(found, MORE)
+        if wrong:
+            raise CaseFailedError(f"TensorFlow's result {i}: {wrong}; ours is {np.asarray(s.first[i]).tolist()!r:.200}")
+    return 2 * count
+
+
+def _run(s: Subject, text: bytes) -> tuple[bytes, list[Any]]:
+    """The graph as TensorFlow writes it again, and its results."""
+    with theirs.Graph().as_default() as graph:
+        theirs.import_graph_def(theirs.GraphDef.FromString(text), name="")
+        back: bytes = graph.as_graph_def(add_shapes=True).SerializeToString()
+        config = theirs.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+        with theirs.Session(graph=graph, config=config) as session:
+            if s.built.initializers:
+                session.run([op.name for op in s.built.initializers])
+            feeds = {t.name: x for t, x in s.built.feeds.items()}
+            return back, session.run([t.name for t in s.built.fetches], feeds)
+
+
+def _explained(s: Subject, error: str) -> bool:
+    nodes = [op for graph in (s.built.graph, *s.built.graph.functions.values()) for op in graph.get_operations()]
+    return any(d.explains(node, error) for d in differences() for node in nodes)

@@ -1,0 +1,176 @@
+"""What programs are drawn from: ops of the registry that the devices can run, and functions of `tf` made of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.dtypes import resource, variant
+from timberframe.errors import OpError
+from timberframe.ops import registry
+from timberframe.ops.opdef import OpDef
+from timberframe.ops.samples import Arg, Sample
+from timberframe_conformance.case import Types
+from timberframe_conformance.cases.shapes import elementwise_shapes
+from timberframe_conformance.cases.trials import fits, own_samples, samples_of
+from timberframe_conformance.cases.types import combinations
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+LARGEST = 600
+"""Elements of a sample's inputs together; larger ones tell about kernels, which have their own suite."""
+
+PLAIN = ("float32", "float32", "float32", "float64", "int32")
+"""Dtypes that are drawn more often than others."""
+
+POPULAR = (
+    "GatherV2", "ConcatV2", "MatMul", "BatchMatMulV2", "Sum", "Mean", "Max", "Reshape", "Transpose", "StridedSlice",
+    "Slice", "Pack", "Unpack", "Split", "SelectV2", "AddV2", "Mul", "Sub", "RealDiv", "Maximum", "Relu", "Tanh", "Exp",
+    "Softmax", "BiasAdd", "Pad", "Tile", "ExpandDims", "Cast", "AddN", "Conv2D", "MaxPool", "GatherNd", "OneHot",
+    "Cumsum", "TopKV2",
+)  # fmt: skip
+"""Ops of which ordinary graphs are made; a third of the steps are drawn from them."""
+
+
+@dataclass
+class Entry:
+    """An op that programs may have: its dtypes on the devices, its samples, and whether it works by elements."""
+
+    op: OpDef
+    types: list[Types]
+    samples: list[Sample]
+    elementwise: bool
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A function of `tf` that makes several nodes. names: of its tensor arguments, () where they are positional.
+
+    shapes: of the arguments where they are new; alike: all take values of one shape. low, high: of values. options:
+    keyword arguments to choose from. as_list: the arguments are one list.
+    """
+
+    name: str
+    names: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ((4,),)
+    alike: bool = True
+    low: float | None = None
+    high: float | None = None
+    options: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    as_list: bool = False
+
+
+TWO: tuple[tuple[int, ...], ...] = ((4,), (4,))
+TABLES: tuple[tuple[int, ...], ...] = ((2, 3), (2, 3))
+AXIS: Mapping[str, Sequence[Any]] = {"axis": (None, 0, -1), "keepdims": (False, True)}
+
+COMPOSITES = (
+    Composite("nn.sigmoid_cross_entropy_with_logits", ("labels", "logits"), TWO),
+    Composite("nn.weighted_cross_entropy_with_logits", ("labels", "logits", "pos_weight"), ((4,), (4,), ())),
+    Composite("nn.softmax_cross_entropy_with_logits", ("labels", "logits"), TABLES, low=0.0),
+    Composite("nn.l2_loss"),
+    Composite("nn.l2_normalize", options={"axis": (0, -1)}),
+    Composite("nn.moments", shapes=((2, 3),), options={"axes": ((0,), (0, 1), (-1,)), "keepdims": (False, True)}),
+    Composite("nn.log_softmax", shapes=((2, 3),)),
+    Composite("nn.softmax", shapes=((2, 3),), options={"axis": (-1, 0)}),
+    Composite("nn.batch_normalization", ("x", "mean", "variance", "offset", "scale"), ((2, 3), (3,), (3,), (3,), (3,)),
+              low=0.1, options={"variance_epsilon": (1e-3,)}),
+    Composite("nn.swish"),
+    Composite("nn.relu6"),
+    Composite("nn.crelu"),
+    Composite("nn.bias_add", ("value", "bias"), ((2, 3), (3,)), alike=False),
+    Composite("nn.embedding_lookup", ("params", "ids"), ((5, 2), (3,)), alike=False),
+    Composite("math.log_sigmoid"),
+    Composite("math.softplus"),
+    Composite("clip_by_value", options={"clip_value_min": (-1.0,), "clip_value_max": (0.5,)}),
+    Composite("clip_by_norm", options={"clip_norm": (0.5, 100.0)}),
+    Composite("reduce_logsumexp", options=AXIS),
+    Composite("math.reduce_std", options=AXIS),
+    Composite("math.reduce_variance", options=AXIS),
+    Composite("math.reduce_euclidean_norm", options=AXIS),
+    Composite("reduce_mean", options=AXIS),
+    Composite("reduce_prod", options=AXIS),
+    Composite("reduce_max", options=AXIS),
+    Composite("norm", options={"ord": ("euclidean", 1, np.inf)}),
+    Composite("math.divide_no_nan", (), TWO),
+    Composite("math.squared_difference", (), TWO),
+    Composite("math.xlogy", (), TWO, low=0.0),
+    Composite("pow", (), TWO, low=0.1),
+    Composite("add_n", (), TWO, as_list=True),
+    Composite("concat", (), TABLES, options={"axis": (0, 1, -1)}, as_list=True),
+    Composite("stack", (), TWO, options={"axis": (0, -1)}, as_list=True),
+    Composite("unstack", (), ((2, 3),), alike=False, options={"axis": (0, -2), "num": (2,)}),
+    Composite("sort", options={"direction": ("ASCENDING", "DESCENDING")}),
+    Composite("argsort", options={"stable": (True,)}),
+    Composite("cumsum", options={"exclusive": (False, True), "reverse": (False, True)}),
+    Composite("matmul", (), ((2, 3), (3, 2)), alike=False),
+    Composite("tensordot", (), ((2, 3), (3, 2)), alike=False, options={"axes": (1,)}),
+    Composite("losses.huber_loss", ("labels", "predictions"), TWO),
+    Composite("losses.log_loss", ("labels", "predictions"), TWO, low=0.1, high=0.9),
+    Composite("losses.absolute_difference", ("labels", "predictions"), TWO),
+    Composite("losses.mean_squared_error", ("labels", "predictions"), TWO),
+    Composite("losses.hinge_loss", ("labels", "logits"), TWO),
+    Composite("losses.sigmoid_cross_entropy", ("multi_class_labels", "logits"), TABLES),
+    Composite("stop_gradient"),
+    Composite("identity"),
+)  # fmt: skip
+"""Functions whose gradients and shapes come together from several ops. Vendors' ops come from the registry."""
+
+
+class Pool:
+    """The ops that the device under test or the host can run. host: the host's Target, None where it is the same."""
+
+    def __init__(self, target: Target, host: Target | None = None) -> None:
+        self.target = target
+        self.host = host
+        self._entries: dict[str, Entry | None] = {}
+        self.names = [op.name for op in registry.all_ops() if takes_part(op)]
+        self.popular = [n for n in POPULAR if n in set(self.names)]
+
+    def draw(self, rng: np.random.Generator) -> Entry | None:
+        """An op; None where the devices have no kernel of the one that came up."""
+        names = self.popular if self.popular and rng.random() < 1 / 3 else self.names
+        return self.entry(names[int(rng.integers(len(names)))])
+
+    def entry(self, name: str) -> Entry | None:
+        """What is known of an op."""
+        if name not in self._entries:
+            self._entries[name] = self._make(registry.get(name))
+        return self._entries[name]
+
+    def on_device(self, op: OpDef, types: Types) -> bool:
+        """Whether the device under test has a kernel."""
+        return self.target.supports(op, types) is None
+
+    def _make(self, op: OpDef) -> Entry | None:
+        types = [t for group in combinations(op).values() for t in group if self._runs(op, t)]
+        samples = [s for s in samples_of(op) if is_small(s) and not s.implementation_defined]
+        if not types or not any(fits(op, s, t) for s in samples for t in types):
+            return None
+        attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
+        return Entry(op, types, samples, bool(elementwise_shapes(op, attrs)))
+
+    def _runs(self, op: OpDef, types: Types) -> bool:
+        return self.on_device(op, types) or (self.host is not None and self.host.supports(op, types) is None)
+
+
+def takes_part(op: OpDef) -> bool:
+    """Whether programs may have the op: its result follows from its inputs, and a reference and samples tell how."""
+    if op.stateful or op.stream or op.reference is None or op.reads or op.updates or not op.outputs:
+        return False
+    if any(a.is_ref or a.dtype in (resource, variant) for a in (*op.inputs, *op.outputs)):
+        return False
+    try:
+        return bool(own_samples(op))
+    except OpError:  # a vendor's op whose samples are none; `conformance run` tells
+        return False
+
+
+def is_small(sample: Sample) -> bool:
+    """Whether a sample's inputs have few elements."""
+    args = [a for x in sample.inputs for a in ([x] if isinstance(x, Arg) else x)]
+    return sum(int(np.prod(np.shape(a.values) if a.values is not None else a.shape)) for a in args) <= LARGEST

@@ -1,0 +1,184 @@
+"""Writes a program as a stand-alone Python script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe_conformance.fuzz.program import Program, Ref, Step, is_ref
+from timberframe_conformance.repro import array_source, value_source
+
+HEADER = '''"""{title}"""
+import base64, zlib
+import ml_dtypes
+import numpy as np
+import timberframe as tf
+from timberframe.graph.apply import apply_op
+
+
+def unpack(text, dtype, shape):
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype).reshape(shape)
+
+
+feeds, variables = {{}}, []
+'''
+
+RUN = """
+with tf.Session() as session:
+    session.run([v.initializer for v in variables])
+    for _ in range(2):
+        print(session.run([{fetches}], feeds))
+"""
+
+
+def script(program: Program, title: str, spec: str = "", ending: str = "") -> str:
+    """A script that builds the program's graph and runs it twice. ending: what to do in place of the run."""
+    writer = _Writer(spec)
+    lines = [line for i, step in enumerate(program.steps) for line in writer.step(i, step, "")]
+    fetches = ", ".join(writer.ref(r) for r in program.outputs)
+    return (
+        HEADER.format(title=title.replace('"""', "'''").replace("\\", "\\\\"))
+        + "\n".join(lines)
+        + "\n"
+        + (ending or RUN).format(fetches=fetches)
+    )
+
+
+class _Writer:
+    """Names steps s0, s1, ...; inside bodies with one more letter for each level."""
+
+    def __init__(self, spec: str, prefix: str = "s") -> None:
+        self.spec = spec
+        self.prefix = prefix
+        self.single: dict[int, bool] = {}
+
+    def ref(self, r: Ref) -> str:
+        name = f"{self.prefix}{r[0]}"
+        return name if self.single.get(r[0], True) else f"{name}[{r[1]}]"
+
+    def inputs(self, step: Step) -> list[str]:
+        return [
+            self.ref(x) if is_ref(x) else "[" + ", ".join(map(self.ref, x)) + "]"  # type: ignore[arg-type]  # is_ref tells
+            for x in step.inputs
+        ]
+
+    def step(self, i: int, step: Step, indent: str) -> list[str]:
+        """The lines of a step."""
+        self.single[i] = step.kind in ("input", "feed", "const", "variable", "assign", "map", "scan", "array")
+        name = f"{self.prefix}{i}"
+        spec = {"device": self.spec, "host": "/device:CPU:0"}.get(step.device, "")
+        lines = self._lines(name, step)
+        if spec and step.kind == "op":
+            lines = [f"with tf.device({spec!r}):", *("    " + line for line in lines)]
+        return [indent + line for line in lines]
+
+    def _lines(self, name: str, step: Step) -> list[str]:
+        given = self.inputs(step)
+        match step.kind:
+            case "feed":
+                assert step.value is not None
+                dtype = value_source(_dtype(step.value))
+                return [f"{name} = tf.placeholder({dtype}, {step.known})", f"feeds[{name}] = {_array(step.value)}"]
+            case "const":
+                assert step.value is not None
+                return [f"{name} = tf.constant({_array(step.value)})"]
+            case "variable":
+                assert step.value is not None
+                made = f"tf.Variable({_array(step.value)}, use_resource=True)"
+                return [
+                    f"{name}_variable = {made}",
+                    f"variables.append({name}_variable)",
+                    f"{name} = {name}_variable.read_value()",
+                ]
+            case "assign":
+                call = f"{given[0]}_variable.{step.op}({given[1]}, read_value=False)"
+                return [f"with tf.control_dependencies([{call}]):", f"    {name} = {given[0]}_variable.read_value()"]
+            case "op":
+                attrs = "{" + ", ".join(f"{k!r}: {value_source(v)}" for k, v in step.attrs.items()) + "}"
+                made = f"apply_op({step.op!r}, [{', '.join(given)}], {attrs})"
+                return [f"{name} = {made}", f"{name} = {name} if isinstance({name}, list) else [{name}]"]
+            case "call":
+                return self._call(name, step, given)
+            case "grad":
+                return [
+                    f"{name} = tf.gradients({', '.join(given)})",
+                    f"{name} = [tf.zeros_like(x) if g is None else tf.convert_to_tensor(g) "
+                    f"for g, x in zip({name}, {given[1]})]",
+                ]
+            case "array":
+                return self._array(name, step, given)
+        return self._flow(name, step, given)
+
+    def _call(self, name: str, step: Step, given: Sequence[str]) -> list[str]:
+        attrs = dict(step.attrs)
+        names = attrs.pop("inputs", None)
+        words = [f"{n}={g}" for n, g in zip(names, given, strict=True)] if names else list(given)
+        words += [f"{k}={value_source(v)}" for k, v in attrs.items()]
+        return [
+            f"{name} = tf.{step.op}({', '.join(words)})",
+            f"{name} = list({name}) if isinstance({name}, (list, tuple)) else [{name}]",
+        ]
+
+    def _array(self, name: str, step: Step, given: Sequence[str]) -> list[str]:
+        lines = [f"{name} = tf.TensorArray({given[0]}.dtype, {len(given)}, infer_shape={step.attrs['infer_shape']})"]
+        lines += [f"{name} = {name}.write({i}, {g})" for i, g in enumerate(given)]
+        read = {"stack": "stack()", "concat": "concat()"}.get(step.attrs["read"])
+        if read is None:
+            indices = step.attrs["indices"]
+            read = f"gather({list(indices)})" if step.attrs["read"] == "gather" else f"read({indices[0]})"
+        return [*lines, f"{name} = {name}.{read}"]
+
+    def _flow(self, name: str, step: Step, given: Sequence[str]) -> list[str]:
+        lines: list[str] = []
+        for k, body in enumerate(step.bodies):
+            lines += self._function(f"{name}_body{k}", body)
+        rest = ", ".join(given[1:])
+        calls = [f"lambda: {name}_body{k}({rest})" for k in range(len(step.bodies))]
+        match step.kind:
+            case "cond":
+                made = f"tf.cond({given[0]}, {', '.join(calls)})"
+            case "case":
+                made = f"tf.switch_case({given[0]}, [{', '.join(calls)}])"
+            case "while":
+                made = (
+                    f"list(tf.while_loop(lambda i, *_: i < {given[0]}, lambda i, *v: [i + 1, *{name}_body0(i, *v)], "
+                    f"[tf.constant(0), {rest}]))[1:]"
+                )
+                return [*lines, f"{name} = {made}"]
+            case "map":
+                dtype = value_source(step.attrs["dtype"])
+                arguments = ", ".join(["row", *given[1:]])
+                return [
+                    *lines,
+                    f"{name} = tf.map_fn(lambda row: {name}_body0({arguments})[0], {given[0]}, dtype={dtype})",
+                ]
+            case _:
+                arguments = ", ".join(["a", "row", *given[2:]])
+                return [
+                    *lines,
+                    f"{name} = tf.scan(lambda a, row: {name}_body0({arguments})[0], {given[1]}, {given[0]})",
+                ]
+        return [*lines, f"{name} = {made}", f"{name} = list({name}) if isinstance({name}, (list, tuple)) else [{name}]"]
+
+    def _function(self, name: str, body: Program) -> list[str]:
+        inner = _Writer(self.spec, f"{name}_s")
+        parameters = [f"{name}_s{i}" for i, s in enumerate(body.steps) if s.kind == "input"]
+        lines = [f"def {name}({', '.join(parameters)}):"]
+        for i, step in enumerate(body.steps):
+            if step.kind == "input":
+                inner.single[i] = True
+            else:
+                lines += inner.step(i, step, "    ")
+        return [*lines, f"    return [{', '.join(map(inner.ref, body.outputs))}]"]
+
+
+def _array(x: np.ndarray) -> str:
+    return array_source(x).split("  #")[0]
+
+
+def _dtype(x: np.ndarray) -> Any:
+    from timberframe.dtypes import as_dtype
+
+    return as_dtype(x.dtype)

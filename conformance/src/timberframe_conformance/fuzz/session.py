@@ -1,0 +1,213 @@
+"""A fuzzing session: workers, what they find, and how it is stored and told."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from timberframe_conformance.fuzz.findings import Finding, Store
+from timberframe_conformance.fuzz.program import Program
+from timberframe_conformance.fuzz.shrink import shrink
+from timberframe_conformance.fuzz.worker import MARK, Task, read_current
+
+Tell = Callable[[str], None]
+CRASH_SHRINKING = 90.0
+"""Seconds for shrinking a program that ends its process; each candidate gets a process of its own."""
+
+
+@dataclass
+class Outcome:
+    """What a session found. again: how often findings of a kind that was reported already came up."""
+
+    programs: int = 0
+    invalid: int = 0
+    compared: Counter[str] = field(default_factory=Counter)
+    findings: list[tuple[Finding, Path]] = field(default_factory=list)
+    again: Counter[str] = field(default_factory=Counter)
+    replayed: int = 0
+    mended: int = 0
+    seconds: float = 0.0
+
+
+class Session:
+    """Runs workers side by side until the time or the programs are up."""
+
+    def __init__(self, task: Task, store: Store, spec: str, jobs: int, tell: Tell) -> None:
+        self.task = task
+        self.store = store
+        self.spec = spec
+        self.jobs = jobs
+        self.tell = tell
+        self.outcome = Outcome()
+        self._events: queue.Queue[tuple[int, dict[str, Any] | None]] = queue.Queue()
+        self._workers: dict[int, subprocess.Popen[str]] = {}
+        self._tasks: dict[int, Task] = {}
+
+    def run(self) -> Outcome:
+        """Replays what is stored, then draws."""
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="fuzz-") as base:
+            self.base = Path(base)
+            try:
+                for k in range(self.jobs):
+                    self._start(k, self._first_task(k))
+                self._gather(start + self.task.seconds)
+            finally:
+                for process in self._workers.values():
+                    process.kill()
+                    process.wait()
+        self.outcome.seconds = time.monotonic() - start
+        return self.outcome
+
+    def _first_task(self, k: int) -> Task:
+        paths = [str(self.store.folder / f"{f.name}.json") for f in self.store.all()]
+        first = self.task.first + k * self.task.step
+        replay = tuple(paths[k :: self.jobs])
+        return dataclasses.replace(self.task, first=first, step=self.task.step * self.jobs, replay=replay)
+
+    def _start(self, k: int, task: Task) -> None:
+        folder = self.base / str(k)
+        folder.mkdir(exist_ok=True)
+        task = dataclasses.replace(task, folder=str(folder), known=tuple(f.kind for f, _ in self.outcome.findings))
+        process = _spawn(task, folder)
+        self._workers[k], self._tasks[k] = process, task
+        threading.Thread(target=self._read, args=(k, process), daemon=True).start()
+
+    def _read(self, k: int, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(MARK):
+                self._events.put((k, json.loads(line.removeprefix(MARK))))
+        process.wait()
+        self._events.put((k, None))
+
+    def _gather(self, end: float) -> None:
+        done: set[int] = set()
+        while self._workers:
+            k, event = self._events.get()
+            if event is not None:
+                done |= {k} if "done" in event else set()
+                self._take(k, event)
+                continue
+            process = self._workers.pop(k)
+            if k not in done:
+                self._died(k, process.returncode, end)
+
+    def _take(self, k: int, event: dict[str, Any]) -> None:
+        """One line of a worker."""
+        if "number" in event:
+            self.outcome.programs += 1
+            self.outcome.invalid += bool(event["invalid"])
+            self.outcome.compared.update(event["compared"])
+            self._tasks[k] = dataclasses.replace(self._tasks[k], first=event["number"] + self._tasks[k].step, replay=())
+        elif "finding" in event:
+            self._add(Finding.from_json(json.dumps(event["finding"])))
+        elif "again" in event:
+            self.outcome.again[event["again"]] += 1
+        elif "replayed" in event:
+            self._replayed(k, Path(event["replayed"]), event["failure"])
+
+    def _replayed(self, k: int, path: Path, failure: Any) -> None:
+        finding = Finding.from_json(path.read_text())
+        self.outcome.replayed += 1
+        rest = tuple(p for p in self._tasks[k].replay if p != str(path))
+        self._tasks[k] = dataclasses.replace(self._tasks[k], replay=rest)
+        if failure is None:
+            self.store.remove(finding)
+            self.outcome.mended += 1
+            self.tell(f"mended   {finding.name}: {finding.message:.100}")
+        else:
+            self.outcome.findings.append((finding, path.with_suffix(".py")))
+            self.tell(f"still    {finding.name}: {failure[1]:.300}\n         {path.with_suffix('.py')}")
+
+    def _add(self, finding: Finding) -> None:
+        if finding.kind in {f.kind for f, _ in self.outcome.findings}:
+            self.outcome.again[finding.kind] += 1
+            return
+        path = self.store.add(finding, self.spec)
+        self.outcome.findings.append((finding, path))
+        self.tell(f"FAILED   {finding.oracle}, program {finding.number}: {finding.message:.600}\n         {path}")
+
+    def _died(self, k: int, status: int, end: float) -> None:
+        """A worker ended before its time: the program that it was at is a finding; another one goes on after it."""
+        task = self._tasks[k]
+        folder = self.base / str(k)
+        trace = (folder / "trace").read_text(errors="replace") if (folder / "trace").exists() else ""
+        current = read_current(folder)
+        if current is None:
+            raise RuntimeError(f"a worker ended with status {status} before its first program: {_errors(folder)}")
+        number, program = current
+        oracle, message = _cause(status, trace, _errors(folder))
+        (folder / "current.json").unlink()
+        found = Finding(program, oracle, message, task.device, task.seed, number)
+        if task.replay:
+            self._replayed(k, Path(task.replay[0]), (oracle, message))
+        else:
+            if found.kind in {f.kind for f, _ in self.outcome.findings}:
+                self.outcome.again[found.kind] += 1
+            else:
+                self._add(self._shrunk_crash(found))
+            self._tasks[k] = dataclasses.replace(task, first=max(task.first, number + task.step))
+        task = self._tasks[k]
+        left = end - time.monotonic()
+        if left > 0 and task.first < task.end:
+            self._start(k, dataclasses.replace(task, seconds=left))
+
+    def _shrunk_crash(self, finding: Finding) -> Finding:
+        limit = 10.0 if finding.oracle == "timeout" else self.task.timeout
+
+        def fails(program: Program) -> bool:
+            return judge_apart(dataclasses.replace(finding, program=program), self.task, limit) == finding.oracle
+
+        small = shrink(finding.program, fails, CRASH_SHRINKING, 200)
+        return dataclasses.replace(finding, program=small)
+
+
+def _spawn(task: Task, folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "timberframe_conformance.fuzz.worker", task.to_json()]
+    with (folder / "errors").open("w") as errors:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+
+
+def judge_apart(finding: Finding, task: Task, timeout: float) -> str:
+    """Judges a program in a process of its own: the oracle that failed, `crash`, `timeout`, or nothing."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as base:
+        folder = Path(base)
+        path = folder / "program.json"
+        path.write_text(finding.to_json())
+        alone = dataclasses.replace(task, program=str(path), folder=base, timeout=timeout)
+        process = _spawn(alone, folder)
+        output = process.communicate()[0]
+        for line in output.splitlines():
+            if line.startswith(MARK) and "verdict" in line:
+                failure = json.loads(line.removeprefix(MARK))["verdict"]
+                return str(failure[0]) if failure else ""
+        return _cause(process.returncode, (folder / "trace").read_text(errors="replace"), "")[0]
+
+
+def _cause(status: int, trace: str, errors: str) -> tuple[str, str]:
+    """``crash`` or ``timeout``, and what is known of it."""
+    lines = [line.strip() for line in trace.splitlines()]
+    place = "; ".join(line for line in lines if line.startswith("File"))[:300]
+    if "Timeout (" in trace:
+        return "timeout", f"the program did not end in time; the process was at {place}"
+    fatal = next((line for line in lines if line.startswith("Fatal Python error")), "")
+    reason = fatal.removeprefix("Fatal Python error: ") or errors
+    return "crash", f"the process ended with status {status}: {reason}{' at ' + place if place else ''}"
+
+
+def _errors(folder: Path) -> str:
+    """The last line that a worker wrote to stderr."""
+    lines = (folder / "errors").read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""

@@ -1,0 +1,175 @@
+"""A program under judgement: its graph, its truth, and the results of its first run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe.errors import OpError
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.fuzz.build import Built, build
+from timberframe_conformance.fuzz.expected import Expected, expect
+from timberframe_conformance.fuzz.program import Program
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+
+class InvalidProgramError(Exception):
+    """The program means nothing: references, or the graph with constants in place of feeds, refuse it."""
+
+
+@dataclass
+class Subject:
+    """What oracles get. host: the host's target, where the device under test is another. rng: theirs to use."""
+
+    program: Program
+    target: Target
+    host: Target | None = None
+    seed: int = 0
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+    @functools.cached_property
+    def built(self) -> Built:
+        """The graph. Raises CaseFailedError where less knowledge of shapes makes building fail."""
+        try:
+            return build(self.program, self.target.spec)
+        except OpError as e:
+            try:
+                build(constant_wholly(self.program), self.target.spec)
+            except OpError:
+                raise InvalidProgramError(str(e)) from e
+            raise CaseFailedError(f"with constants in place of feeds the graph is built; as it is: {_words(e)}") from e
+
+    @functools.cached_property
+    def expected(self) -> list[Expected | None]:
+        """The truth of each fetch."""
+        built = self.built
+        try:
+            return expect(built.fetches, built.feeds, built.initializers, self.target.profile.flushes_subnormals)
+        except Exception as e:  # NumPy's references raise what they like
+            raise InvalidProgramError(f"{type(e).__name__}: {e}") from e
+
+    @functools.cached_property
+    def first(self) -> list[np.ndarray]:
+        """The results of the first run of a session."""
+        try:
+            with self.session() as session:
+                return list(self.run(session))
+        except OpError as e:
+            try:  # references take wrong arguments that an op refuses
+                build(constant_wholly(self.program), self.target.spec)
+            except OpError:
+                raise InvalidProgramError(str(e)) from e
+            raise
+
+    def session(self, built: Built | None = None, **config: Any) -> Any:
+        """A session in which the variables have their first values."""
+        built = built or self.built
+        session = self.target.session(built.graph, **{"allow_soft_placement": True, **config})
+        if built.initializers:
+            session.run(built.initializers)
+        return session
+
+    def run(
+        self, session: Any, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, built: Built | None = None
+    ) -> Any:
+        """A run; variables that runs change get their first values before it."""
+        built = built or self.built
+        if self.program.has_updates:
+            session.run(built.initializers)
+        return session.run(built.fetches if fetches is None else fetches, built.feeds if feeds is None else feeds)
+
+    def check_same(self, got: Sequence[Any], what: str, wanted: Sequence[Any] | None = None) -> int:
+        """Raises CaseFailedError unless all results are those of the first run, bit for bit; returns how many."""
+        wanted = self.first if wanted is None else wanted
+        if len(got) != len(wanted):
+            raise CaseFailedError(f"{what} gives {len(got)} results; it must give {len(wanted)}")
+        for i, (g, w) in enumerate(zip(got, wanted, strict=True)):
+            difference = bits_differ(g, w)
+            if difference:
+                raise CaseFailedError(f"{what}: result {i} differs from that of the first run: {difference}")
+        return len(got)
+
+    def check_close(self, got: Sequence[Any], what: str, indices: Sequence[int] | None = None) -> int:
+        """Raises CaseFailedError where results are further from those of the first run than rounding explains."""
+        count = 0
+        for g, i in zip(got, range(len(self.first)) if indices is None else indices, strict=True):
+            e = self.expected[i]
+            if e is None:
+                continue
+            near = replace(e, value=_wide(self.first[i], e), sure=e.sure)
+            if self.first[i].shape != e.value.shape:
+                continue
+            message = near.mismatch(g, 2.0)
+            if message:
+                raise CaseFailedError(f"{what}: result {i} differs from that of the first run: {message}")
+            count += 1
+        return count
+
+
+def _wide(x: np.ndarray, e: Expected) -> np.ndarray:
+    return np.asarray(x).astype(e.value.dtype) if e.value.dtype != object else np.asarray(x, object)
+
+
+def known_wholly(program: Program) -> Program:
+    """The same program with feeds of known shapes."""
+    return replace(program, steps=tuple(_known(s, True) for s in program.steps))
+
+
+def unknown_wholly(program: Program) -> Program:
+    """The same program with feeds of unknown rank."""
+    return replace(program, steps=tuple(_known(s, False) for s in program.steps))
+
+
+def constant_wholly(program: Program) -> Program:
+    """The same program with constants in place of feeds."""
+    return replace(program, steps=tuple(replace(s, kind="const") if s.kind == "feed" else s for s in program.steps))
+
+
+def _known(step: Any, wholly: bool) -> Any:
+    return replace(step, known=step.value.shape if wholly else None) if step.kind == "feed" else step
+
+
+def bits_differ(got: Any, wanted: Any) -> str:
+    """In what two results differ; nothing where bit for bit they are the same (any NaN is NaN)."""
+    a, b = (np.asarray(x, object if isinstance(x, bytes | str) else None) for x in (got, wanted))
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
+    wrong = np.asarray(a != b, bool)
+    if a.dtype.kind in "fcV":
+        wrong &= ~((a != a) & (b != b))
+        parts = ((a.real, b.real), (a.imag, b.imag)) if a.dtype.kind == "c" else ((a, b),)
+        for x, y in parts:
+            wrong |= (x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y))
+    if not wrong.any():
+        return ""
+    at = int(np.argmax(wrong))
+    return f"{int(wrong.sum())} of {wrong.size} elements, the first is {a.flat[at]!r} and was {b.flat[at]!r}"
+
+
+def _words(e: Exception) -> str:
+    return f"{type(e).__name__}: {e}"
+
+
+Check = Callable[[Subject], int]
+"""An oracle: raises CaseFailedError where something is wrong; returns how many results it compared."""
+
+ORACLES: dict[str, Check] = {}
+
+
+def oracle(name: str) -> Callable[[Check], Check]:
+    """Adds an oracle."""
+
+    def add(check: Check) -> Check:
+        ORACLES[name] = check
+        return check
+
+    return add

@@ -1,0 +1,187 @@
+"""The process that draws, judges and shrinks: ``python -m timberframe_conformance.fuzz.worker TASK``.
+
+It prints a line of JSON for each program. Before each it writes the program into the file `current.json`, and a
+watchdog ends the process when a program takes too long; so whoever started it knows of which program it died, and why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import faulthandler
+import json
+import sys
+import time
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from timberframe_conformance.fuzz.draw import draw_program
+from timberframe_conformance.fuzz.findings import Finding
+from timberframe_conformance.fuzz.judge import Verdict, judge
+from timberframe_conformance.fuzz.pool import Pool
+from timberframe_conformance.fuzz.program import Program, from_json, to_json
+from timberframe_conformance.fuzz.shrink import shrink
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import NoSuchDeviceError, Target, open_target
+
+MARK = "fuzz-result "
+SHRUNK_PER_KIND = 1
+"""Findings of one kind that are shrunk and reported; others are counted."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker does: judge the findings in `replay`, then programs first, first + step, ... of a seed.
+
+    It stops after `seconds`, or with program `end`. oracles: names, all where empty. folder: for its journal. program:
+    the path of a single program to judge in place of all that. known: kinds of findings that are reported already.
+    mutant: a known bug to put into the frame. vs: another system that runs the same programs.
+    """
+
+    device: str
+    seed: int
+    folder: str
+    first: int = 0
+    step: int = 1
+    end: int = 1 << 62
+    seconds: float = 60.0
+    timeout: float = 60.0
+    shrink_seconds: float = 30.0
+    oracles: tuple[str, ...] = ()
+    replay: tuple[str, ...] = ()
+    program: str = ""
+    known: tuple[str, ...] = ()
+    mutant: str = ""
+    vs: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Task:
+        data = json.loads(text)
+        for name in ("oracles", "replay", "known"):
+            data[name] = tuple(data[name])
+        return Task(**data)
+
+
+class Worker:
+    """Does a task and prints what becomes of each program."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.target = open_target(Options(task.device))
+        self.host = _host(self.target)
+        self.folder = Path(task.folder)
+        self.oracles = self._oracles()
+        self.kinds = Counter(dict.fromkeys(task.known, SHRUNK_PER_KIND))
+        self._trace = (self.folder / "trace").open("w")
+        faulthandler.enable(file=self._trace, all_threads=False)
+
+    def _oracles(self) -> list[str] | None:
+        if self.task.vs:
+            from timberframe_conformance.fuzz.oracles import tensorflow as tensorflow
+        return list(self.task.oracles) or None
+
+    def run(self) -> None:
+        """Everything that the task asks for."""
+        if self.task.program:
+            self._one(Finding.from_json(Path(self.task.program).read_text()))
+            return
+        for path in self.task.replay:
+            self._replay(Path(path))
+        pool = Pool(self.target, self.host)
+        end = time.monotonic() + self.task.seconds
+        number = self.task.first
+        while number < self.task.end and time.monotonic() < end:
+            self._watch()
+            program = draw_program(pool, self.task.seed, number)
+            verdict = self.judge(program, number)
+            self._tell(number=number, compared=dict(verdict.compared), invalid=verdict.invalid)
+            if verdict.failure is not None:
+                self._found(Finding(program, *verdict.failure, self.task.device, self.task.seed, number))
+            number += self.task.step
+
+    def judge(self, program: Program, number: int, oracles: list[str] | None = None) -> Verdict:
+        """Judges under the watchdog, with the program on record."""
+        (self.folder / "current.json").write_text(
+            json.dumps({"number": number, "program": json.loads(to_json(program))})
+        )
+        self._watch()
+        try:
+            return judge(program, self.target, self.host, oracles or self.oracles, number)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _watch(self) -> None:
+        faulthandler.dump_traceback_later(self.task.timeout, exit=True, file=self._trace)
+
+    def _one(self, finding: Finding) -> None:
+        oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
+        verdict = self.judge(finding.program, finding.number, oracles)
+        self._tell(verdict=verdict.failure)
+
+    def _replay(self, path: Path) -> None:
+        finding = Finding.from_json(path.read_text())
+        oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
+        failure = self.judge(finding.program, finding.number, oracles).failure
+        self._tell(replayed=str(path), failure=failure)
+
+    def _found(self, finding: Finding) -> None:
+        self.kinds[finding.kind] += 1
+        if self.kinds[finding.kind] > SHRUNK_PER_KIND:
+            self._tell(again=finding.kind)
+            return
+        message = finding.message
+
+        def fails(program: Program) -> bool:
+            nonlocal message
+            failure = self.judge(program, finding.number, [finding.oracle]).failure
+            same = failure is not None and dataclasses.replace(finding, oracle=failure[0], message=failure[1]).kind
+            if failure is not None and same == finding.kind:
+                message = failure[1]
+                return True
+            return False
+
+        small = shrink(finding.program, fails, self.task.shrink_seconds)
+        self._tell(finding=json.loads(dataclasses.replace(finding, program=small, message=message).to_json()))
+
+    def _tell(self, **what: Any) -> None:
+        print(MARK + json.dumps(what), flush=True)
+
+
+def _host(target: Target) -> Target | None:
+    """The CPU, where the device under test is another."""
+    if target.device.type == "CPU":
+        return None
+    try:
+        return open_target(Options("cpu"))
+    except NoSuchDeviceError:
+        return None
+
+
+def main(text: str) -> None:
+    """Does the task that the text describes."""
+    warnings.simplefilter("ignore")
+    task = Task.from_json(text)
+    if task.mutant:
+        from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+
+        FRAME_MUTANTS[task.mutant].apply()
+    Worker(task).run()
+    print(MARK + json.dumps({"done": True}), flush=True)
+
+
+def read_current(folder: Path) -> tuple[int, Program] | None:
+    """The program that a worker was at."""
+    try:
+        data = json.loads((folder / "current.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return data["number"], from_json(json.dumps(data["program"]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,294 @@
+"""conformance fuzz: draws, oracles, shrinking, the store, crashes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe
+from timberframe.dtypes import as_dtype
+from timberframe.ops import registry
+from timberframe_conformance.fuzz.draw import draw_program
+from timberframe_conformance.fuzz.findings import Finding, Store
+from timberframe_conformance.fuzz.judge import ORACLES, judge
+from timberframe_conformance.fuzz.pool import Pool
+from timberframe_conformance.fuzz.program import Program, Step, from_json, to_json
+from timberframe_conformance.fuzz.shrink import shrink
+from timberframe_conformance.target import Target
+
+tf: Any = timberframe
+
+
+def feed(value: Any, known: Any = "all") -> Step:
+    array = np.asarray(value, np.float32)
+    return Step("feed", value=array, known=array.shape if known == "all" else known)
+
+
+X = [[0.5, -1.5, 2.0], [1.0, 0.25, -0.75]]
+
+SMALL = Program(
+    (
+        feed(X, (None, 3)),
+        Step("const", value=np.float32([1, 2, 3])),
+        Step("op", "Mul", ((0, 0), (1, 0))),
+        Step("op", "Tanh", ((2, 0),)),
+        Step("grad", inputs=(((3, 0),), ((0, 0),))),
+    ),
+    ((3, 0), (2, 0), (4, 0)),
+)
+"""tanh of three times a batch, and its gradient."""
+
+
+class WrongSession:
+    """A session whose results a function changes: ``change(call's number, fetches, feeds, results)``."""
+
+    def __init__(self, session: Any, change: Callable[..., Any]) -> None:
+        self.session = session
+        self.change = change
+        self.number = 0
+
+    def __enter__(self) -> WrongSession:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.session.close()
+
+    def run(self, fetches: Any, feeds: Any = None) -> Any:
+        self.number += 1
+        return self.change(self.number, fetches, feeds or {}, self.session.run(fetches, feeds))
+
+    def make_callable(self, fetches: Any, feeds: Any) -> Any:
+        call = self.session.make_callable(fetches, feeds)
+        return lambda *values: self.change(0, fetches, {}, call(*values))
+
+
+class WrongTarget:
+    """A target whose sessions are wrong: ``change(settings of the session, ...)`` as in WrongSession."""
+
+    def __init__(self, target: Target, change: Callable[..., Any]) -> None:
+        self.target = target
+        self.change = change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.target, name)
+
+    def session(self, graph: Any, **config: Any) -> Any:
+        return WrongSession(self.target.session(graph, **config), lambda *rest: self.change(config, *rest))
+
+
+def bent(results: Any) -> Any:
+    """Results with the first one changed."""
+    if isinstance(results, list):
+        return [bent(results[0]), *results[1:]]
+    return results + np.float32(0.5) if isinstance(results, np.ndarray) else results
+
+
+def when(condition: Callable[..., bool]) -> Callable[..., Any]:
+    """Bends results where a condition on (settings, number, fetches, feeds) holds."""
+    return lambda config, number, fetches, feeds, found: (
+        bent(found) if condition(config, number, fetches, feeds) else found
+    )
+
+
+DEFECTS: dict[str, Callable[..., Any]] = {
+    "truth": when(lambda *_: True),
+    "again": when(lambda config, number, fetches, feeds: number == 2),
+    "batch": when(lambda config, number, fetches, feeds: number == 3),
+    "threads": when(lambda config, number, fetches, feeds: number > 4),
+    "one thread": when(lambda config, *_: config.get("intra_op_parallelism_threads") == 1),
+    "feeds": when(lambda config, number, fetches, feeds: any(isinstance(x, list) for x in feeds.values())),
+    "feed names": when(lambda config, number, fetches, feeds: any(isinstance(t, str) for t in feeds)),
+    "fed intermediate": when(lambda config, number, fetches, feeds: len(feeds) > 1),
+    "fetches": lambda config, number, fetches, feeds, found: tuple(found) if isinstance(found, list) else found,
+    "each alone": lambda config, number, fetches, feeds, found: found if isinstance(fetches, list) else found + 1,
+    "make_callable": when(lambda config, number, fetches, feeds: number == 0),
+    "passes": when(lambda config, *_: config.get("optimizations", {}).get("cse") is False),
+}
+"""By oracle, what is wrong with sessions so that it must notice."""
+
+
+@pytest.mark.parametrize("oracle", DEFECTS)
+def test_oracle_notices_a_wrong_session(target: Target, oracle: str) -> None:
+    wrong: Any = WrongTarget(target, DEFECTS[oracle])
+    assert judge(SMALL, wrong, oracles=[oracle]).failure is not None
+    assert judge(SMALL, target, oracles=[oracle]).failure is None
+
+
+@contextmanager
+def _substituted(name: str, **changes: Any) -> Iterator[None]:
+    right = registry.substitute(dataclasses.replace(registry.get(name), **changes))
+    try:
+        yield
+    finally:
+        registry.substitute(right)
+
+
+def test_slopes_notice_a_wrong_gradient(target: Target) -> None:
+    with _substituted("Tanh", gradient=lambda op, grad: [grad]):
+        failure = judge(SMALL, target, oracles=["slopes"]).failure
+    assert failure is not None
+    assert "differences give" in failure[1]
+
+
+def test_shapes_notice_a_shape_function_that_needs_to_know(target: Target) -> None:
+    shape = registry.get("Tanh").shape
+
+    def needs(c: Any) -> Any:
+        if c.shapes[0] is None:
+            raise c.error("the rank is unknown; it must be known")
+        return shape(c)
+
+    with _substituted("Tanh", shape=needs):
+        failure = judge(SMALL, target, oracles=["shapes"]).failure
+    assert failure is not None
+    assert "with no shapes known" in failure[1]
+
+
+def test_import_that_loses_a_value_is_noticed(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = tf.import_graph_def
+
+    def wrong(message: Any, **rest: Any) -> Any:
+        node = next(n for n in message.node if n.op == "Tanh")
+        node.op = "Sin"
+        return read(message, **rest)
+
+    monkeypatch.setattr(tf, "import_graph_def", wrong)
+    failure = judge(SMALL, target, oracles=["GraphDef"]).failure
+    assert failure is not None
+
+
+def test_exception_of_python_while_building_is_a_failure(target: Target) -> None:
+    def broken(op: Any, grad: Any) -> Any:
+        raise KeyError("lost")
+
+    with _substituted("Tanh", gradient=broken):
+        failure = judge(SMALL, target).failure
+    assert failure is not None
+    assert failure[0] == "build"
+    assert "KeyError" in failure[1]
+
+
+def test_all_oracles_compare_something(target: Target) -> None:
+    verdict = judge(SMALL, target)
+    assert verdict.failure is None
+    assert {name for name in ORACLES if not verdict.compared[name]} <= {"tensorflow"}
+
+
+def test_program_is_void_where_an_op_refuses_its_values(target: Target) -> None:
+    begin = Step("feed", value=np.array([5], np.int32), known=(1,))
+    size = Step("const", value=np.array([0], np.int32))
+    program = Program((feed([1.0]), begin, size, Step("op", "Slice", ((0, 0), (1, 0), (2, 0)))), ((3, 0),))
+    assert judge(program, target).invalid
+
+
+def test_equal_seeds_draw_equal_programs(target: Target) -> None:
+    texts = [to_json(draw_program(Pool(target), 3, n)) for n in (0, 1, 0)]
+    assert texts[0] == texts[2] != texts[1]
+
+
+def test_program_survives_json(target: Target) -> None:
+    for number in range(4):
+        program = draw_program(Pool(target), 5, number)
+        assert to_json(from_json(to_json(program))) == to_json(program)
+
+
+def test_op_of_a_vendor_takes_part(target: Target) -> None:
+    pool = Pool(target)
+    assert {"Tanh", "GatherV2", "MatMul", "TopKV2"} <= set(pool.names)
+    assert not {"RandomUniform", "Placeholder", "VarHandleOp"} & set(pool.names)
+
+
+def test_shrinking_leaves_what_fails(target: Target) -> None:
+    steps = list(SMALL.steps[:4])
+    steps += [Step("op", "Neg", ((3, 0),)), Step("op", "AddV2", ((4, 0), (2, 0))), Step("op", "Exp", ((5, 0),))]
+    small = shrink(
+        Program(tuple(steps), ((6, 0), (3, 0))),
+        lambda p: any(s.op == "Neg" for s in p.steps) and not judge(p, target, oracles=[]).invalid,
+    )
+    assert [s.kind for s in small.steps] == ["feed", "op"]
+    assert small.steps[1].op == "Neg"
+    assert small.steps[0].value is not None
+    assert small.steps[0].value.size == 1
+
+
+def test_script_runs_by_itself(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(Finding(SMALL, "truth", "wrong", "reference").script(target.spec), "script", "exec"), {})
+    output = capsys.readouterr().out
+    assert output.count("array(") == 6
+    assert "0.4621" in output
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_script_of_a_drawn_program_builds_the_same_graph(target: Target, number: int) -> None:
+    from timberframe_conformance.fuzz.build import build
+
+    program = draw_program(Pool(target), 11, number)
+    script = Finding(program, "truth", "", "reference").script(target.spec)
+    with tf.Graph().as_default() as graph:
+        exec(compile(script.split("with tf.Session()")[0], "script", "exec"), {})
+        names = [op.type for op in graph.get_operations()]
+    assert [n for n in names if n != "Const"] == [
+        op.type for op in build(program, target.spec).graph.get_operations() if op.type != "Const"
+    ]
+
+
+def test_command_reports_what_it_compared(command: Any, tmp_path: Path) -> None:
+    status, output, _ = command(
+        "fuzz",
+        "--device=reference",
+        "--programs=3",
+        "--seed=1",
+        "--jobs=1",
+        f"--store={tmp_path}",
+        "--oracles=truth,again",
+    )
+    assert status == 0, output
+    assert "truth" in output
+    assert "3 programs" in output
+
+
+def test_stored_failure_is_replayed_first(command: Any, tmp_path: Path) -> None:
+    step = Step("call", "nn.sigmoid_cross_entropy_with_logits", ((0, 0), (0, 0)), {"inputs": ("labels", "logits")})
+    program = Program((feed([0.0]), step, Step("grad", inputs=(((1, 0),), ((0, 0),)))), ((2, 0),))
+    store = Store(tmp_path, "reference")
+    store.add(Finding(program, "slopes", "wrong", "reference"), "/device:REFERENCE:0")
+    fuzz = ("fuzz", "--device=reference", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}")
+    status, output, _ = command(*fuzz, "--mutant=logistic-kink", "--oracles=slopes")
+    assert status == 1
+    assert output.index("still    slopes") < output.index("oracle ")
+    assert len(store.all()) == 1
+    status, output, _ = command(*fuzz)
+    assert status == 0, output
+    assert "mended   slopes" in output
+    assert not store.all()
+
+
+@pytest.mark.parametrize(("mutant", "verdict"), [("dies", "crash"), ("hangs", "timeout")])
+def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path, mutant: str, verdict: str) -> None:
+    store = Store(tmp_path, "reference")
+    store.add(Finding(SMALL, verdict, "", "reference"), "/device:REFERENCE:0")
+    status, output, _ = command(
+        "fuzz", "--device=reference", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--timeout=2",
+        f"--mutant={mutant}", "--oracles=again",
+    )  # fmt: skip
+    assert status == 1
+    assert verdict in output
+    assert "1 programs" in output
+
+
+def test_unknown_oracle_is_a_wrong_call(command: Any) -> None:
+    status, _, errors = command("fuzz", "--device=reference", "--oracles=luck")
+    assert status == 2
+    assert "luck" in errors
+
+
+def test_dtypes_of_attrs_survive_json() -> None:
+    step = Step("op", "Cast", ((0, 0),), {"DstT": as_dtype("bfloat16"), "x": (1, (2.5, float("inf")), b"\xff")})
+    back = from_json(to_json(Program((feed([1.0]), step), ((1, 0),)))).steps[1]
+    assert back.attrs == step.attrs
