@@ -107,6 +107,16 @@ def test_element_gathered_twice_gets_both_gradients(check_gradients: Check) -> N
     check_gradients(lambda x: tf.TensorArray(tf.float64, 6).unstack(x).gather([1, 1, 3]) ** 3, ROWS)
 
 
+def test_array_that_is_stacked_twice_gets_both_gradients(check_gradients: Check) -> None:
+    """Both gradients are one node when equal nodes are merged, and one list is added to itself."""
+
+    def build(x: Any) -> Any:
+        array = tf.TensorArray(tf.float64, 6).unstack(x * x)
+        return array.stack() + array.stack()
+
+    check_gradients(build, ROWS)
+
+
 def test_row_that_another_one_overwrites_has_no_gradient(check_gradients: Check) -> None:
     check_gradients(lambda x: tf.TensorArray(tf.float64, 4).unstack(x[2:]).scatter([1, 1], x[:2]).stack() ** 3, ROWS)
 

@@ -16,6 +16,7 @@ from timberframe.plugin.contracts import Device
 from timberframe.runtime.arrays import ARRAYS
 from timberframe.runtime.lists import LISTS
 from timberframe.runtime.optional import OPTIONAL
+from timberframe.runtime.variant_sums import VARIANT_SUMS
 from timberframe.runtime.variants import VARIANTS
 from timberframe.shapes import format_shape
 
@@ -144,7 +145,7 @@ def _destroy(node: Node, run: Run) -> list[Located]:
     return []
 
 
-_ON_LISTS = {**LISTS, **ARRAYS, **OPTIONAL, **VARIANTS}
+_ON_LISTS = {**LISTS, **ARRAYS, **OPTIONAL, **VARIANTS, **VARIANT_SUMS}
 
 _STATE: dict[str, Callable[[Node, Run], list[Located]]] = {
     "VarIsInitializedOp": _is_initialized,

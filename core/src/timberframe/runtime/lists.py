@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from timberframe.compiler.ir import Node
 from timberframe.compiler.plan import Located, host_array
-from timberframe.dtypes import DType, as_dtype, variant
+from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import Device
 from timberframe.runtime import joins
@@ -310,58 +309,7 @@ def _same(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> li
     return list(inputs)
 
 
-def _zeros_like(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    return [(_zeros_of(_list(node, inputs[0])), None)]
-
-
-def _zeros_of(tensors: TensorList) -> TensorList:
-    shape = tensors.element_shape
-    items: list[Element] = [None] * len(tensors)
-    if not is_static(shape) or tensors.dtype is variant:
-        for i, (array, _) in tensors.numbered():
-            inner = isinstance(array, TensorList)
-            items[i] = (_zeros_of(array), None) if inner else joins.zeros(tuple(array.shape), tensors.dtype)
-    made = TensorList(tensors.dtype, tensors.declared, items)
-    made.seen = tensors.seen
-    return made
-
-
-def _add(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    return [(_sum(node, [_list(node, x) for x in inputs], device, run), None)]
-
-
-def _sum(node: Node, lists: list[TensorList], device: Device, run: Run) -> TensorList:
-    """Element by element. What was never set is zero, so only elements that were set cost anything."""
-    if len({len(tensors) for tensors in lists}) > 1:
-        raise _error(node, f"lists of {[len(tensors) for tensors in lists]} elements are added; lengths must be equal")
-    total = most = max(lists, key=lambda tensors: math.inf if tensors.few is None else len(tensors.few))
-    for tensors in lists:
-        if tensors is not most:
-            for i, item in tensors.numbered():
-                before = total.get(i)
-                total = total.with_item(i, item if before is None else _add_items(node, i, before, item, device, run))
-    return total
-
-
-def _add_items(node: Node, i: int, a: Located, b: Located, device: Device, run: Run) -> Located:
-    if isinstance(a[0], TensorList) and isinstance(b[0], TensorList):
-        return _sum(node, [a[0], b[0]], device, run), None
-    shapes = tuple(a[0].shape), tuple(b[0].shape)
-    if shapes[0] != shapes[1]:
-        raise _error(
-            node,
-            f"elements {i} have shapes {format_shape(shapes[0])} and {format_shape(shapes[1])}; they must be equal",
-        )
-    return run.runtime.joins.add(a, b, _dtype(a), device)
-
-
-def _dtype(item: Located) -> DType:
-    return as_dtype(item[0].dtype)
-
-
 LISTS: dict[str, Driver] = {
-    "AddN": _add,
-    "AddV2": _add,
     "EmptyTensorList": _empty,
     "Identity": _same,
     "IdentityN": _same,
@@ -385,6 +333,5 @@ LISTS: dict[str, Driver] = {
     "TensorListSetItem": _set_item,
     "TensorListSplit": _split,
     "TensorListStack": _stack,
-    "ZerosLike": _zeros_like,
 }
 """How each op runs when a list is among its inputs or outputs."""
