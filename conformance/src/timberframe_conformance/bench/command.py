@@ -12,7 +12,19 @@ from typing import Any
 
 from rich.console import Console
 
-BENDING = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "GOTO_", "KMP_", "ONEDNN_", "DNNL_")
+BENDING = (
+    "OPENBLAS_",
+    "MKL_",
+    "OMP_",
+    "NVPL_",
+    "GOTO_",
+    "KMP_",
+    "ONEDNN_",
+    "DNNL_",
+    "TF_ENABLE_",
+    "TF_NUM_",
+    "TF_XLA_",
+)
 """Beginnings of environment variables that change how fast numerical libraries are."""
 CLEARED = "CONFORMANCE_CLEARED"
 """Tells the second start of the command which variables the first one removed."""
@@ -58,7 +70,7 @@ def _batches(text: str) -> list[int]:
 
 
 def bench(given: argparse.Namespace, console: Console) -> int:
-    """Measures; status 1 only with --check, when a target is missed."""
+    """Measures; status 1 where a target is missed with --check, or a model fails."""
     if CLEARED not in os.environ:
         _start_again(given.one_core)
     from timberframe_conformance.bench.sides import installed

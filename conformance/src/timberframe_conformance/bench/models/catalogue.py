@@ -36,7 +36,8 @@ Shape = tuple[int, ...]
 class Model:
     """A graph and what a run of it needs.
 
-    feeds: a value for each placeholder. fetches: what is computed; of a training graph its loss. initialize: gives the
+    feeds: a value for each placeholder. fetches: what is computed; of a training graph its loss and
+    the lengths of all gradients. initialize: gives the
     variables their first values; None where there are none. step: a training step; None where nothing is trained.
     """
 
@@ -135,10 +136,9 @@ def build_training(name: str, *, small: bool = False, device: str | None = None)
     layers = Layers(SEED, variables=True, width=SMALL_WIDTH if small else 1.0)
     shape = made.small if small else made.shape
     with tf.Graph().as_default() as graph, tf.device(device):
-        feeds, loss, step = made.build(layers, np.random.default_rng(SEED + 1), shape)
+        feeds, fetches, step = made.build(layers, np.random.default_rng(SEED + 1), shape)
         initialize = tf.global_variables_initializer()
-        loss = tf.identity(loss, name="loss")
-    return Model(name, shape[0], graph, feeds, [loss], initialize, step)
+    return Model(name, shape[0], graph, feeds, fetches, initialize, step)
 
 
 def training_batch(name: str) -> int:

@@ -127,10 +127,8 @@ def _calls(side: Side, effort: Effort) -> int:
     """How many runs fill a sample; warms up meanwhile."""
     side.prepare()
     fastest, end = math.inf, time.perf_counter() + effort.warm_up
-    for i in range(1_000_000):
-        if i > 2 and time.perf_counter() > end:
-            break
-        fastest = min(fastest, _seconds(side.call, 1))
+    while math.isinf(fastest) or time.perf_counter() < end:
+        fastest = min(fastest, *(_seconds(side.call, 1) for _ in range(3)))
     return max(1, math.ceil(effort.seconds / fastest))
 
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,29 +139,31 @@ class Sides:
         session = onnxruntime.InferenceSession(_onnx(model), options, providers=["CPUExecutionProvider"])
         outputs = [t.name for t in model.fetches]
         feeds = {t.name: np.ascontiguousarray(v) for t, v in model.feeds.items()}
-        call = lambda: session.run(outputs, feeds)  # noqa: E731 - the measured call has no frame more than needed
+        call = partial(session.run, outputs, feeds)
         return Side(ONNXRUNTIME, call, call)
 
 
 def _runner(name: str, session: Any, fetches: Any, feeds: dict[Any, np.ndarray]) -> Side:
-    run = session.run
-    return Side(name, lambda: run(fetches, feeds), lambda: run(fetches, feeds))
+    call = partial(session.run, fetches, feeds)
+    return Side(name, call, call)
 
 
 def _trainer(name: str, session: Any, model: Model, by_name: bool = False) -> Side:
-    """Compared are the losses before each of the first steps; each sample begins with the first values again."""
+    """Compared are losses and gradients before each of the first steps; each sample begins with the first values."""
 
     def known(x: Any) -> Any:
         return x.name if by_name else x
 
     feeds = {known(t): v for t, v in model.feeds.items()}
-    step, loss, initialize = known(model.step), known(model.fetches[0]), known(model.initialize)
+    fetches = [*map(known, model.fetches)]
+    step, initialize = known(model.step), partial(session.run, known(model.initialize))
 
-    def losses() -> list[np.ndarray]:
-        session.run(initialize)
-        return [np.array([session.run([loss, step], feeds)[0] for _ in range(COMPARED_STEPS)])]
+    def results() -> list[np.ndarray]:
+        initialize()
+        found = [session.run([*fetches, step], feeds)[:-1] for _ in range(COMPARED_STEPS)]
+        return [np.array(values) for values in zip(*found, strict=True)]
 
-    return Side(name, lambda: session.run(step, feeds), losses, lambda: session.run(initialize))
+    return Side(name, partial(session.run, step, feeds), results, initialize)
 
 
 def _peers_graph(model: Model) -> Any:

@@ -16,8 +16,8 @@ from timberframe_conformance.bench.models.small import DIGITS, lenet, mlp
 from timberframe_conformance.bench.models.transformer import Sizes, block
 
 Shape = tuple[int, ...]
-Built = tuple[Mapping[Any, np.ndarray], Any, Any]
-"""Feeds, loss, step."""
+Built = tuple[Mapping[Any, np.ndarray], list[Any], Any]
+"""Feeds; loss and the lengths of all variables' gradients; step."""
 
 ADAM_RATE, MOMENTUM_RATE, MOMENTUM = 1e-4, 1e-2, 0.9
 AVERAGE_DECAY = 0.99
@@ -43,10 +43,12 @@ class Step:
         loss = tf.reduce_mean(losses)
         chosen = tf.train.MomentumOptimizer(MOMENTUM_RATE, MOMENTUM) if self.momentum else None
         optimizer = chosen or tf.train.AdamOptimizer(ADAM_RATE)
+        gradients = optimizer.compute_gradients(loss)
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-            step = optimizer.minimize(loss, name="step")
+            step = optimizer.apply_gradients(gradients, name="step")
+        lengths = tf.stack([tf.norm(gradient) for gradient, _ in gradients], name="lengths")
         classes = rng.integers(0, int(logits.shape[1]), shape[0]).astype(np.int32)
-        return {inputs: values, labels: classes}, loss, step
+        return {inputs: values, labels: classes}, [tf.identity(loss, name="loss"), lengths], step
 
 
 def _mlp(layers: Layers, pixels: Any) -> Any:
