@@ -238,12 +238,9 @@ class _Backward:
             scopes.enter_context(get_default_graph().name_scope(f"{op.name.rsplit('/', 1)[-1]}_grad"))
             if op.device:
                 scopes.enter_context(get_default_graph().device(op.device))
-            given = (
-                totals
-                if _runs_functions(op)
-                else [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
-            )
-            made = list(op.gradient(op, *given))
+            given = _given(op, totals)
+            passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
+            made = [passed_on.get(g, g) for g in op.gradient(op, *given)]
         if len(made) != len(op.inputs):
             raise InvalidArgumentError(
                 f"{op.type} '{op.name}': its gradient function returned {len(made)} gradients; the operation has "
@@ -262,6 +259,15 @@ def backpropagate(
     """The gradients of xs, given those of ys, added to the current graph, which may be another one than that of ys."""
     found = _Backward(ys, set(xs), set()).run(seeds)
     return [found.get(x) for x in xs]
+
+
+def _given(op: Operation, totals: Sequence[Gradient | None]) -> Sequence[Any]:
+    """The gradients of the outputs in the form that the gradient function of the operation takes."""
+    if not (op.op_def.gradient_takes_slices and op.gradient is op.op_def.gradient):
+        totals = [None if g is None else convert_to_tensor(g) for g in totals]
+    if _runs_functions(op):
+        return totals
+    return [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
 
 
 def _runs_functions(op: Operation) -> bool:

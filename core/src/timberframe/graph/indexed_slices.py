@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
-from timberframe.graph.apply import apply_op, convert_to_tensor
+from timberframe.graph.apply import apply_op
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graph.tensor_shape import TensorShape
@@ -67,11 +67,9 @@ class IndexedSlices:
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
         if self.dense_shape is None:
             raise InvalidArgumentError(f"IndexedSlices '{self.name}': has no dense_shape; a dense tensor needs one")
-        column = apply_op("ExpandDims", [self.indices, -1])
-        dense_shape = convert_to_tensor(self.dense_shape)
-        if dense_shape.dtype is not self.indices.dtype:
-            dense_shape = apply_op("Cast", [dense_shape], {"DstT": self.indices.dtype})
-        dense: Tensor = apply_op("ScatterNd", [column, self.values, dense_shape], name=name)
+        rows = apply_op("GatherV2", [self.dense_shape, 0, 0])
+        dense: Tensor = apply_op("UnsortedSegmentSum", [self.values, self.indices, rows], name=name)
+        dense.set_shape(self.shape)
         return dense
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from timberframe.ops.binary import (
     binary_op,
     host_value,
 )
-from timberframe.ops.gradients import apply_op, broadcast_gradients, conjugate
+from timberframe.ops.gradients import apply_op, broadcast_gradients, conjugate, of_values
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import BROADCAST_RULE, all_equal
@@ -68,6 +69,7 @@ binary_op(
     "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
     value=_ADD_VALUE,
     gradient=_add_gradient,
+    gradient_takes_slices=True,
 )
 
 binary_op(
@@ -78,6 +80,7 @@ binary_op(
     commutative=True,
     value=_ADD_VALUE,
     gradient=_add_gradient,
+    gradient_takes_slices=True,
 )
 
 binary_op(
@@ -86,7 +89,8 @@ binary_op(
     lambda attrs, x, y: np.subtract(x, y),
     _SUB_NUMBERS,
     value=host_value(lambda x, y: x - y),
-    gradient=lambda op, grad: broadcast_gradients(op, grad, -grad),
+    gradient=lambda op, grad: broadcast_gradients(op, grad, of_values(operator.neg, grad)),
+    gradient_takes_slices=True,
 )
 
 binary_op(
@@ -199,6 +203,7 @@ define_op(
     commutative=True,
     accuracy=Accumulation(terms=lambda attrs, *inputs: len(inputs)),
     gradient=lambda op, grad: [grad] * len(op.inputs),
+    gradient_takes_slices=True,
     samples=_add_n_samples,
     errors=lambda: (
         ErrorSample(([Arg(shape=(2, 3)), Arg(shape=(3, 2))],), match="must be equal"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.dtypes import NUMERIC, int32
 from timberframe.ops.accuracy import Accumulation
-from timberframe.ops.gradients import apply_op, constant, shape_of
+from timberframe.ops.gradients import apply_op, constant, dense, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import channel_axis
@@ -58,7 +58,7 @@ def _bias_errors(with_format: bool) -> Iterator[ErrorSample]:
 
 def _bias_gradient(op: Any, grad: Any) -> list[Any]:
     data_format = op.attrs.get("data_format", "NHWC")
-    return [grad, apply_op("BiasAddGrad", [grad], {"data_format": data_format})]
+    return [grad, apply_op("BiasAddGrad", [dense(grad)], {"data_format": data_format})]
 
 
 define_op(
@@ -70,6 +70,7 @@ define_op(
     shape=_bias_shape,
     reference=_bias_reference,
     gradient=_bias_gradient,
+    gradient_takes_slices=True,
     samples=lambda: _bias_samples(True),
     errors=lambda: _bias_errors(True),
     level="inference",
@@ -84,6 +85,7 @@ define_op(
     shape=_bias_shape,
     reference=_bias_reference,
     gradient=_bias_gradient,
+    gradient_takes_slices=True,
     samples=lambda: _bias_samples(False),
     errors=lambda: _bias_errors(False),
     level="inference",

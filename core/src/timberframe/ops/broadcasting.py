@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from timberframe.ops.gradients import dense, sum_to_shape
+from timberframe.ops.gradients import sum_to_shape
 from timberframe.ops.host_values import HostValue, checked, elements, vector_length
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -65,7 +65,7 @@ define_op(
     doc="The input repeated along its dimensions of size one, and along new leading ones, up to `shape`.",
     shape=_broadcast_to_shape,
     reference=_broadcast_to,
-    gradient=lambda op, grad: [sum_to_shape(dense(grad), op.inputs[0]), None],
+    gradient=lambda op, grad: [sum_to_shape(grad, op.inputs[0]), None],
     shape_inputs=("shape",),
     samples=_broadcast_to_samples,
     errors=_broadcast_to_errors,

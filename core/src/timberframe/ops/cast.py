@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.binary import COMPLEX, FLOATS, INTEGERS, broadcast_errors, broadcast_samples
-from timberframe.ops.gradients import apply_op, broadcast_gradients
+from timberframe.ops.gradients import apply_op, broadcast_gradients, of_values
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op, is_known
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, broadcast_all, unchanged
@@ -107,7 +107,7 @@ def _cast_gradient(op: Any, grad: Any) -> list[Any]:
     """Back in the input's dtype; nothing flows through integers. Of complex numbers cast to real, the real part."""
     source, target = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype.base_dtype
     smooth = all(t.is_floating or t.is_complex for t in (source, target))
-    return [apply_op("Cast", [grad], {"DstT": source}) if smooth else None]
+    return [of_values(lambda g: apply_op("Cast", [g], {"DstT": source}), grad) if smooth else None]
 
 
 define_op(
@@ -122,6 +122,7 @@ define_op(
     value=_cast_value,
     samples=_cast_samples,
     gradient=_cast_gradient,
+    gradient_takes_slices=True,
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe.dtypes import as_dtype, string
 from timberframe.ops.accuracy import Bound
-from timberframe.ops.gradients import dense, reshape_like, sum_all
+from timberframe.ops.gradients import reshape_like, sum_all
 from timberframe.ops.host_values import HostValue, checked, settle, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -90,6 +90,7 @@ define_op(
     shape=_default_shape,
     reference=lambda attrs, x: x,
     gradient=lambda op, grad: [grad],
+    gradient_takes_slices=True,
     alias=((0, 0),),
     samples=_default_samples,
 )
@@ -152,7 +153,7 @@ define_op(
     shape=_fill_shape,
     reference=_fill,
     value=_fill_value,
-    gradient=lambda op, grad: [None, reshape_like(sum_all(dense(grad)), op.inputs[1])],
+    gradient=lambda op, grad: [None, reshape_like(sum_all(grad), op.inputs[1])],
     shape_inputs=("dims",),
     samples=_fill_samples,
     errors=_fill_errors,

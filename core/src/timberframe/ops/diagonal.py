@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import int32
-from timberframe.ops.gradients import apply_op, constant, dense, sum_all, zeros_like
+from timberframe.ops.gradients import apply_op, constant, sum_all, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, StaticShape, format_shape, merge_dim
@@ -276,19 +276,17 @@ def _diagonals(grad: Any, k: Any, align: str) -> Any:
 
 
 def _part_gradient(op: Any, grad: Any) -> list[Any]:
-    grad = dense(grad)
     back = _from_diagonals(op.inputs[0], grad, op.inputs[1], _align(op.attrs))
     return [back, None, sum_all(grad) - sum_all(back)]
 
 
 def _diag_gradient(op: Any, grad: Any) -> list[Any]:
-    grad = dense(grad)
     back = _diagonals(grad, op.inputs[1], _align(op.attrs))
     return [back, None, None, None, sum_all(grad) - sum_all(back)]
 
 
 def _set_gradient(op: Any, grad: Any) -> list[Any]:
-    grad, k, align = dense(grad), op.inputs[2], _align(op.attrs)
+    k, align = op.inputs[2], _align(op.attrs)
     kept = apply_op("MatrixSetDiagV3", [grad, zeros_like(op.inputs[1]), k], {"align": align})
     return [kept, _diagonals(grad, k, align), None]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import int16, int32, int64
-from timberframe.ops.gradients import apply_op, constant, dense, indexed_slices, known, reshape_like, shape_of, size_of
+from timberframe.ops.gradients import apply_op, constant, indexed_slices, known, reshape_like, shape_of, size_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, format_shape, merge_dim
@@ -307,7 +307,9 @@ def _gather_nd_gradient(op: Any, grad: Any) -> list[Any]:
     depth = indices.static_shape
     if depth is not None and len(depth) == 2 and depth[1] == 1 and policy != "IGNORE":
         rows = apply_op("Squeeze", [indices], {"squeeze_dims": (-1,)})
-        return [indexed_slices(dense(grad), rows, shape), None]
+        return [indexed_slices(grad, rows, shape), None]
+    if depth is None or len(depth) == 1:  # ScatterNd wants a list of index tuples, be it one
+        indices, grad = (apply_op("ExpandDims", [x, 0]) for x in (indices, grad))
     return [apply_op("ScatterNd", [indices, grad, shape], {"bad_indices_policy": policy}), None]
 
 

@@ -2,7 +2,8 @@
 
 A gradient function is ``f(op, *grads) -> list``: the forward operation and one gradient for each flat output (zeros
 where nothing flows into a floating or complex output, None for outputs of other dtypes) give one entry for each flat
-input: a tensor, IndexedSlices, or None where nothing flows. It adds nodes by `apply_op` and by operators on tensors.
+input: a tensor, IndexedSlices, or None where nothing flows. The gradients that it is given are tensors, unless the op
+says that it takes slices. It adds nodes by `apply_op` and by operators on tensors.
 
 The graph is built on top of the ops, so it is imported when a gradient is built and not before.
 """
@@ -10,7 +11,7 @@ The graph is built on top of the ops, so it is imported when a gradient is built
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from timberframe.dtypes import int32
@@ -30,6 +31,13 @@ def indexed_slices(values: Any, indices: Any, dense_shape: Any) -> Any:
     from timberframe.graph.indexed_slices import IndexedSlices
 
     return IndexedSlices(values, indices, dense_shape)
+
+
+def is_slices(grad: Any) -> bool:
+    """Whether a gradient has come as IndexedSlices."""
+    from timberframe.graph.indexed_slices import IndexedSlices
+
+    return isinstance(grad, IndexedSlices)
 
 
 def shape_of(x: Any, dtype: Any = int32) -> Any:
@@ -54,17 +62,28 @@ def conjugate(x: Any) -> Any:
 def broadcast_gradients(op: Any, gx: Any, gy: Any) -> list[Any]:
     """Gradients of the two operands of a broadcasting op, summed over what each was repeated along.
 
-    gx and gy have the shape of the result; None stays None. Static shapes add no node where nothing was repeated.
+    gx and gy have the shape of the result; None stays None. What was surely not repeated adds no node, and its gradient
+    may be IndexedSlices.
     """
     x, y = op.inputs
-    if is_static(x.static_shape) and is_static(y.static_shape):
-        return [sum_to_shape(gx, x), sum_to_shape(gy, y)]
+    whole = [g is None or _is_whole(a, b) for g, a, b in ((gx, x, y), (gy, y, x))]
+    if any(whole) or (is_static(x.static_shape) and is_static(y.static_shape)):
+        return [g if kept else sum_to_shape(dense(g), a) for g, kept, a in zip((gx, gy), whole, (x, y), strict=True)]
     shapes = apply_op("Shape", [x]), apply_op("Shape", [y])
     axes = apply_op("BroadcastGradientArgs", list(shapes))
     return [
-        None if grad is None else apply_op("Reshape", [apply_op("Sum", [grad, axis]), shape])
+        apply_op("Reshape", [apply_op("Sum", [dense(grad), axis]), shape])
         for grad, axis, shape in zip((gx, gy), axes, shapes, strict=True)
     ]
+
+
+def _is_whole(x: Any, y: Any) -> bool:
+    """Whether x, broadcast with y, surely has the shape of the result already."""
+    own, other = x.static_shape, y.static_shape
+    if own is None or other is None or len(other) > len(own):
+        return bool(other == ())
+    aligned = zip(own[len(own) - len(other) :], other, strict=True)
+    return all(b == 1 or a not in (None, 1) for a, b in aligned)
 
 
 def sum_to_shape(grad: Any, x: Any) -> Any:
@@ -82,6 +101,13 @@ def sum_to_shape(grad: Any, x: Any) -> Any:
     shape = apply_op("Shape", [x])
     axes, _ = apply_op("BroadcastGradientArgs", [shape, apply_op("Shape", [grad])])
     return apply_op("Reshape", [apply_op("Sum", [grad, axes]), shape])
+
+
+def of_values(function: Callable[[Any], Any], grad: Any) -> Any:
+    """The function of a gradient, of IndexedSlices that of their values: for functions by element that keep 0."""
+    if is_slices(grad):
+        return indexed_slices(function(grad.values), grad.indices, grad.dense_shape)
+    return function(grad)
 
 
 def dense(grad: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.errors import NotFoundError
-from timberframe.ops.gradients import apply_op
+from timberframe.ops.gradients import apply_op, is_slices
 from timberframe.ops.host_values import first_value
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -45,6 +45,7 @@ define_op(
     reference=_same,
     value=first_value,
     gradient=lambda op, grad: [grad],
+    gradient_takes_slices=True,
     alias=((0, 0),),
     samples=_one_input,
 )
@@ -59,6 +60,7 @@ define_op(
     reference=_same,
     value=first_value,
     gradient=lambda op, grad: [grad],
+    gradient_takes_slices=True,
     samples=_one_input,
 )
 
@@ -118,6 +120,7 @@ define_op(
     reference=_identity_n,
     value=lambda c: list(c.values),
     gradient=lambda op, *grads: list(grads),
+    gradient_takes_slices=True,
     samples=_several_inputs,
 )
 
@@ -129,6 +132,10 @@ def _ensured_shape(c: InferenceContext) -> list[Shape]:
         raise c.error(
             f"input has shape {format_shape(c.shapes[0])}; it must be compatible with {format_shape(c.attrs['shape'])}"
         ) from None
+
+
+def _ensured_gradient(op: Any, grad: Any) -> list[Any]:
+    return [grad if is_slices(grad) else apply_op("EnsureShape", [grad], {"shape": op.attrs["shape"]})]
 
 
 def _ensured_samples() -> Iterator[Sample]:
@@ -151,7 +158,8 @@ define_op(
     shape=_ensured_shape,
     reference=_same,
     value=first_value,
-    gradient=lambda op, grad: [apply_op("EnsureShape", [grad], {"shape": op.attrs["shape"]})],
+    gradient=_ensured_gradient,
+    gradient_takes_slices=True,
     alias=((0, 0),),
     samples=_ensured_samples,
     errors=_ensured_errors,

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import int32
-from timberframe.ops.gradients import apply_op, constant, dense, known, shape_of, size_of
+from timberframe.ops.gradients import (
+    apply_op,
+    constant,
+    dense,
+    gather,
+    indexed_slices,
+    is_slices,
+    known,
+    shape_of,
+    size_of,
+)  # fmt: skip
 from timberframe.ops.host_values import HostValue, scalar_value, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -101,11 +111,12 @@ _MOST_SLICES = 16  # beyond, one SplitV takes the parts out faster
 
 def _parts(grad: Any, values: Sequence[Any], axis: Any) -> list[Any]:
     """The parts of a joined gradient that belong to each of the values."""
+    at = _known_axis(values, known(axis))
+    if at is not None and is_slices(grad):
+        return _parts_of_slices(grad, values, at)
     grad = dense(grad)
-    value = known(axis)
-    if value is not None and (int(value.reshape(-1)[0]) >= 0 or grad.static_shape is not None):
-        at = int(value.reshape(-1)[0])
-        axis = at if at >= 0 else at + len(grad.static_shape)
+    if at is not None:
+        axis = at
     else:
         axis = apply_op("FloorMod", [apply_op("Cast", [axis], {"DstT": int32}), apply_op("Rank", [grad])])
     if len(values) > _MOST_SLICES:
@@ -115,6 +126,34 @@ def _parts(grad: Any, values: Sequence[Any], axis: Any) -> list[Any]:
     shapes = [shape_of(x) for x in values]
     offsets = apply_op("ConcatOffset", [axis, shapes])
     return [apply_op("Slice", [grad, offset, shape]) for offset, shape in zip(offsets, shapes, strict=True)]
+
+
+def _known_axis(values: Sequence[Any], axis: np.ndarray | None) -> int | None:
+    """The axis counted from the front, as far as the graph tells."""
+    at = None if axis is None else int(axis.reshape(-1)[0])
+    if at is None or at >= 0:
+        return at
+    rank = next((len(x.static_shape) for x in values if x.static_shape is not None), None)
+    return None if rank is None else at + rank
+
+
+def _parts_of_slices(grad: Any, values: Sequence[Any], axis: int) -> list[Any]:
+    """IndexedSlices for each of the values: its rows where rows were joined, else its part of each row."""
+    shapes = [shape_of(x) for x in values]
+    offsets = apply_op("ConcatOffset", [constant(axis, int32), shapes])
+    parts = []
+    for offset, shape in zip(offsets, shapes, strict=True):
+        if axis > 0:
+            rest = apply_op("StridedSlice", [shape, [1], [0], [1]], {"end_mask": 1})
+            size = apply_op("ConcatV2", [[constant([-1], int32), rest], constant(0, int32)])
+            parts.append(indexed_slices(apply_op("Slice", [grad.values, offset, size]), grad.indices, shape))
+        else:
+            first, count = (apply_op("Cast", [gather(x, 0)], {"DstT": grad.indices.dtype}) for x in (offset, shape))
+            rows = grad.indices - first
+            own = apply_op("LogicalAnd", [rows >= 0, rows < count])
+            chosen = apply_op("Reshape", [apply_op("Where", [own]), constant([-1], int32)])
+            parts.append(indexed_slices(gather(grad.values, chosen), gather(rows, chosen), shape))
+    return parts
 
 
 define_op(
@@ -127,6 +166,7 @@ define_op(
     reference=_concat_v2,
     value=lambda c: _joined_value(c, c.value(len(c.values) - 1), slice(-1)),
     gradient=lambda op, grad: [*_parts(grad, op.inputs[:-1], op.inputs[-1]), None],
+    gradient_takes_slices=True,
     shape_inputs=("axis",),
     samples=lambda: (Sample([[Arg(s) for s in shapes], Arg(values=axis)]) for shapes, axis in _CONCAT_SHAPES),
     errors=lambda: (
@@ -145,6 +185,7 @@ define_op(
     reference=lambda attrs, axis, *values: np.concatenate(values, int(axis)),
     value=lambda c: _joined_value(c, c.value(0), slice(1, None)),
     gradient=lambda op, grad: [None, *_parts(grad, op.inputs[1:], op.inputs[0])],
+    gradient_takes_slices=True,
     shape_inputs=("concat_dim",),
     samples=lambda: (Sample([Arg(values=axis), [Arg(s) for s in shapes]]) for shapes, axis in _CONCAT_SHAPES),
     errors=lambda: (

@@ -154,6 +154,7 @@ class OpDef:
     shape: ShapeFunction
     reference: Reference | None = None
     gradient: Callable[..., Any] | NotDifferentiable | None = None
+    gradient_takes_slices: bool = False
     value: ValueFunction | None = None
     bound: BoundFunction | None = None
     shape_inputs: tuple[str, ...] = ()
@@ -226,6 +227,7 @@ def define_op(
     reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
         when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
     gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
+    gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
         shape arithmetic is made of; `from_reference` makes one of the reference.
     bound: for ops whose output shape only the kernel knows: the largest shapes it may have.

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.dtypes import NUMERIC
 from timberframe.ops.accuracy import Accumulation
-from timberframe.ops.gradients import apply_op, constant, dense, known, reshape_like, shape_of, sum_all
+from timberframe.ops.gradients import apply_op, constant, known, reshape_like, shape_of, sum_all
 from timberframe.ops.host_values import checked, elements
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -140,7 +140,6 @@ define_op(
 
 
 def _pad_v2_gradient(op: Any, grad: Any) -> list[Any]:
-    grad = dense(grad)
     inside = _middle(op, grad)
     return [inside, None, reshape_like(sum_all(grad) - sum_all(inside), op.inputs[2])]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import int32
-from timberframe.ops.gradients import apply_op, constant, dense, gather, reshape_like, shape_of, size_of
+from timberframe.ops.gradients import apply_op, constant, gather, reshape_like, shape_of, size_of
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.shapes import Shape, StaticShape, compatible, format_shape, num_elements
@@ -70,7 +70,7 @@ def _partition_gradient(op: Any, *grads: Any) -> list[Any]:
     numbers = apply_op("Range", [constant(0, int32), constant(count, int32), constant(1, int32)])
     numbers = apply_op("Reshape", [numbers, shape_of(partitions)])
     dealt = apply_op("DynamicPartition", [numbers, partitions], {"num_partitions": op.attrs["num_partitions"]})
-    places, slices = _joined(dealt), _joined([dense(g) for g in grads])
+    places, slices = _joined(dealt), _joined(list(grads))
     whole = apply_op("UnsortedSegmentSum", [slices, places, constant(count, int32)])
     return [reshape_like(whole, data), None]
 
@@ -174,7 +174,7 @@ def _stitch_errors() -> Iterator[ErrorSample]:
 
 def _stitch_gradient(op: Any, grad: Any) -> list[Any]:
     indices = op.inputs[: len(op.inputs) // 2]
-    return [*[None] * len(indices), *(gather(dense(grad), i) for i in indices)]
+    return [*[None] * len(indices), *(gather(grad, i) for i in indices)]
 
 
 for _name in ("DynamicStitch", "ParallelDynamicStitch"):

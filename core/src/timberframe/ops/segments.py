@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.dtypes import NUMERIC, as_dtype, int32
 from timberframe.ops.accuracy import EXACT, Accumulation
-from timberframe.ops.gradients import apply_op, conjugate, constant, dense, gather, indicator, shape_of, zeros_like
+from timberframe.ops.gradients import apply_op, conjugate, constant, gather, indicator, shape_of, zeros_like
 from timberframe.ops.opdef import Attrs, InferenceContext, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.windows import widen
@@ -112,13 +112,12 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def _sum_gradient(op: Any, grad: Any) -> list[Any]:
-    return [gather(dense(grad), op.inputs[1]), None]
+    return [gather(grad, op.inputs[1]), None]
 
 
 def _mean_gradient(op: Any, grad: Any) -> list[Any]:
     """Each segment's gradient over the number of its rows."""
     data, ids = op.inputs
-    grad = dense(grad)
     ones = apply_op("OnesLike", [apply_op("Cast", [ids], {"DstT": grad.dtype})])
     counts = apply_op("SegmentSum", [ones, ids])
     trailing = apply_op("OnesLike", [shape_of(data)])
@@ -131,7 +130,6 @@ def _mean_gradient(op: Any, grad: Any) -> list[Any]:
 def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
     """Where several elements of a segment are the extreme one they share the gradient."""
     data, ids = op.inputs
-    grad = dense(grad)
     chosen = apply_op("Equal", [data, gather(op.outputs[0], ids)])
     count = apply_op("SegmentSum", [indicator(chosen, grad.dtype), ids])
     share = gather(apply_op("RealDiv", [grad, count]), ids)
@@ -156,7 +154,7 @@ def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
     ids = op.inputs[1]
     parts = product_parts(op, lambda kind, x: apply_op(f"Segment{kind}", [x, ids]), ids)
-    return [gather(dense(grad), ids) * conjugate(parts), None]
+    return [gather(grad, ids) * conjugate(parts), None]
 
 
 _SORTED_GRADIENTS: dict[str, Callable[..., list[Any]]] = {

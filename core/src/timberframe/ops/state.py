@@ -102,6 +102,7 @@ read_variable_op = define_op(
     shape=_read_shape,
     reference=lambda attrs, resource: resource,
     gradient=lambda op, grad: [grad],
+    gradient_takes_slices=True,
     stateful=True,
     samples=lambda: [Sample([Arg(shape)], types={"dtype": _TYPES}) for shape in ((), (0,), (7, 13))],
 )

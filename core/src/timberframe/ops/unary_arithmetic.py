@@ -9,6 +9,7 @@ add up to below 5 ULP; the complex root of the C library errs by at most 2 ULP (
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from timberframe.dtypes import complex64, complex128, float32
 from timberframe.ops.accuracy import Pointwise
-from timberframe.ops.gradients import apply_op, conjugate
+from timberframe.ops.gradients import apply_op, conjugate, of_values
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, Sample
 from timberframe.ops.shape_functions import UNARY_SHAPES, unchanged
@@ -58,7 +59,8 @@ unary_op(
     "-x by element. The lowest integer stays itself.",
     np.negative,
     SIGNED_AND_COMPLEX_TYPES,
-    gradient=lambda op, grad: [-grad],
+    gradient=lambda op, grad: [of_values(operator.neg, grad)],
+    gradient_takes_slices=True,
 )
 
 
@@ -168,7 +170,8 @@ unary_op(
     "{complex64, complex128, variant} = DT_COMPLEX64",
     inputs=("input: T",),
     outputs=("output: T",),
-    gradient=lambda op, grad: [conjugate(grad)],
+    gradient=lambda op, grad: [of_values(conjugate, grad)],
+    gradient_takes_slices=True,
 )
 
 _PAIRS = (("complex64", "float32"), ("complex128", "float64"))

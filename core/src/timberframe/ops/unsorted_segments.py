@@ -13,7 +13,6 @@ from timberframe.ops.gradients import (
     apply_op,
     conjugate,
     constant,
-    dense,
     gather,
     indicator,
     known,
@@ -107,12 +106,11 @@ def _with_rank_of(x: Any, wide: Any) -> Any:
 
 
 def _unsorted_sum_gradient(op: Any, grad: Any) -> list[Any]:
-    return [_gather_inside(dense(grad), op.inputs[1]), None, None]
+    return [_gather_inside(grad, op.inputs[1]), None, None]
 
 
 def _unsorted_extreme_gradient(op: Any, grad: Any) -> list[Any]:
     data, ids, count = op.inputs
-    grad = dense(grad)
     chosen = apply_op("Equal", [data, gather(op.outputs[0], _non_negative(ids))])
     inside = apply_op("GreaterEqual", [ids, zeros_like(ids)])
     chosen = apply_op("LogicalAnd", [chosen, _with_rank_of(inside, data)])
@@ -124,7 +122,7 @@ def _unsorted_extreme_gradient(op: Any, grad: Any) -> list[Any]:
 def _unsorted_product_gradient(op: Any, grad: Any) -> list[Any]:
     _, ids, count = op.inputs
     parts = product_parts(op, lambda kind, x: apply_op(f"UnsortedSegment{kind}", [x, ids, count]), _non_negative(ids))
-    return [_gather_inside(dense(grad), ids) * conjugate(parts), None, None]
+    return [_gather_inside(grad, ids) * conjugate(parts), None, None]
 
 
 _UNSORTED_GRADIENTS: dict[str, Callable[..., list[Any]]] = {
