@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -119,6 +119,10 @@ class SessionConfig:
         """Whether an optimization is on."""
         return self.optimizations.get(name, True)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Lets copies be made and pickled, which its read-only mappings cannot be."""
+        return _session_config, ({f.name: _plain(getattr(self, f.name)) for f in fields(self)},)
+
     @classmethod
     def of(cls, config: Any) -> SessionConfig:
         """The settings that `config` means: a SessionConfig, a ConfigProto (ours or TensorFlow's), or None."""
@@ -145,6 +149,15 @@ class SessionConfig:
             optimizations=_optimizations(message.graph_options),
             operation_timeout_in_ms=message.operation_timeout_in_ms,
         )
+
+
+def _session_config(settings: Mapping[str, Any]) -> SessionConfig:
+    return SessionConfig(**settings)
+
+
+def _plain(value: Any) -> Any:
+    """The value with dicts in place of mappings of any kind."""
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _accelerator_memory(message: Any) -> tuple[dict[str, int | float], dict[str, bool]]:

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidTypeError
 
 
 class DType:
@@ -79,7 +79,7 @@ class DType:
             return np.iinfo(self.numpy)
         if self.is_floating or self.is_complex:
             return ml_dtypes.finfo(self.real_dtype.numpy)  # type: ignore[no-untyped-call]  # ml_dtypes has no annotations
-        raise InvalidArgumentError(f"dtype {self.name} has no limits; min and max need a real or integer dtype")
+        raise InvalidTypeError(f"dtype {self.name} has no limits; min and max need a real or integer dtype")
 
     @property
     def min(self) -> Any:
@@ -172,5 +172,5 @@ def as_dtype(value: Any) -> DType:
         if key is not None:
             found = string if key.kind in "SU" else _BY_NUMPY.get(key)
     if found is None:
-        raise InvalidArgumentError(f"dtype {value!r} is not known; known names are {', '.join(t.name for t in _BASE)}")
+        raise InvalidTypeError(f"dtype {value!r} is not known; known names are {', '.join(t.name for t in _BASE)}")
     return found

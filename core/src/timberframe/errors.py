@@ -24,6 +24,9 @@ class OpError(Exception):
         self.message = message
         self.node = node
 
+    def __str__(self) -> str:
+        return self.message  # a KeyError would show it in quotes
+
 
 class CancelledError(OpError):
     """The run was cancelled: its session was closed, or another part of the run failed."""
@@ -43,6 +46,14 @@ class InvalidArgumentError(OpError, ValueError):
     error_code = 3
 
 
+class InvalidTypeError(InvalidArgumentError, TypeError):
+    """A value or tensor is of a wrong type or dtype, where TensorFlow raises a TypeError."""
+
+
+class InvalidIndexError(InvalidArgumentError, IndexError):
+    """A position is outside of the sequence."""
+
+
 class DeadlineExceededError(OpError, TimeoutError):
     """The run took longer than `RunOptions.timeout_in_ms` or `SessionConfig.operation_timeout_in_ms`."""
 
@@ -53,6 +64,10 @@ class NotFoundError(OpError, LookupError):
     """Something that was named does not exist: an op, a device, a file."""
 
     error_code = 5
+
+
+class MissingNameError(NotFoundError, KeyError, ValueError):
+    """The graph has no operation or tensor of this name; TensorFlow raises a KeyError here, a ValueError there."""
 
 
 class AlreadyExistsError(OpError):
@@ -77,6 +92,10 @@ class FailedPreconditionError(OpError):
     """The state does not allow the operation, such as a read of a variable that has no value yet."""
 
     error_code = 9
+
+
+class WrongStateError(FailedPreconditionError, RuntimeError, ValueError):
+    """A graph or session is used when it cannot be: after `finalize` or `close`, or where there is none."""
 
 
 class AbortedError(OpError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -60,9 +60,7 @@ def map_structure(func: Callable[..., Any], *structures: Any) -> Any:
 def assert_same_structure(nest1: Any, nest2: Any) -> None:
     """Raises InvalidArgumentError unless both have the same form."""
     if is_nested(nest1) != is_nested(nest2) or (is_nested(nest1) and not _same_keys(nest1, nest2)):
-        raise InvalidArgumentError(
-            f"structures {_outline(nest1)} and {_outline(nest2)} differ; they must have one form"
-        )
+        raise InvalidTypeError(f"structures {_outline(nest1)} and {_outline(nest2)} differ; they must have one form")
     if is_nested(nest1):
         for a, b in zip(_children(nest1), _children(nest2), strict=True):
             assert_same_structure(a, b)

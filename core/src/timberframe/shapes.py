@@ -17,6 +17,7 @@ MAX_RANK = (
     8  # TensorFlow's kernels stop at 8 dimensions; native kernels hold their loop counters in arrays of this size
 )
 MAX_ELEMENTS = 2**63 - 1
+MAX_ARRAY_RANK = 64  # dimensions that a tensor can have in a run, where NumPy must be able to hold it
 
 
 def is_static(shape: Shape) -> bool:
@@ -107,6 +108,13 @@ def check_size(shape: Sequence[int]) -> StaticShape:
             f"shape {format_shape(sizes)} has over 2^63 - 1 elements; the product of sizes must fit 63 bits"
         )
     return sizes
+
+
+def check_array(shape: Sequence[int]) -> StaticShape:
+    """The sizes as a tuple; raises InvalidArgumentError where no array can have them."""
+    if len(shape) > MAX_ARRAY_RANK:
+        raise InvalidArgumentError(f"shape has {len(shape)} dimensions; a tensor has at most {MAX_ARRAY_RANK} in a run")
+    return check_size(shape)
 
 
 def row_major_strides(shape: StaticShape) -> StaticShape:

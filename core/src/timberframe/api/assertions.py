@@ -40,11 +40,11 @@ def _check(
         first = convert_to_tensor(x)
         second = convert_to_tensor(y, first.dtype)
         known = [get_static_value(t) for t in (first, second)]
+        holds = apply_op(op, [first, second])
         if known[0] is not None and known[1] is not None and not np.all(compare(*known)):
             raise InvalidArgumentError(
                 f"{name}: {message + '; ' if message else ''}x {sign} y is false for x = {known[0]} and y = {known[1]}"
             )
-        holds = apply_op(op, [first, second])
         every = apply_op("All", [holds, _axes(holds)])
         if data is None:
             data = [message or "", f"x {sign} y must hold everywhere; x and y are", first, second]

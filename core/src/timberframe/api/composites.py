@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from timberframe.api.framework import name_scope
-from timberframe.dtypes import as_dtype, float32, int32
-from timberframe.errors import InvalidArgumentError
+from timberframe.arguments import instance, listed
+from timberframe.dtypes import NUMERIC, as_dtype, bool_, float32, int32
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.graph.operation import Tensor
@@ -21,6 +23,8 @@ NAMESPACES = {
     "math": ("zero_fraction",),
     "nn": ("crelu", "embedding_lookup", "sigmoid_cross_entropy_with_logits", "zero_fraction"),
 }
+
+_SMALL_MATRIX = 1000  # elements up to which an identity matrix is stored instead of computed
 
 
 def _op(op: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
@@ -76,6 +80,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None:
     """The L2 norm of all elements of all tensors together; entries that are None do not count."""
+    t_list = listed(t_list, "global_norm: t_list", "tensors")
     with name_scope(name, "global_norm"):
         values = [convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t) for t in t_list if t is not None]
         return _op("Sqrt", _op("AddN", [_squared_norm(v) for v in values])) if values else None
@@ -88,6 +93,7 @@ def clip_by_global_norm(
 
     use_norm: the global norm, where it is known already. Where it is not finite all results are NaN.
     """
+    t_list = listed(t_list, "clip_by_global_norm: t_list", "tensors")
     with name_scope(name, "clip_by_global_norm"):
         norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
         if norm is None:
@@ -106,19 +112,40 @@ def _scaled(t: Any, scale: Tensor) -> Any:
 
 
 def eye(
-    num_rows: int,
-    num_columns: int | None = None,
+    num_rows: Any,
+    num_columns: Any = None,
     batch_shape: Any = None,
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """An identity matrix, or a batch of them of the leading shape `batch_shape`."""
+    """An identity matrix, or a batch of them of the leading shape `batch_shape`.
+
+    num_rows, num_columns: integers or int32 scalars; a square matrix where there is no num_columns. dtype: a numeric
+    one or bool.
+    """
     kind = as_dtype(dtype)
-    matrix = convert_to_tensor(np.eye(num_rows, num_columns).astype(kind.numpy), kind, name)
-    if batch_shape is None:
-        return matrix
-    size = convert_to_tensor(matrix.shape.as_list(), int32)
-    return _op("BroadcastTo", matrix, _op("ConcatV2", [convert_to_tensor(batch_shape, int32), size], 0))
+    if kind not in (*NUMERIC, bool_):
+        raise InvalidTypeError(f"tf.eye: dtype is {kind.name}; it must be a numeric one or bool")
+    sizes = [_size(num_rows, "num_rows"), _size(num_rows if num_columns is None else num_columns, "num_columns")]
+    known = [n for n in sizes if isinstance(n, int)]
+    if batch_shape is None and len(known) == 2 and known[0] * known[1] <= _SMALL_MATRIX:
+        return convert_to_tensor(np.eye(known[0], known[1]).astype(kind.numpy), kind, name)
+    with name_scope(name, "eye") as scope:
+        length = min(known) if len(known) == 2 else _op("Minimum", *sizes)
+        leading = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
+        shape = _op("ConcatV2", [leading, convert_to_tensor([length], int32)], 0)
+        diagonal = _op("Fill", shape, np.ones((), kind.numpy))
+        return _op("MatrixDiagV3", diagonal, 0, *sizes, np.zeros((), kind.numpy), name=scope)
+
+
+def _size(value: Any, what: str) -> Any:
+    """A number of rows or columns: an int, or a tensor as it is."""
+    if isinstance(value, Tensor) or hasattr(value, "__tf_tensor__"):
+        return convert_to_tensor(value, int32)
+    size = operator.index(instance(value, SupportsIndex, f"tf.eye: {what}", "an integer"))
+    if size < 0:
+        raise InvalidArgumentError(f"tf.eye: {what} is {size}; it must be zero or more")
+    return size
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from timberframe.api.arrays import shape as shape_of
 from timberframe.dtypes import DType, as_dtype, bfloat16, float16, float32, float64, int32, int64, string, variant
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, constant_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
 from timberframe.graph.tensor_shape import as_shape
-from timberframe.shapes import is_static, num_elements
+from timberframe.shapes import MAX_ARRAY_RANK, is_static, num_elements
 
 __all__ = ["fill", "lin_space", "linspace", "ones", "ones_like", "range", "zeros", "zeros_like"]
 
@@ -43,7 +43,7 @@ def _filled(shape: Any, dtype: DType, value: int, name: str | None) -> Tensor:
     sizes = None if _holds_tensor(shape) else as_shape(shape)
     if sizes is not None and None not in sizes:
         known = tuple(d for d in sizes if d is not None)
-        if num_elements(known) <= _SMALL:
+        if len(known) <= MAX_ARRAY_RANK and num_elements(tuple(d for d in known if d)) <= _SMALL:
             return constant_op(np.full(known, element, dtype.numpy), dtype, name)
     if sizes is None and not _holds_tensor(shape):
         raise InvalidArgumentError(f"shape {shape!r} given; it must have known sizes")
@@ -93,7 +93,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         found = [t.dtype for t in tensors if t.dtype in _HIERARCHY]
         if len(found) < len(tensors):
             odd = next(t.dtype.name for t in tensors if t.dtype not in _HIERARCHY)
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"tf.range: an argument is {odd}; it must be {', '.join(t.name for t in _HIERARCHY)}"
             )
         wanted = max(found, key=_HIERARCHY.index)

@@ -8,7 +8,7 @@ from typing import Any
 from timberframe import nest
 from timberframe.api.tensor_array import TensorArray, like_structure, to_flow
 from timberframe.dtypes import bool_, int32, variant
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import (
     FuncGraph,
@@ -43,9 +43,9 @@ def cond(
     """
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if not callable(true_fn) or not callable(false_fn):
-        raise InvalidArgumentError("tf.cond: a branch is not callable; true_fn and false_fn must be functions")
+        raise InvalidTypeError("tf.cond: a branch is not callable; true_fn and false_fn must be functions")
     if isinstance(pred, bool):
-        raise InvalidArgumentError(f"tf.cond: pred is the Python bool {pred}; a tensor is required")
+        raise InvalidTypeError(f"tf.cond: pred is the Python bool {pred}; a tensor is required")
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         condition = convert_to_tensor(pred, bool_, "pred")
@@ -82,12 +82,10 @@ class _Branches:
             try:
                 nest.assert_same_structure(self._structures[0], structure)
             except InvalidArgumentError as e:
-                raise InvalidArgumentError(
-                    f"{self.caller}: {name} and {other_name} return different structures: {e}"
-                ) from None
+                raise type(e)(f"{self.caller}: {name} and {other_name} return different structures: {e}") from None
             for i, (a, b) in enumerate(zip(first.outputs, other.outputs, strict=True)):
                 if a.dtype is not b.dtype:
-                    raise InvalidArgumentError(
+                    raise InvalidTypeError(
                         f"{self.caller}: result {i} is {a.dtype.name} in {name} and {b.dtype.name} in {other_name}; "
                         "dtypes must be equal"
                     )
@@ -123,9 +121,7 @@ def case(
         raise InvalidArgumentError("tf.case: no predicate and no default given; at least one is required")
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not callable(pair[1]):
-            raise InvalidArgumentError(
-                f"tf.case: {pair!r} among pred_fn_pairs; each must be a predicate and a function"
-            )
+            raise InvalidTypeError(f"tf.case: {pair!r} among pred_fn_pairs; each must be a predicate and a function")
     with get_default_graph().name_scope(name):
         predicates = [convert_to_tensor(pred, bool_, "pred") for pred, _ in pairs]
         functions = [fn for _, fn in pairs]
@@ -187,7 +183,7 @@ def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
     entries = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
     pairs = [e if isinstance(e, list | tuple) else (i, e) for i, e in enumerate(entries)]
     if not pairs or not all(len(p) == 2 and isinstance(p[0], int) and callable(p[1]) for p in pairs):
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             f"tf.switch_case: branch_fns is {branch_fns!r}; functions, or pairs of an int and a function, are required"
         )
     numbers = [i for i, _ in pairs]
@@ -230,9 +226,9 @@ def while_loop(
     InvalidArgumentError where the body returns another structure, dtype or shape than it got.
     """
     if not callable(cond) or not callable(body):
-        raise InvalidArgumentError("tf.while_loop: cond or body is not callable; both must be functions")
+        raise InvalidTypeError("tf.while_loop: cond or body is not callable; both must be functions")
     if not nest.is_nested(loop_vars) or not nest.flatten(loop_vars):
-        raise InvalidArgumentError(f"tf.while_loop: loop_vars is {loop_vars!r}; a non-empty list is required")
+        raise InvalidTypeError(f"tf.while_loop: loop_vars is {loop_vars!r}; a non-empty list is required")
     loop = _Loop(cond, body, loop_vars)
     graph = get_default_graph()
     with graph.name_scope(name or "while") as scope:
@@ -287,9 +283,7 @@ class _Loop:
         try:
             nest.assert_same_structure(wanted, result)
         except InvalidArgumentError as e:
-            raise InvalidArgumentError(
-                f"tf.while_loop: body returns another structure than the loop variables have: {e}"
-            ) from None
+            raise type(e)(f"tf.while_loop: body returns another structure than the loop variables have: {e}") from None
         before, after = nest.flatten(wanted), nest.flatten(result)
         for i, (a, b) in enumerate(zip(before, after, strict=True)):
             if isinstance(a, TensorArray) != isinstance(b, TensorArray):
@@ -338,7 +332,7 @@ def _add_while(
         try:
             more = convert_to_tensor(loop.cond(list(condition.inputs)), bool_)
         except InvalidArgumentError as e:
-            raise InvalidArgumentError(f"tf.while_loop: cond must return a bool: {e}") from None
+            raise type(e)(f"tf.while_loop: cond must return a bool: {e}") from None
         if more.static_shape not in ((), None):
             raise InvalidArgumentError(
                 f"tf.while_loop: cond returns shape {format_shape(more.static_shape)}; it must return a scalar"
@@ -366,7 +360,7 @@ def _following(value: Any, first: Tensor) -> Tensor:
     try:
         return convert_to_tensor(value, first.dtype)
     except InvalidArgumentError as e:
-        raise InvalidArgumentError(
+        raise type(e)(
             f"tf.while_loop: loop variable '{first.name}' cannot take what the body returns for it: {e}"
         ) from None
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from timberframe import nest
+from timberframe.arguments import listed
 from timberframe.dtypes import as_dtype
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError, ResourceExhaustedError
 from timberframe.graph.apply import apply_op, constant_op, convert_to_tensor, to_array
 from timberframe.graph.device_spec import DeviceSpec
 from timberframe.graph.function import FuncGraph
@@ -21,7 +22,7 @@ from timberframe.graph.tensor_shape import TensorShape, as_shape
 from timberframe.graphdef.importer import import_graph_def
 from timberframe.graphdef.tensors import encode_array, make_ndarray
 from timberframe.ops.opdef import is_known
-from timberframe.shapes import format_shape, num_elements
+from timberframe.shapes import check_array, format_shape, num_elements
 
 __all__ = [
     "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor", "TensorShape",
@@ -160,6 +161,8 @@ def constant(
     dtype: by default float32 for Python floats, int32 for integers that fit it, and that of an array. shape: the values
     are put into it; where they are fewer the last one is repeated, unless verify_shape is set.
     """
+    if isinstance(value, Tensor):
+        raise InvalidTypeError(f"tf.constant: value is tensor '{value.name}'; a value is required")
     array, kind = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         array = _fit(array, as_shape(shape), verify_shape)
@@ -173,16 +176,26 @@ def _fit(array: np.ndarray, shape: Any, verify_shape: bool) -> np.ndarray:
         raise InvalidArgumentError(
             f"tf.constant: value has shape {format_shape(array.shape)}; it must have {format_shape(shape)}"
         )
+    shape = check_array(shape)
     count = num_elements(shape)
     if array.size > count or (not array.size and count):
         raise InvalidArgumentError(
             f"tf.constant: value has {array.size} elements; 1 to {count} suit shape {format_shape(shape)}"
         )
-    if array.size == 1:
-        return np.broadcast_to(array.reshape(()), shape).copy()
-    missing = count - array.size
     flat = array.ravel()
-    return (np.concatenate([flat, np.repeat(flat[-1:], missing)]) if missing else flat).reshape(shape)
+    missing = count - array.size
+    return (np.concatenate([flat, _repeated(flat[-1:], missing)]) if missing else flat).reshape(shape)
+
+
+def _repeated(element: np.ndarray, count: int) -> np.ndarray:
+    """A vector of `count` times the only element of an array."""
+    try:
+        return np.repeat(element.reshape(1), count)
+    except (MemoryError, ValueError) as e:  # ValueError: more bytes than can be counted
+        raise ResourceExhaustedError(
+            f"tf.constant: {count} elements of {element.dtype} do not fit the memory ({e}); "
+            "tf.fill makes them in the run"
+        ) from None
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
@@ -237,6 +250,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
     """The tensors, each of which can be used only when all of them, and control_inputs, are computed."""
+    tensors = listed(tensors, "tf.tuple: tensors", "tensors")
     present = [t for t in tensors if t is not None]
     if not present:
         raise InvalidArgumentError("tf.tuple: no tensor given; at least one is required")

@@ -9,7 +9,7 @@ from timberframe import nest
 from timberframe.api.control_flow import while_loop
 from timberframe.api.tensor_array import TensorArray
 from timberframe.dtypes import DType, as_dtype, int32
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.graph import get_default_graph
 from timberframe.graph.operation import Tensor
@@ -55,7 +55,7 @@ def _first_size(tensor: Tensor) -> Any:
 
 def _check_callable(function: str, fn: Any) -> None:
     if not callable(fn):
-        raise InvalidArgumentError(f"tf.{function}: fn is {type(fn).__name__}; a function is required")
+        raise InvalidTypeError(f"tf.{function}: fn is {type(fn).__name__}; a function is required")
 
 
 def map_fn(
@@ -108,13 +108,11 @@ def _results(function: str, results: Any, structure: Any, dtypes: Sequence[DType
     try:
         nest.assert_same_structure(structure, results)
     except InvalidArgumentError as e:
-        raise InvalidArgumentError(
-            f"tf.{function}: fn returns another structure than is wanted: {e}; {advice}"
-        ) from None
+        raise type(e)(f"tf.{function}: fn returns another structure than is wanted: {e}; {advice}") from None
     try:
         return [convert_to_tensor(r, d) for r, d in zip(nest.flatten(results), dtypes, strict=True)]
     except InvalidArgumentError as e:
-        raise InvalidArgumentError(f"tf.{function}: fn returns another dtype than is wanted: {e}; {advice}") from None
+        raise type(e)(f"tf.{function}: fn returns another dtype than is wanted: {e}; {advice}") from None
 
 
 def foldl(

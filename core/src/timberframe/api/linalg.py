@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe.api.diagonal import matrix_diag_part
 from timberframe.api.reduction import reduce_max, reduce_sum, reduction_axes, renamed
+from timberframe.arguments import instance
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
@@ -85,7 +86,7 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
         raise InvalidArgumentError(f"einsum: unknown arguments {', '.join(options)}; name and optimize are known")
     given = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else inputs
     tensors = [convert_to_tensor(x) for x in given]
-    text = equation.replace(" ", "")
+    text = instance(equation, str, "einsum: equation", "a str").replace(" ", "")
     if "->" not in text:
         labels = text.replace(ELLIPSIS, "").replace(",", "")
         once = sorted(x for x in set(labels) if labels.count(x) == 1)

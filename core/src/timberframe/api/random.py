@@ -14,7 +14,7 @@ from timberframe.api.framework import control_dependencies, convert_to_tensor, n
 from timberframe.api.random_seeds import seed_attrs
 from timberframe.api.slicing import slice as slice_tensor
 from timberframe.dtypes import DType, as_dtype, float32, int32, int64
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op
 from timberframe.graph.operation import Tensor
 from timberframe.graph.tensor_shape import TensorShape
@@ -41,7 +41,7 @@ def shape_tensor(shape: Any) -> Tensor:
         try:
             sizes = np.array([operator.index(d) for d in shape], np.int64)
         except TypeError:
-            raise InvalidArgumentError(f"tf.random: shape is {list(shape)}; known integers are required") from None
+            raise InvalidTypeError(f"tf.random: shape is {list(shape)}; known integers are required") from None
         shape = sizes.astype(np.int32) if np.all(np.abs(sizes) < 2**31) else sizes
     result: Tensor = convert_to_tensor(shape, name="shape", preferred_dtype=int32)
     return result
@@ -51,7 +51,7 @@ def floating(function: str, dtype: Any) -> DType:
     """The dtype, which must be a floating one that random ops have."""
     found = as_dtype(dtype)
     if found.name not in _FLOATING:
-        raise InvalidArgumentError(f"tf.{function}: dtype is {found.name}; one of {', '.join(_FLOATING)} is required")
+        raise InvalidTypeError(f"tf.{function}: dtype is {found.name}; one of {', '.join(_FLOATING)} is required")
     return found
 
 

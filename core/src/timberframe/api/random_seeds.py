@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidTypeError
 from timberframe.graph.graph import get_default_graph
 
 __all__ = ["get_seed", "set_random_seed"]
@@ -47,4 +47,4 @@ def _integer(seed: int) -> int:
     try:
         return operator.index(seed)
     except TypeError:
-        raise InvalidArgumentError(f"seed: {seed!r} of type {type(seed).__name__}; an integer is required") from None
+        raise InvalidTypeError(f"seed: {seed!r} of type {type(seed).__name__}; an integer is required") from None

@@ -87,13 +87,24 @@ to_complex128 = _to(dtypes.complex128, "ToComplex128")
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` in another dtype; what lies outside its range becomes the nearest value in it."""
+    """`value` in another dtype; what lies outside its range becomes the nearest value in it.
+
+    Of a complex number real and imaginary part are brought into the range by themselves; a real dtype takes the real
+    part alone.
+    """
     wanted = as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast") as scope:
         x = convert_to_tensor(value, name="value")
         source = x.dtype.base_dtype
         if source is wanted:
             return x
+        if source.is_complex:
+            real = apply_op("Real", [x], {"Tout": source.real_dtype})
+            if not wanted.is_complex:
+                return saturate_cast(real, wanted, name=scope)
+            imaginary = apply_op("Imag", [x], {"Tout": source.real_dtype})
+            parts = wanted.real_dtype
+            return complex(saturate_cast(real, parts), saturate_cast(imaginary, parts), name=scope)
         low, high = max(float(source.min), float(wanted.min)), min(float(source.max), float(wanted.max))
         if source.is_integer:
             bounds = max(int(source.min), int(wanted.min)), min(int(source.max), int(wanted.max))

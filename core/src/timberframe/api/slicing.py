@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe.api.indexing import boolean_mask
 from timberframe.dtypes import DType, bool_, int16, int32, int64
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidTypeError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
 
@@ -150,15 +150,17 @@ def _bound(tensor: Tensor, value: Any) -> Any:
     if isinstance(value, Tensor) or hasattr(value, "__tf_tensor__"):
         bound = convert_to_tensor(value)
         if not bound.dtype.is_integer or bound.static_shape not in (None, ()):
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"'{tensor.name}' is indexed with '{bound.name}', {bound.dtype.name} of shape {bound.shape}; "
                 "an index must be an integer scalar"
             )
         return bound
     try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError  # NumPy's mask of the whole, not the index 0 or 1
         return operator.index(value)
     except TypeError:
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             f"'{tensor.name}' is indexed with {value!r}; "
             "an index must be an integer, a slice, ..., tf.newaxis or a tensor"
         ) from None

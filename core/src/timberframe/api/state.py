@@ -11,7 +11,7 @@ from timberframe.api.control_flow import cond
 from timberframe.api.framework import GraphKeys, control_dependencies
 from timberframe.api.variable_updates import PartialUpdates
 from timberframe.dtypes import DType, as_dtype
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph
@@ -320,7 +320,7 @@ class Variable(PartialUpdates):
         return iter(self._read())
 
     def __bool__(self) -> bool:
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             f"Variable '{self.name}' is used as a Python bool; while the graph is built it has no value, "
             "use tf.cond, Session.run, or `is None`"
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe.api.framework import GraphKeys, group
 from timberframe.api.state import Variable
+from timberframe.arguments import instance, listed
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.graph import get_default_graph
 from timberframe.graph.operation import Operation, Tensor
@@ -48,7 +49,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
     """An operation that gives these variables their initial values."""
-    return group(*(v.initializer for v in var_list), name=name)
+    return group(*(v.initializer for v in _variables(var_list, "variables_initializer")), name=name)
 
 
 def global_variables_initializer() -> Operation:
@@ -63,11 +64,16 @@ def local_variables_initializer() -> Operation:
 
 def is_variable_initialized(variable: Variable) -> Tensor:
     """Whether a variable has a value."""
-    return variable.is_initialized()
+    known: Tensor = instance(variable, Variable, "is_variable_initialized: variable", "a tf.Variable").is_initialized()
+    return known
 
 
 def _all_known(var_list: Sequence[Variable] | None) -> list[Any]:
-    return global_variables() + local_variables() if var_list is None else list(var_list)
+    return global_variables() + local_variables() if var_list is None else _variables(var_list, "var_list")
+
+
+def _variables(var_list: Any, what: str) -> list[Any]:
+    return [instance(v, Variable, f"{what}: an item", "a tf.Variable") for v in listed(var_list, what, "variables")]
 
 
 def report_uninitialized_variables(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe.api.state import Variable
-from timberframe.errors import InvalidArgumentError
+from timberframe.arguments import instance
 from timberframe.graph.operation import Tensor
 
 __all__ = [
@@ -14,27 +14,30 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _variable(ref: Any, function: str) -> Variable:
+    found: Variable = instance(ref, Variable, f"{function}: ref", "a tf.Variable")
+    return found
+
+
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Any:
     """Makes `value` the variable's value; returns the value read thereafter."""
-    return ref.assign(value, name=name)
+    return _variable(ref, "assign").assign(value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """Adds `value` to the variable; returns the value read thereafter."""
-    return ref.assign_add(value, name=name)
+    return _variable(ref, "assign_add").assign_add(value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """Subtracts `value` from the variable; returns the value read thereafter."""
-    return ref.assign_sub(value, name=name)
+    return _variable(ref, "assign_sub").assign_sub(value, name=name)
 
 
 def _scatter(op: str, ref: Variable, indices: Any, updates: Any, name: str | None) -> Tensor:
-    if not isinstance(ref, Variable):
-        raise InvalidArgumentError(f"{op}: got {type(ref).__name__}; a tf.Variable is required")
-    changed: Tensor = ref.scatter(op, indices, updates, name)
+    changed: Tensor = _variable(ref, op).scatter(op, indices, updates, name)
     return changed
 
 
@@ -99,4 +102,4 @@ def scatter_nd_sub(
 
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     """The value of an integer scalar variable, which then grows by one; OutOfRangeError once it has reached `limit`."""
-    return ref.count_up_to(limit, name)
+    return _variable(ref, "count_up_to").count_up_to(limit, name)

@@ -14,7 +14,7 @@ from timberframe.api.framework import GraphKeys
 from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
 from timberframe.api.variable_store import VariableStore
 from timberframe.dtypes import as_dtype, float32
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import to_array
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Tensor
@@ -216,9 +216,9 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
-            raise InvalidArgumentError("variable_scope: name_or_scope and default_name are None; one is required")
+            raise InvalidTypeError("variable_scope: name_or_scope and default_name are None; one is required")
         if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"variable_scope: name_or_scope is {type(name_or_scope).__name__}; a name or a scope is required"
             )
         if reuse not in (None, False, True) and reuse is not AUTO_REUSE:

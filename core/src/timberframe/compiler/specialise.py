@@ -18,7 +18,7 @@ from timberframe.ops.binary import DIVISIONS
 from timberframe.ops.host_values import infer_values
 from timberframe.ops.opdef import InferenceContext
 from timberframe.plugin.contracts import Device
-from timberframe.shapes import Shape, StaticShape, check_size, format_shape, is_static
+from timberframe.shapes import Shape, StaticShape, check_array, format_shape, is_static
 
 _HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
 
@@ -108,7 +108,7 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
     result = run_shape_function(context, len(node.outputs))
     if op.bound is not None:
         for x, bound in zip(node.outputs, op.bound(context), strict=True):
-            facts.bounds[x] = check_size(bound)
+            facts.bounds[x] = _checked(context, bound)
         return
     if node.host_driven:
         return
@@ -134,7 +134,15 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
             raise context.error(
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )
-        shapes[x] = check_size(shape)  # type: ignore[arg-type]  # no None left
+        shapes[x] = _checked(context, shape)
+
+
+def _checked(context: InferenceContext, shape: Shape) -> StaticShape:
+    """A shape without unknown sizes, which an array can have."""
+    try:
+        return check_array(shape)  # type: ignore[arg-type]  # the caller has made sure that it is static
+    except InvalidArgumentError as e:
+        raise context.error(str(e)) from None
 
 
 def _why_unknown(c: InferenceContext) -> str:
@@ -154,7 +162,7 @@ def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape],
     if not all(is_static(shape) for shape in shapes.values()):
         raise NeedsDriverError(node, "an element's shape is known only when it is taken out of its list")
     for i, (x, shape) in enumerate(shapes.items()):
-        facts.shapes[x] = check_size(shape)  # type: ignore[arg-type]  # all are static
+        facts.shapes[x] = _checked(context, shape)
         if x.dtype is variant:
             facts.lists[x] = element_handle(context, i) or (None, None)
 

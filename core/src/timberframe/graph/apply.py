@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import DType, as_dtype, bool_, float32, int32, string
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
@@ -65,7 +65,7 @@ def _convert_inputs(op_def: OpDef, label: str, inputs: Sequence[Any], attrs: dic
     """The flat input tensors; fills in the type and number attrs that they determine."""
     for arg, value in zip(op_def.inputs, inputs, strict=True):
         if arg.is_list and not isinstance(value, list | tuple):
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"{op_def.name} '{label}': {arg.name} is {type(value).__name__}; a list of tensors is required"
             )
         if arg.type_attr is not None and arg.type_attr not in attrs:
@@ -112,7 +112,7 @@ def _convert_arg(op_def: OpDef, label: str, arg: ArgDef, value: Any, attrs: Mapp
         try:
             tensor = convert_to_tensor(item, dtype, f"{label}/{arg.name}", preferred_dtype=preferred)
         except InvalidArgumentError as e:
-            raise InvalidArgumentError(f"{op_def.name} '{label}': {where}: {e}") from None
+            raise type(e)(f"{op_def.name} '{label}': {where}: {e}") from None
         if dtype is None and arg.type_attr is not None:
             wanted[i + 1 :] = [tensor.dtype.base_dtype] * (len(items) - i - 1)
         made.append(tensor)
@@ -137,10 +137,10 @@ def convert_to_tensor(
     if hasattr(value, "__tf_tensor__"):
         value = value.__tf_tensor__(dtype=wanted, name=name)
     if isinstance(value, Operation):
-        raise InvalidArgumentError(f"{value!r} is an operation; a tensor is required")
+        raise InvalidTypeError(f"{value!r} is an operation; a tensor is required")
     if isinstance(value, Tensor):
         if wanted is not None and value.dtype.base_dtype is not wanted.base_dtype:
-            raise InvalidArgumentError(f"tensor '{value.name}' has dtype {value.dtype.name}; it must be {wanted.name}")
+            raise InvalidTypeError(f"tensor '{value.name}' has dtype {value.dtype.name}; it must be {wanted.name}")
         return value
     if isinstance(value, list | tuple) and _holds_tensor(value):
         known = wanted or _first_dtype(value)
@@ -199,10 +199,28 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
             f"value {_brief(value)} is not rectangular ({e}); rows must have equal lengths"
         ) from None
     if array.dtype.kind in "USO" and dtype is None:
+        _check_kinds(value)
         return _string_array(value), string
     if dtype is None:
         dtype = _default_dtype(value, array, None if preferred is None else as_dtype(preferred))
     return _cast_array(value, array, dtype), dtype
+
+
+def _check_kinds(value: Any) -> None:
+    """Raises InvalidTypeError for a list of text and numbers, or of integers that no dtype holds."""
+    items = np.asarray(value, dtype=object).reshape(-1)
+    numbers = [x for x in items if isinstance(x, int | float | complex | np.number)]
+    if any(x is None for x in items):
+        _bytes(None)  # which says what that means
+    if not numbers:
+        return
+    if len(numbers) == len(items):
+        raise InvalidTypeError(f"value {_brief(value)} given; no dtype holds all its numbers")
+    other = next(x for x in items if not isinstance(x, int | float | complex | np.number))
+    raise InvalidTypeError(
+        f"value {_brief(value)} holds {type(numbers[0]).__name__} and {type(other).__name__}; "
+        "all elements must be of one kind"
+    )
 
 
 def _default_dtype(value: Any, array: np.ndarray, preferred: DType | None) -> DType:
@@ -244,7 +262,7 @@ def _cast_array(value: Any, array: np.ndarray, dtype: DType) -> np.ndarray:
     source = "f" if array.dtype.kind == "V" else array.dtype.kind  # ml_dtypes report kind V
     exact = isinstance(value, np.ndarray | np.generic) and source == _kind(dtype)
     if array.size and not exact and source not in _ACCEPTED.get(_kind(dtype), ""):
-        raise InvalidArgumentError(f"value {_brief(value)} of kind {array.dtype} given; it must be {dtype.name}")
+        raise InvalidTypeError(f"value {_brief(value)} of kind {array.dtype} given; it must be {dtype.name}")
     if source in "iu" and dtype.numpy.kind in "iu" and array.size:
         limits = np.iinfo(dtype.numpy)
         low, high = int(array.min()), int(array.max())
@@ -265,14 +283,19 @@ def _string_array(value: Any) -> np.ndarray:
 
 def _bytes(x: Any) -> bytes:
     if isinstance(x, str):
-        return x.encode()
+        try:
+            return x.encode()
+        except UnicodeEncodeError as e:
+            raise InvalidArgumentError(
+                f"value {_brief(x)} given; text that UTF-8 can encode is required ({e})"
+            ) from None
     if x is None:
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             "value None given; a value is required (a size that is unknown while the graph is built has none: take it "
             "with tf.shape(x)[i] in place of x.shape[i])"
         )
     if not isinstance(x, bytes):
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             f"value {_brief(x)} of type {type(x).__name__} given; a number, bool, str or bytes is required"
         )
     return bytes(x)

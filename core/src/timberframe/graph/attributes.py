@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import as_dtype
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.tensor_shape import as_shape
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.signature import AttrDef
@@ -26,7 +26,8 @@ def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, 
             value = normalise(op, name, attr, given[attr.name])
             wrong = attr.check(value)
             if wrong:
-                raise InvalidArgumentError(f"{op.name} '{name}': {wrong}", name)
+                error = InvalidTypeError if attr.kind.endswith(("type", "type)")) else InvalidArgumentError
+                raise error(f"{op.name} '{name}': {wrong}", name)
         elif attr.required:
             raise InvalidArgumentError(
                 f"{op.name} '{name}': attr {attr.name} is missing; it is a required {attr.kind}", name
@@ -57,7 +58,7 @@ def normalise(op: OpDef, name: str, attr: AttrDef, value: Any) -> Any:
             return tuple(convert(v) for v in value)
         return _CONVERT[kind](value)
     except (TypeError, ValueError):
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             f"{op.name} '{name}': attr {attr.name} is {value!r}; it must be a {kind}", name
         ) from None
 

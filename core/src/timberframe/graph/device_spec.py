@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _FORM = "it must look like '/job:<name>/replica:<n>/task:<n>/device:<TYPE>:<n>' or '/<type>:<n>'"
@@ -77,7 +77,7 @@ class DeviceSpec:
 @lru_cache(1024)
 def _parse(text: str) -> DeviceSpec:
     if not isinstance(text, str):
-        raise InvalidArgumentError(f"device {text!r} is {type(text).__name__}; a string is required")
+        raise InvalidTypeError(f"device {text!r} is {type(text).__name__}; a string is required")
     parts: dict[str, Any] = {}
     for piece in text.strip().split("/"):
         if piece:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from timberframe.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from timberframe.arguments import instance, listed
+from timberframe.errors import InvalidArgumentError, InvalidTypeError, MissingNameError, WrongStateError
 from timberframe.graph.attributes import complete_attrs
 from timberframe.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe.graph.operation import Operation, Tensor
@@ -81,7 +82,7 @@ class Graph:
         """
         with self._lock:
             if self._finalized:
-                raise FailedPreconditionError("graph is finalized; operations can be added only before finalize()")
+                raise WrongStateError("graph is finalized; operations can be added only before finalize()")
             name = self._claim_name(name or op_def.name, exact_name)
             full = complete_attrs(op_def, name, attrs)
             tensors = tuple(self._own(t, op_def, name) for t in inputs)
@@ -110,22 +111,22 @@ class Graph:
         return list(self._operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of this name; NotFoundError (also a KeyError-like LookupError) if there is none."""
+        """The operation of this name; MissingNameError, which is a NotFoundError, if there is none."""
         try:
-            return self._by_name[name]
+            return self._by_name[_text(name, "name of an operation")]
         except KeyError:
-            raise NotFoundError(
+            raise MissingNameError(
                 f"operation '{name}': not in the graph; it has {len(self._operations)} operations"
             ) from None
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``operation:index``."""
-        base, colon, index = name.rpartition(":")
+        base, colon, index = _text(name, "name of a tensor").rpartition(":")
         if not colon or not index.isdigit():
             raise InvalidArgumentError(f"tensor name {name!r}: has no output number; it must be '<operation>:<number>'")
         op = self.get_operation_by_name(base)
         if int(index) >= len(op.outputs):
-            raise NotFoundError(
+            raise MissingNameError(
                 f"{op.type} '{base}': output {index} is wanted; the operation has {len(op.outputs)} outputs", base
             )
         return op.outputs[int(index)]
@@ -141,16 +142,14 @@ class Graph:
         elif hasattr(obj, "__tf_tensor__"):
             element = obj.__tf_tensor__()
         else:
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"{obj!r} of type {type(obj).__name__} is not in a graph; a Tensor, an Operation or a name is required"
             )
         if element.graph is not self:
             rule = _how_to_reach(element.graph, "it must be of this graph")
             raise InvalidArgumentError(f"{element!r} belongs to another graph; {rule}")
         if not (allow_tensor if isinstance(element, Tensor) else allow_operation):
-            raise InvalidArgumentError(
-                f"{element!r}: {'an Operation' if allow_operation else 'a Tensor'} is required here"
-            )
+            raise InvalidTypeError(f"{element!r}: {'an Operation' if allow_operation else 'a Tensor'} is required here")
         return element
 
     def add_control_input(self, op: Operation, control_input: Operation) -> None:
@@ -218,7 +217,7 @@ class Graph:
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """`name` within the current scope, with a number behind it where it is taken."""
-        full = f"{self._scopes.name}{name}"
+        full = f"{self._scopes.name}{_text(name, 'name')}"
         with self._lock:
             key = full.lower()
             count = self._names.get(key, 0)
@@ -236,7 +235,7 @@ class Graph:
             return candidate
 
     def _claim_name(self, name: str, exact: bool) -> str:
-        if name.endswith("/"):
+        if _text(name, "name").endswith("/"):
             name, exact = name[:-1], True
         if not (_SCOPE if self._scopes.name or exact else _NAME).match(name):
             raise InvalidArgumentError(f"operation name {name!r} is not valid; names match {_NAME.pattern}")
@@ -250,7 +249,7 @@ class Graph:
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Puts ``name/`` before the names made inside; ``name/`` itself re-enters a scope, None or "" leaves all."""
-        if name and not _SCOPE.match(name):
+        if name and not _SCOPE.match(_text(name, "name of a scope")):
             raise InvalidArgumentError(f"scope name {name!r} is not valid; names match {_SCOPE.pattern}")
         old = self._scopes.name
         self._scopes.name = "" if not name else name if name.endswith("/") else self.unique_name(name) + "/"
@@ -272,7 +271,7 @@ class Graph:
 
         entry = device_name_or_function
         if entry is not None and not callable(entry):
-            entry = canonical_device(entry if isinstance(entry, str) else entry.to_string())
+            entry = canonical_device(entry.to_string() if hasattr(entry, "to_string") else entry)
         self._scopes.devices.append(entry)
         try:
             yield
@@ -306,7 +305,8 @@ class Graph:
         """Makes the operations made inside wait for these operations or tensors; None forgets those around."""
         entry: tuple[Operation, ...] | None = None
         if control_inputs is not None:
-            found = [self._control_input(getattr(c, "op", c)) for c in control_inputs]
+            given = listed(control_inputs, "control_inputs", "operations and tensors")
+            found = [self._control_input(getattr(c, "op", c)) for c in given]
             entry = tuple(op for op in found if op is not None)
         self._scopes.control.append(entry)
         try:
@@ -350,7 +350,7 @@ class Graph:
     # Collections
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        self._collections.setdefault(name, []).append(value)
+        self._collections.setdefault(_key(name), []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
@@ -358,20 +358,20 @@ class Graph:
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
         """A copy of the collection, with `scope` only the items whose name matches it as a regular expression."""
-        items = self._collections.get(name, [])
+        items = self._collections.get(_key(name), [])
         if scope is None:
             return list(items)
-        return [x for x in items if re.match(scope, getattr(x, "name", ""))]
+        return [x for x in items if re.match(_text(scope, "scope"), getattr(x, "name", ""))]
 
     def get_collection_ref(self, name: Any) -> list[Any]:
         """The collection itself."""
-        return self._collections.setdefault(name, [])
+        return self._collections.setdefault(_key(name), [])
 
     def get_all_collection_keys(self) -> list[Any]:
         return [k for k in self._collections if isinstance(k, str)]
 
     def clear_collection(self, name: Any) -> None:
-        self._collections.pop(name, None)
+        self._collections.pop(_key(name), None)
 
     # The default graph
 
@@ -408,6 +408,18 @@ def _how_to_reach(graph: Graph, rule: str) -> str:
     return rule
 
 
+def _text(value: Any, what: str) -> str:
+    """The value, which must be a str."""
+    if not isinstance(value, str):
+        raise InvalidTypeError(f"{what} is {value!r} of type {type(value).__name__}; a str is required")
+    return value
+
+
+def _key(name: Any) -> Any:
+    """The name of a collection, which may be anything that can be the key of a dict."""
+    return instance(name, Hashable, "name of a collection", "a str or another key")
+
+
 class _Defaults(threading.local):
     def __init__(self) -> None:
         self.stack: list[Graph] = []
@@ -426,5 +438,5 @@ def reset_default_graph() -> None:
     """Replaces the global graph by an empty one."""
     global _global_graph
     if _defaults.stack:
-        raise FailedPreconditionError("a graph is in use by as_default(); reset_default_graph needs none to be")
+        raise WrongStateError("a graph is in use by as_default(); reset_default_graph needs none to be")
     _global_graph = Graph()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.dtypes import DType, variant
-from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.host_values import infer_values
 from timberframe.ops.opdef import InferenceContext, OpDef
@@ -65,7 +65,7 @@ def check_inputs(op: Operation) -> None:
         )
     for i, (t, dtype) in enumerate(zip(op.inputs, wanted, strict=True)):
         if t.dtype is not dtype and t.dtype.base_dtype is not dtype.base_dtype:
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"{op.type} '{op.name}': input {i} ('{t.name}') has dtype {t.dtype.name}; it must be {dtype.name}",
                 op.name,
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.dtypes import DType
-from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe.graph.tensor_shape import TensorShape
 from timberframe.shapes import Shape, format_shape
 
@@ -85,18 +85,18 @@ class Tensor:
         return default_session(session, self.graph).run(self, feed_dict)
 
     def __bool__(self) -> bool:
-        raise InvalidArgumentError(
+        raise InvalidTypeError(
             f"Tensor '{self.name}' is used as a Python bool; while the graph is built it has no value, "
             "use tf.cond or Session.run"
         )
 
     def __len__(self) -> int:
-        raise InvalidArgumentError(f"Tensor '{self.name}' has no Python length; use tensor.shape or tf.shape(tensor)")
+        raise InvalidTypeError(f"Tensor '{self.name}' has no Python length; use tensor.shape or tf.shape(tensor)")
 
     def __iter__(self) -> Any:
         shape = self._shape
         if not shape or shape[0] is None:
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"Tensor '{self.name}' of shape {format_shape(shape)} cannot be iterated; its first size must be known"
             )
         return (self[i] for i in range(shape[0]))
@@ -106,9 +106,7 @@ class Tensor:
         def __getitem__(self, key: Any) -> Tensor: ...
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise InvalidArgumentError(
-            f"Tensor '{self.name}' has no value while the graph is built; fetch it with Session.run"
-        )
+        raise InvalidTypeError(f"Tensor '{self.name}' has no value while the graph is built; fetch it with Session.run")
 
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={format_shape(self._shape)} dtype={self.dtype.name}>"

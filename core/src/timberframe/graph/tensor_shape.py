@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
 from timberframe import shapes
-from timberframe.errors import InvalidArgumentError
-from timberframe.shapes import Shape, format_shape
+from timberframe.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
+from timberframe.shapes import MAX_ELEMENTS, Shape, format_shape
 
 
 class TensorShape:
@@ -68,8 +69,9 @@ class TensorShape:
 
     def merge_with(self, other: Any) -> TensorShape:
         """What is known when both describe one tensor; raises InvalidArgumentError where they contradict."""
+        wanted = as_shape(other)
         try:
-            return TensorShape(shapes.merge(self._dims, as_shape(other)))
+            return TensorShape(shapes.merge(self._dims, wanted))
         except ValueError as e:
             raise InvalidArgumentError(f"{e}; known sizes must agree") from None
 
@@ -102,7 +104,12 @@ class TensorShape:
     def __getitem__(self, key: int | slice) -> Any:
         if self._dims is None:
             return TensorShape(None) if isinstance(key, slice) else None
-        return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
+        try:
+            return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
+        except IndexError:
+            raise InvalidIndexError(f"shape {self} has no size {key}; it has {len(self._dims)} sizes") from None
+        except TypeError:
+            raise InvalidTypeError(f"shape {self} is indexed with {key!r}; an integer or a slice is required") from None
 
     def __bool__(self) -> bool:
         return self._dims is not None
@@ -126,6 +133,11 @@ class TensorShape:
         return format_shape(self._dims)
 
 
+def _size(value: Any) -> int | None:
+    size = None if value is None else operator.index(value)
+    return None if size == -1 else size
+
+
 def as_shape(value: Any) -> Shape:
     """The plain shape for a TensorShape, a sequence of sizes (None or -1: unknown), one size, or None."""
     if value is None:
@@ -134,7 +146,12 @@ def as_shape(value: Any) -> Shape:
         return value.as_tuple()
     if isinstance(value, int) or not hasattr(value, "__iter__"):
         value = (value,)
-    sizes = tuple(None if d is None or int(d) == -1 else int(d) for d in value)
+    try:
+        sizes = tuple([_size(d) for d in value])
+    except TypeError:
+        raise InvalidTypeError(f"shape {value!r} given; sizes are integers, or None for unknown") from None
+    if any(d is not None and d > MAX_ELEMENTS for d in sizes):
+        raise InvalidArgumentError(f"shape {format_shape(sizes)} has a size over 2^63 - 1; sizes must fit 63 bits")
     if any(d is not None and d < 0 for d in sizes):
         raise InvalidArgumentError(
             f"shape {format_shape(sizes)} has a negative size; sizes are zero or more, or -1 for unknown"

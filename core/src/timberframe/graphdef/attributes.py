@@ -51,7 +51,7 @@ def decode_attr(proto: Any, kind: str, what: str) -> Any:
             return tuple(map(convert, getattr(proto.list, _FIELDS[inner])))
         return convert(getattr(proto, wanted))
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{what}: {error}") from None
+        raise type(error)(f"{what}: {error}") from None
 
 
 def is_empty(proto: Any) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
+from timberframe.arguments import instance, listed
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import convert_to_tensor
 from timberframe.graph.graph import Graph, get_default_graph
@@ -51,6 +53,9 @@ def import_graph_def(
     graph = get_default_graph()
     with graph.transaction(), graph.control_dependencies(None):
         with graph.name_scope("import" if name is None else name) as prefix:
+            instance(input_map, (Mapping, NoneType), "input_map", "a mapping of names to tensors")
+            if return_elements is not None:
+                return_elements = listed(return_elements, "return_elements", "names")
             mapping = _convert_input_map(input_map or {})
         importer = _Importer(graph, message, prefix, mapping, _producer_defaults(producer_op_list))
         importer.run()

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graphdef.schema import ENUMS, MESSAGES
 
 PACKAGE = "tensorflow"
@@ -123,9 +123,7 @@ def as_message(value: Any, kind: Any, what: str) -> Any:
     elif descriptor is not None and descriptor.full_name == kind.DESCRIPTOR.full_name:
         data = value.SerializePartialToString()
     else:
-        raise InvalidArgumentError(
-            f"{what}: got {type(value).__name__}; it must be a {kind.DESCRIPTOR.name} or its bytes"
-        )
+        raise InvalidTypeError(f"{what}: got {type(value).__name__}; it must be a {kind.DESCRIPTOR.name} or its bytes")
     result = kind()
     try:
         result.ParseFromString(data)

@@ -214,7 +214,7 @@ class NodeBuilder:
         try:
             device = canonical_device(proto.device)
         except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{proto.op} '{proto.name}': {error}", proto.name) from None
+            raise type(error)(f"{proto.op} '{proto.name}': {error}", proto.name) from None
         if not self._inherits_device:
             return create(device)
         if not device:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.compiler.plan import Located
-from timberframe.errors import InvalidArgumentError, OpError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError, OpError
 from timberframe.graph.apply import to_array
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Tensor
@@ -102,7 +102,7 @@ def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
     """The value as an array of the tensor's dtype; InvalidArgumentError where dtype or shape do not suit."""
     wanted = tensor.dtype.numpy
     if isinstance(value, Tensor):
-        raise InvalidArgumentError(f"{_head(tensor)}: fed with tensor '{value.name}'; a value is required")
+        raise InvalidTypeError(f"{_head(tensor)}: fed with tensor '{value.name}'; a value is required")
     if type(value) is np.ndarray and value.dtype == wanted and wanted.kind != "O":
         array = value
     else:
@@ -126,11 +126,11 @@ def _convert(tensor: Tensor, value: Any) -> np.ndarray:
         if isinstance(value, np.ndarray | np.generic) and dtype.numpy.kind != "O":
             array = np.asarray(value)
             if not _castable(array.dtype, dtype.numpy):
-                raise InvalidArgumentError(f"value of dtype {array.dtype} given; it must be {dtype.name}")
+                raise InvalidTypeError(f"value of dtype {array.dtype} given; it must be {dtype.name}")
             return array.astype(dtype.numpy)
         return to_array(value, dtype)[0]
     except InvalidArgumentError as e:
-        raise InvalidArgumentError(f"{_head(tensor)}: fed {e}{_where(tensor)}", tensor.op.name) from None
+        raise type(e)(f"{_head(tensor)}: fed {e}{_where(tensor)}", tensor.op.name) from None
     except Exception as e:
         if not hasattr(value, "__array__"):
             raise

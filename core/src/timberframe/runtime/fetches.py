@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
 
@@ -37,7 +37,7 @@ def structure_key(structure: Any) -> Any:
 
 def _assembler(graph: Graph, structure: Any, positions: dict[Tensor | Operation, int]) -> Assemble:
     if structure is None:
-        raise InvalidArgumentError("fetch is None; a Tensor, an Operation, a name or a structure of these is required")
+        raise InvalidTypeError("fetch is None; a Tensor, an Operation, a name or a structure of these is required")
     if isinstance(structure, Mapping):
         return _mapping_assembler(graph, structure, positions)
     if isinstance(structure, list | tuple):

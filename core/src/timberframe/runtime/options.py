@@ -6,8 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from timberframe.arguments import instance
 from timberframe.config import RunMetadata, RunOptions, SessionConfig
 from timberframe.errors import DeadlineExceededError
 from timberframe.plugin.contracts import CancelToken, RunContext
@@ -80,6 +82,7 @@ def run_with_options(
     session: BaseSession, runner: Runner, values: Mapping[Any, Any], options: RunOptions, metadata: RunMetadata | None
 ) -> Any:
     """Session.run with RunOptions; fills `metadata`."""
+    instance(metadata, (RunMetadata, NoneType), "run_metadata", "a tf.RunMetadata")
     timeline = Timeline() if options.trace else None
     context = RunContext(trace=timeline, mode="nodes" if options.trace else "fast")
     with Deadline(context.cancel, options, session.config):

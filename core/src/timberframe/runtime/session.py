@@ -8,16 +8,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from timberframe.arguments import instance, listed
 from timberframe.compiler.build import build_function, build_program
 from timberframe.compiler.ir import Program
 from timberframe.compiler.place import Devices, Placer
 from timberframe.compiler.plan import Located, Plan, collection_paused, make_plan
 from timberframe.compiler.simplify import Optimizations
 from timberframe.config import RunOptions, SessionConfig
-from timberframe.errors import CancelledError, FailedPreconditionError, InvalidArgumentError, OpError
+from timberframe.errors import (
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
+    WrongStateError,
+)
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph, remove_last
 from timberframe.graph.operation import Tensor
@@ -109,8 +117,9 @@ class BaseSession:
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        if target:
+        if instance(target, str, "session target", "a str"):
             raise InvalidArgumentError(f"session target {target!r} is not known; only '' (this process) is")
+        instance(graph, (Graph, NoneType), "Session: graph", "a tf.Graph")
         self.graph = graph if graph is not None else get_default_graph()
         self.config = SessionConfig.of(config)
         self.runtime = Runtime(self.config)
@@ -148,19 +157,19 @@ class BaseSession:
             key = structure_key(fetches), tuple(feed_dict)
             runner = self._plans.get(key)
         except TypeError as e:
-            raise InvalidArgumentError(
+            raise InvalidTypeError(
                 f"fetches or feeds cannot be used as keys ({e}); tensors or names are required"
             ) from None
         if runner is None or self._version != self.graph.version:
             runner = self._make_runner(key, fetches, feed_dict)
         if self.closed:
-            raise FailedPreconditionError("session is closed; make a new one to run again")
+            raise WrongStateError("session is closed; make a new one to run again")
         return runner
 
     def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
         with self.lock:
             if self.closed:
-                raise FailedPreconditionError("session is closed; make a new one to run again")
+                raise WrongStateError("session is closed; make a new one to run again")
             if self._version != self.graph.version:
                 self._plans.clear()
                 self._version = self.graph.version
@@ -174,7 +183,7 @@ class BaseSession:
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
         """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run again."""
-        feeds = list(feed_list or ())
+        feeds = listed(feed_list or (), "make_callable: feed_list", "tensors or names")
         runner = self._runner(fetches, dict.fromkeys(feeds))
 
         count = len(feeds)
@@ -229,7 +238,7 @@ class BaseSession:
         """Marks a run as in flight, so that close() can cancel it."""
         with self._idle:
             if self.closed:
-                raise FailedPreconditionError("session is closed; make a new one to run again")
+                raise WrongStateError("session is closed; make a new one to run again")
             self._active.add(token)
 
     def end(self, token: CancelToken) -> None:
@@ -386,9 +395,10 @@ def get_default_session() -> BaseSession | None:
 
 def default_session(session: BaseSession | None, graph: Graph) -> BaseSession:
     """The session to evaluate in: the one given, or the default; raises where it is missing or of another graph."""
+    instance(session, (BaseSession, NoneType), "session", "a tf.Session")
     found = session or get_default_session()
     if found is None:
-        raise FailedPreconditionError("there is no default session; use `with tf.Session():` or pass session=")
+        raise WrongStateError("there is no default session; use `with tf.Session():` or pass session=")
     if found.graph is not graph:
         raise InvalidArgumentError("the default session runs another graph; use a session of this tensor's graph")
     return found

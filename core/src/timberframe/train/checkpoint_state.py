@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from timberframe import logging
+from timberframe.arguments import instance
 from timberframe.errors import InvalidArgumentError
 from timberframe.graphdef.messages import CheckpointState
 from timberframe.saving import tensorflow_bundle
@@ -111,6 +112,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """The path of the latest checkpoint that the folder's state file names and that exists; None without one."""
+    instance(checkpoint_dir, (str, os.PathLike), "latest_checkpoint: checkpoint_dir", "a path")
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None

@@ -11,11 +11,12 @@ from timberframe.api.selection import cast
 from timberframe.api.state import Variable
 from timberframe.api.variable_collections import global_variables, trainable_variables
 from timberframe.api.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from timberframe.arguments import instance, listed
 from timberframe.dtypes import float32
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.graph import get_default_graph
-from timberframe.graph.operation import Operation
+from timberframe.graph.operation import Operation, Tensor
 from timberframe.train import slots
 
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -50,7 +51,9 @@ class ExponentialMovingAverage:
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
         """An operation that updates the averages of these variables or tensors, by default the trainable variables."""
-        targets = trainable_variables() if var_list is None else list(var_list)
+        given = trainable_variables() if var_list is None else listed(var_list, f"{self._name}: var_list", "variables")
+        kinds = (Tensor, Variable)
+        targets = [instance(t, kinds, f"{self._name}: an item of var_list", "a variable or tensor") for t in given]
         graph = get_default_graph()
         for target in targets:
             if target.dtype.base_dtype.name not in _FLOATING:

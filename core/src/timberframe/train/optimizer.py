@@ -11,8 +11,9 @@ from timberframe.api.framework import tuple as gated_together
 from timberframe.api.selection import cast
 from timberframe.api.state import Variable, outermost
 from timberframe.api.variable_collections import trainable_variables
+from timberframe.arguments import brief, listed
 from timberframe.dtypes import DType
-from timberframe.errors import InvalidArgumentError
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.gradients.blocked import blocking_operations
 from timberframe.gradients.reverse import gradients
 from timberframe.graph.apply import apply_op, convert_to_tensor
@@ -104,6 +105,8 @@ class Optimizer:
         if not variables:
             raise InvalidArgumentError(f"{self._name}: there are no variables to optimize; at least one is required")
         for item in (value, *variables):
+            if not isinstance(getattr(item, "dtype", None), DType):
+                raise InvalidTypeError(f"{self._name}: {brief(item)} given; tensors and variables are required")
             self._check_dtype(item)
         found = gradients(
             value,
@@ -126,7 +129,11 @@ class Optimizer:
         Raises InvalidArgumentError where there is no gradient at all, where one has another shape than its variable,
         and where a variable belongs to another graph.
         """
-        pairs = [(_as_gradient(g), v) for g, v in grads_and_vars]
+        given = listed(grads_and_vars, f"{self._name}: grads_and_vars", "pairs of gradient and variable")
+        odd = [p for p in given if not isinstance(p, list | tuple) or len(p) != 2]
+        if odd:
+            raise InvalidTypeError(f"{self._name}: {brief(odd[0])} given; pairs of gradient and variable are required")
+        pairs = [(_as_gradient(g), v) for g, v in given]
         if not pairs:
             raise InvalidArgumentError(f"{self._name}: no variables given; apply_gradients needs some")
         present = [(g, v) for g, v in pairs if g is not None]
@@ -277,7 +284,7 @@ def _key(variable: Any) -> tuple[Graph, str]:
 def _own(variable: Any, who: str) -> Any:
     """The variable, which must be one of the current graph; within a branch or loop, of the graph around it."""
     if isinstance(variable, Tensor) or not isinstance(getattr(variable, "handle", None), Tensor):
-        raise InvalidArgumentError(f"{who}: {variable!r} given; a variable is required")
+        raise InvalidTypeError(f"{who}: {variable!r} given; a variable is required")
     if variable.graph is not outermost(get_default_graph()):
         raise InvalidArgumentError(
             f"{who}: variable '{variable.name}' belongs to another graph; all must belong to the current one"

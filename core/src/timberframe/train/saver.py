@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.state import Variable
-from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.arguments import instance, listed
+from timberframe.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe.graph.graph import get_default_graph
 from timberframe.graphdef.messages import SaverDef, as_message
 from timberframe.saving.checkpoint import write_checkpoint
@@ -56,6 +58,8 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
+        instance(max_to_keep, (int, NoneType), "Saver: max_to_keep", "an int")
+        instance(keep_checkpoint_every_n_hours, (int, float), "Saver: keep_checkpoint_every_n_hours", "a number")
         self.saver_def = SaverDef(
             max_to_keep=max_to_keep or 0, keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours, sharded=sharded
         )
@@ -113,6 +117,7 @@ class Saver:
         """
         variables = self.variables
         session = check_session(sess, list(variables.values()))
+        instance(save_path, (str, os.PathLike), "Saver: save_path", "a path")
         folder, family = os.path.split(os.fspath(save_path))
         latest = "checkpoint" if latest_filename is None else latest_filename
         _check_names(family, latest)
@@ -173,6 +178,7 @@ class Saver:
         """
         if save_path is None:
             raise MissingCheckpointError("Saver: the path to restore is None; latest_checkpoint found nothing, perhaps")
+        instance(save_path, (str, os.PathLike), "Saver: save_path", "a path")
         variables = self.variables
         session = check_session(sess, list(variables.values()))
         with file_errors(f"Saver: checkpoint '{save_path}' cannot be read"):
@@ -228,13 +234,16 @@ def by_name(var_list: VarList) -> dict[str, Variable]:
     """Variables by their names in a checkpoint; InvalidArgumentError for two of one name and what is no variable."""
     if var_list is None:
         var_list = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
-    pairs = list(var_list.items()) if isinstance(var_list, Mapping) else [(None, v) for v in var_list]
+    if isinstance(var_list, Mapping):
+        pairs: list[tuple[Any, Any]] = list(var_list.items())
+    else:
+        pairs = [(None, v) for v in listed(var_list, "Saver: var_list", "variables")]
     found: dict[str, Variable] = {}
     for given, variable in pairs:
         if not isinstance(variable, Variable):
             if isinstance(variable, list | tuple):
                 raise UnimplementedError(f"Saver: '{given}' is a list of slices; variables are kept whole, give one")
-            raise InvalidArgumentError(f"Saver: var_list has a {type(variable).__name__}; tf.Variable is required")
+            raise InvalidTypeError(f"Saver: var_list has a {type(variable).__name__}; tf.Variable is required")
         name = variable.op.name if given is None else given
         if name in found and found[name] is not variable:
             raise InvalidArgumentError(f"Saver: two variables have the name '{name}'; names in a checkpoint are unique")

@@ -1,0 +1,28 @@
+"""Checks of arguments whose kind Python itself would complain about only later, and in words of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from timberframe.errors import InvalidTypeError
+
+
+def listed(value: Any, what: str, of: str) -> list[Any]:
+    """The items of an iterable; raises InvalidTypeError, which names `what`, for anything else and for a string."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InvalidTypeError(f"{what} is {brief(value)}; a list of {of} is required")
+    return list(value)
+
+
+def instance(value: Any, kinds: type | tuple[type, ...], what: str, wanted: str) -> Any:
+    """The value; raises InvalidTypeError, which names `what` and what is `wanted`, unless it is one of these kinds."""
+    if not isinstance(value, kinds):
+        raise InvalidTypeError(f"{what} is {brief(value)}; {wanted} is required")
+    return value
+
+
+def brief(value: Any) -> str:
+    """The value as messages show it: at most 60 characters, then its type."""
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
