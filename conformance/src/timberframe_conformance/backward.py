@@ -49,6 +49,8 @@ FIRST_OUTPUT = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV
 
 CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "Betainc": (0, 1),  # the derivatives have no functions of their own
+    "CropAndResize": (1,),  # with method nearest the gradient of boxes is that of bilinear crops, as in TensorFlow
+    "CropAndResizeGradImage": (1,),
     "FusedBatchNorm": (3, 4),
     "FusedBatchNormV2": (3, 4),
     "FusedBatchNormV3": (3, 4),

@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe import Graph
 from timberframe import device as device_scope
-from timberframe.dtypes import as_dtype, resource
+from timberframe.dtypes import DType, as_dtype, resource
 from timberframe.graph.apply import apply_op
 from timberframe.ops.opdef import OpDef
 from timberframe.shapes import compatible, format_shape
@@ -59,7 +59,7 @@ def build(
                 continue
             constant = not fed or (known and arg.name in op.shape_inputs)
             many: list[Any] = list(value) if arg.is_list else [value]
-            made = [_input(built, x, constant, known) for x in many]
+            made = [_input(built, x, constant, known, attrs.get(arg.type_attr or "")) for x in many]
             inputs.append(made if arg.is_list else made[0])
         built.inputs = [t for x in inputs for t in (x if isinstance(x, list) else [x])]
         result = apply_op(op.name, inputs, attrs, name="case")
@@ -79,8 +79,9 @@ def _after(node: Any, reads: list[Any]) -> list[Any]:
         return [apply_op("ReadVariableOp", [r.op.inputs[0]], {"dtype": r.dtype}) for r in reads]
 
 
-def _input(built: Built, x: np.ndarray, constant: bool, known: bool) -> Any:
-    dtype = as_dtype(x.dtype)
+def _input(built: Built, x: np.ndarray, constant: bool, known: bool, declared: Any) -> Any:
+    """declared: the dtype of the op's attr, which alone tells quantized integers from others."""
+    dtype = declared if isinstance(declared, DType) and declared.numpy == x.dtype else as_dtype(x.dtype)
     if constant:
         return apply_op("Const", (), {"value": np.ascontiguousarray(x).reshape(x.shape), "dtype": dtype})
     tensor = apply_op(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from timberframe.dtypes import BY_NAME, DType
+from timberframe.dtypes import BY_NAME, QUANTIZED, DType
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.signature import AttrDef
 from timberframe_conformance.case import Types
@@ -49,8 +49,9 @@ def type_attrs(op: OpDef) -> list[AttrDef]:
 
 
 def allowed_types(attr: AttrDef) -> list[str]:
-    """The dtypes that an attr may hold and that cases can be made of."""
-    return [t for t in TESTABLE if attr.allowed is None or BY_NAME[t] in attr.allowed]
+    """The dtypes that an attr may hold and that cases can be made of; quantized ones where it may hold no others."""
+    found = [t for t in TESTABLE if attr.allowed is None or BY_NAME[t] in attr.allowed]
+    return found or [t.name for t in QUANTIZED if attr.allowed is not None and t in attr.allowed]
 
 
 def combinations(op: OpDef) -> dict[str, list[Types]]:

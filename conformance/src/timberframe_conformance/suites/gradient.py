@@ -69,8 +69,8 @@ DRAWN = frozenset({"RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGamm
 FREE_PHASES = frozenset({"SelfAdjointEigV2", "Svd"})
 """Ops whose vectors are free by a phase where they are complex: what the references choose has no derivative."""
 
-PARTIAL = frozenset({"MatrixSolveLs", "Qr", "Svd"})
-"""Ops whose gradient is refused for some attrs and shapes, as TensorFlow's."""
+PARTIAL = frozenset({"CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "MatrixSolveLs", "Qr", "Svd"})
+"""Ops whose gradient, or its gradient, is refused for some inputs, attrs and shapes, as TensorFlow's."""
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:

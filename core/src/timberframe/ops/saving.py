@@ -6,7 +6,6 @@ executor carries them out there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from timberframe.dtypes import as_dtype
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
-from timberframe.shapes import Shape, compatible, format_shape
+from timberframe.shapes import Shape, format_shape
 
 _FILES = NotDifferentiable("files are not functions of tensors")
 _STRINGS = NotDifferentiable("strings have no derivative")
@@ -176,75 +175,3 @@ for _name, _form in _NUMBERED.items():
         on_host=True,
         level="training",
     )
-
-
-def _joined_shape(c: InferenceContext) -> Sequence[Shape]:
-    """One shape for all that are no scalars."""
-    result: Shape = ()
-    for shape in c.shapes:
-        if shape is None:
-            return [None]
-        if shape:
-            if result and not compatible(result, shape):
-                raise c.error(
-                    f"inputs have shapes {format_shape(result)} and {format_shape(shape)}; "
-                    "all that are no scalars must have the same"
-                )
-            result = shape
-    return [result]
-
-
-def _join(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
-    separator = attrs["separator"].encode()
-    arrays = np.broadcast_arrays(*inputs) if inputs else [np.array(b"", object)]
-    result = np.empty(arrays[0].shape, object)
-    for at in np.ndindex(result.shape):
-        result[at] = separator.join(x[at] for x in arrays)
-    return result
-
-
-define_op(
-    "StringJoin",
-    inputs=("inputs: N * string",),
-    outputs=("output: string",),
-    attrs=("N: int >= 0", "separator: string = ''"),
-    doc="The strings one after the other, element by element, with a separator between them. Scalars are repeated.",
-    shape=_joined_shape,
-    reference=_join,
-    gradient=_STRINGS,
-    on_host=True,
-)
-
-
-def _matches(pattern: bytes, texts: np.ndarray) -> np.ndarray:
-    """RE2's syntax as far as Python's is the same, which it is for all common patterns."""
-    try:
-        compiled = re.compile(pattern)
-    except re.error as e:
-        raise InvalidArgumentError(f"pattern {pattern.decode()!r} is no regular expression ({e})") from None
-    found = [compiled.fullmatch(x) is not None for x in texts.reshape(-1).tolist()]
-    return np.array(found, bool).reshape(texts.shape)
-
-
-define_op(
-    "StaticRegexFullMatch",
-    inputs=("input: string",),
-    outputs=("output: bool",),
-    attrs=("pattern: string",),
-    doc="Whether the whole of each string matches a regular expression.",
-    shape=lambda c: [c.shapes[0]],
-    reference=lambda attrs, x: _matches(attrs["pattern"].encode(), x),
-    gradient=_STRINGS,
-    on_host=True,
-)
-
-define_op(
-    "RegexFullMatch",
-    inputs=("input: string", "pattern: string"),
-    outputs=("output: bool",),
-    doc="Whether the whole of each string matches a regular expression.",
-    shape=lambda c: [c.shapes[0]],
-    reference=lambda attrs, x, pattern: _matches(bytes(pattern.item()), x),
-    gradient=_STRINGS,
-    on_host=True,
-)

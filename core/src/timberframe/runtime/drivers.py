@@ -16,6 +16,7 @@ from timberframe.plugin.contracts import Device
 from timberframe.runtime.arrays import ARRAYS
 from timberframe.runtime.lists import LISTS
 from timberframe.runtime.optional import OPTIONAL
+from timberframe.runtime.records import RecordReader
 from timberframe.runtime.variant_sums import VARIANT_SUMS
 from timberframe.runtime.variants import VARIANTS
 from timberframe.shapes import format_shape
@@ -31,7 +32,7 @@ def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequen
     if node.on_lists:
         return _ON_LISTS[node.op.name](node, inputs, device, run)
     if node.op.on_host:
-        return _run_reference(node, inputs)
+        return _WITH_STATE[node.op.name](node, run) if node.op.name in _WITH_STATE else _run_reference(node, inputs)
     if node.op.name in LOOPS:
         return _run_loop(node, inputs, run)
     if node.op.name in BRANCHES:
@@ -145,7 +146,19 @@ def _destroy(node: Node, run: Run) -> list[Located]:
     return []
 
 
+def _read_records(node: Node, run: Run) -> list[Located]:
+    readers, name = run.runtime.readers, run.plan.scope + node.name
+    reader = readers.get(name) or readers.setdefault(name, RecordReader(node.attrs))
+    try:
+        return [(reader.batch(run.context.cancel.check), None)]
+    except OpError as e:
+        raise type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name) from None
+
+
 _ON_LISTS = {**LISTS, **ARRAYS, **OPTIONAL, **VARIANTS, **VARIANT_SUMS}
+
+_WITH_STATE: dict[str, Callable[[Node, Run], list[Located]]] = {"RecordInput": _read_records}
+"""Ops on the host that the session keeps something for."""
 
 _STATE: dict[str, Callable[[Node, Run], list[Located]]] = {
     "VarIsInitializedOp": _is_initialized,

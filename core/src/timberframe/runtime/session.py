@@ -37,6 +37,7 @@ from timberframe.runtime.executor import run_to_end
 from timberframe.runtime.feeds import feed_tensors, locate_feed
 from timberframe.runtime.fetches import Fetches, structure_key
 from timberframe.runtime.joins import Joins
+from timberframe.runtime.records import RecordReader
 from timberframe.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Runtime:
         self.joins = Joins()
         self.host_variables: dict[Any, Any] = {}
         """Variables whose values are lists, which no device can hold."""
+        self.readers: dict[str, RecordReader] = {}
+        """What RecordInput nodes read from, by the node's name and the body that it is in."""
         self._functions: dict[Any, Plan] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.RLock()

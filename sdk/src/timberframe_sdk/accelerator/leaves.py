@@ -4,6 +4,7 @@ _LIBRARY = "a decomposition by the host's LAPACK, which no portable kernel match
 _TEXT = "works on strings or files, which live on the host"
 _CHANCE = "draws its windows by chance on the host at each launch"
 _SHOWN = "shows its data, strings among them, in its error"
+_SMALL = "few graphs use it, on few images or at their edges: no kernel has been worth it yet"
 _RARE = "rare, and sequential: the host is faster than a launch"
 
 _BY_REASON = {
@@ -12,10 +13,11 @@ _BY_REASON = {
         "MatrixSolveLs", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd",
     ),
     _TEXT: (
-        "MergeV2Checkpoints", "RegexFullMatch", "RestoreV2", "SaveV2", "ShardedFilename", "ShardedFilespec",
-        "StaticRegexFullMatch", "StringJoin",
+        "GenerateVocabRemapping", "MergeV2Checkpoints", "RecordInput", "ReduceJoin", "RegexFullMatch", "RestoreV2",
+        "SaveV2", "ShardedFilename", "ShardedFilespec", "StaticRegexFullMatch", "StringJoin",
     ),
     _RARE: ("EditDistance",),
+    _SMALL: ("CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dequantize"),
     _CHANCE: ("FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool", "FractionalMaxPoolGrad"),
     _SHOWN: ("Assert",),
 }  # fmt: skip

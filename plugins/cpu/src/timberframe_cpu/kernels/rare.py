@@ -6,10 +6,10 @@ from timberframe.plugin.contracts import KernelDef
 from timberframe_cpu.reference import reference_launcher
 
 OPS = (
-    "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DrawBoundingBoxes", "DrawBoundingBoxesV2", "EditDistance",
-    "ExtractGlimpse", "ExtractGlimpseV2", "FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool",
-    "FractionalMaxPoolGrad", "HistogramFixedWidth", "HSVToRGB", "InplaceAdd", "InplaceSub", "InplaceUpdate",
-    "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "RGBToHSV",
+    "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "Dequantize", "DrawBoundingBoxes", "DrawBoundingBoxesV2",
+    "EditDistance", "ExtractGlimpse", "ExtractGlimpseV2", "FractionalAvgPool", "FractionalAvgPoolGrad",
+    "FractionalMaxPool", "FractionalMaxPoolGrad", "HistogramFixedWidth", "HSVToRGB", "InplaceAdd", "InplaceSub",
+    "InplaceUpdate", "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "RGBToHSV",
 )  # fmt: skip
 
 KERNELS = [KernelDef(op, "CPU", reference_launcher) for op in OPS]
