@@ -32,9 +32,13 @@ WINDOW, BUSY, PATIENCE = 0.004, 0.1, 3.0
 """Seconds that the process is watched for at a time, the share of a core that counts as busy, and seconds to wait."""
 
 
+LEAST_SAMPLE = 2e-4
+"""Seconds that a sample takes at least, so that reading the clock costs nothing."""
+
+
 @dataclass(frozen=True)
 class Spread:
-    """Seconds of a run: median and quartiles of the samples, each the mean of so many calls."""
+    """Seconds of a run: median and quartiles of the samples, each the mean of so many calls one after the other."""
 
     median: float
     lower: float
@@ -107,7 +111,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> float:
 
 def interleave(sides: Sequence[Side], effort: Effort) -> dict[str, Spread]:
     """Times of all sides, which run in turn within each round; another one begins in every round."""
-    calls = {side.name: _calls(side, effort) for side in sides}
+    fastest = {side.name: _warm_up(side, effort) for side in sides}
+    calls = {name: math.ceil(LEAST_SAMPLE / seconds) for name, seconds in fastest.items()}
     samples: dict[str, list[float]] = {side.name: [] for side in sides}
     collecting = gc.isenabled()
     gc.collect()
@@ -116,27 +121,30 @@ def interleave(sides: Sequence[Side], effort: Effort) -> dict[str, Spread]:
         for i in range(effort.rounds):
             first = i % len(sides)
             for side in (*sides[first:], *sides[:first]):
-                samples[side.name].append(_sample(side, calls[side.name]))
+                taken = calls[side.name]
+                count = math.ceil(effort.seconds / (taken * fastest[side.name]))
+                samples[side.name] += _samples(side, taken, max(1, count))
     finally:
         if collecting:
             gc.enable()
     return {name: _spread(times, calls[name]) for name, times in samples.items()}
 
 
-def _calls(side: Side, effort: Effort) -> int:
-    """How many runs fill a sample; warms up meanwhile."""
+def _warm_up(side: Side, effort: Effort) -> float:
+    """Seconds of the fastest run."""
     side.prepare()
     fastest, end = math.inf, time.perf_counter() + effort.warm_up
     while math.isinf(fastest) or time.perf_counter() < end:
         fastest = min(fastest, *(_seconds(side.call, 1) for _ in range(3)))
-    return max(1, math.ceil(effort.seconds / fastest))
+    return fastest
 
 
-def _sample(side: Side, calls: int) -> float:
+def _samples(side: Side, calls: int, count: int) -> list[float]:
+    """Seconds of a run, so often."""
     side.prepare()
     settle()
     side.call()
-    return _seconds(side.call, calls) / calls
+    return [_seconds(side.call, calls) / calls for _ in range(count)]
 
 
 def settle() -> None:
