@@ -6,10 +6,38 @@ No device runs them. The compiler turns the While and If that they stand for int
 
 from __future__ import annotations
 
+from typing import Any
+
+from timberframe.errors import UnimplementedError
+from timberframe.ops.gradients import apply_op
 from timberframe.ops.opdef import InferenceContext, NotDifferentiable, define_op
 from timberframe.shapes import Shape, format_shape
 
-_ROUTING = NotDifferentiable("the gradients of loops and branches are built with tf.while_loop and tf.cond")
+_NUMBER = NotDifferentiable("it routes truth values, or references by number")
+
+
+def _switch_gradient(op: Any, grad_false: Any, grad_true: Any) -> list[Any]:
+    from timberframe.gradients.bodies import zeros_like
+
+    sides = []
+    for i, grad in enumerate((grad_false, grad_true)):
+        known = zeros_like(op.outputs[i]) if grad is None else grad
+        sides.append(apply_op("Switch", [known, op.inputs[1]])[i])
+    return [apply_op("Merge", [sides])[0], None]
+
+
+# Predicates of this form are known to raising: they mean that the branch ran which made input i.
+def _merge_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
+    index = op.outputs[1]
+    return [apply_op("Switch", [grad, apply_op("Equal", [index, i])])[1] for i in range(len(op.inputs))]
+
+
+def _loop_gradient(op: Any, grad: Any) -> list[Any]:
+    raise UnimplementedError(
+        f"{op.type} '{op.name}': is part of a loop of TensorFlow 1, which has no gradient once it is imported; "
+        "the loop must be built with tf.while_loop, or the gradients before the graph is exported",
+        op.name,
+    )
 
 
 def _carry(c: InferenceContext, outputs: int) -> None:
@@ -61,7 +89,7 @@ def _define(prefix: str) -> None:
         attrs=["T: type"],
         doc=f"Passes the {what} to output_true where `pred` holds, else to output_false; the other one is dead.",
         shape=_switch_shape,
-        gradient=_ROUTING,
+        gradient=_switch_gradient,
     )
     define_op(
         f"{prefix}Merge",
@@ -70,7 +98,7 @@ def _define(prefix: str) -> None:
         attrs=["T: type", "N: int >= 1"],
         doc=f"The {what} of the input that is not dead, and its number.",
         shape=_merge_shape,
-        gradient=_ROUTING,
+        gradient=_merge_gradient,
     )
     define_op(
         f"{prefix}Enter",
@@ -79,7 +107,7 @@ def _define(prefix: str) -> None:
         attrs=["T: type", "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10"],
         doc=f"Passes the {what} into the loop `frame_name`: into its first turn, or with is_constant into each.",
         shape=_passes,
-        gradient=_ROUTING,
+        gradient=_loop_gradient,
     )
     for name, doc in (("Exit", "out of a loop"), ("NextIteration", "into the next turn of a loop")):
         define_op(
@@ -89,7 +117,7 @@ def _define(prefix: str) -> None:
             attrs=["T: type"],
             doc=f"Passes the {what} {doc}.",
             shape=_passes,
-            gradient=_ROUTING,
+            gradient=_loop_gradient,
         )
 
 
@@ -102,7 +130,7 @@ define_op(
     outputs=["output: bool"],
     doc="The condition of a loop: whether there is another turn.",
     shape=_loop_cond_shape,
-    gradient=_ROUTING,
+    gradient=_NUMBER,
 )
 
 define_op(
@@ -119,5 +147,5 @@ define_op(
     attrs=["T: type", "N: int >= 1"],
     doc="The reference `inputs[index]`.",
     shape=lambda c: [None],
-    gradient=_ROUTING,
+    gradient=_NUMBER,
 )

@@ -179,14 +179,16 @@ class Region:
             self.conditions[tensor] = ALWAYS if tensor in self.fed else found
         if op is not None and op.type in SWITCHES:
             pred = self.source(op.inputs[1])
-            self._ranks.setdefault(pred, (len(self.condition(pred) or ()), len(self._ranks)))
             for tensor, value in zip(op.outputs, (False, True), strict=True):
+                literals = self._meaning(pred, value)
+                for p, _ in literals:
+                    self._ranks.setdefault(p, (len(self.condition(p) or ()), len(self._ranks)))
                 if tensor in self.fed:
                     continue
-                if (pred, not value) in self.holds:
+                if any((p, not v) in self.holds for p, v in literals):
                     self.conditions[tensor] = None
-                elif (pred, value) not in self.holds:
-                    self.conditions[tensor] = conjunction([found, frozenset([(pred, value)])])
+                else:
+                    self.conditions[tensor] = conjunction([found, literals - self.holds])
         return found
 
     def source(self, pred: Tensor) -> Tensor:
@@ -199,6 +201,21 @@ class Region:
         if self.outer is not None and pred.op in self.frame.enters and pred.op.attrs["is_constant"]:
             return self.outer.source(pred.op.inputs[0])
         return pred
+
+    def _meaning(self, pred: Tensor, value: bool) -> Condition:
+        """The literals that a predicate's value comes to.
+
+        Gradients of a Merge ask whether its value_index is a number, which is to ask for the condition of that input.
+        """
+        merge, i = _asked_index(pred)
+        if merge is not None and not is_loop_merge(merge) and pred not in self.fed:
+            region: Region | None = self
+            while region is not None and merge not in region._maker:
+                region = region.outer
+            chosen = [t for k, t in enumerate(merge.inputs) if (k == i) is value]
+            if region is not None and len(chosen) == 1 and (condition := region.condition(chosen[0])) is not None:
+                return condition
+        return frozenset([(pred, value)])
 
     def _consume_predicates(self, unit: Unit) -> None:
         """Counts a unit among those that need the predicates on which it depends."""
@@ -245,6 +262,16 @@ class Region:
                 found.add(unit)
                 stack.extend(n for n in unit.needs if n.operation not in stop)
         return found
+
+
+def _asked_index(pred: Tensor) -> tuple[Operation | None, int]:
+    """The Merge and the number i of `Equal(value_index, i)`; None for another predicate."""
+    if pred.op.type == "Equal":
+        for index, number in (pred.op.inputs, reversed(pred.op.inputs)):
+            known = number.host_value
+            if index.op.type in MERGES and index.value_index == 1 and known is not None and known.shape == ():
+                return index.op, int(known)
+    return None, 0
 
 
 def conjunction(conditions: Sequence[Condition | None]) -> Condition | None:
