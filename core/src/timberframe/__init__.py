@@ -14,9 +14,11 @@ from timberframe import losses as losses
 from timberframe import math as math
 from timberframe import nest as nest
 from timberframe import nn as nn
+from timberframe import quantization as quantization
 from timberframe import random as random
 from timberframe import raw_ops as raw_ops
 from timberframe import saved_model as saved_model
+from timberframe import strings as strings
 from timberframe import train as train
 from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators
 from timberframe.api.arithmetic import *
@@ -31,10 +33,12 @@ from timberframe.api.diagonal import *
 from timberframe.api.framework import *
 from timberframe.api.functional import *
 from timberframe.api.gradients import *
+from timberframe.api.histogram import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
 from timberframe.api.messages import *
+from timberframe.api.quantization import *
 from timberframe.api.random import *
 from timberframe.api.random_initializers import *
 from timberframe.api.random_seeds import *
@@ -42,7 +46,9 @@ from timberframe.api.reduction import *
 from timberframe.api.search import *
 from timberframe.api.selection import *
 from timberframe.api.slicing import *
+from timberframe.api.sparse import *
 from timberframe.api.state import *
+from timberframe.api.strings import *
 from timberframe.api.templates import *
 from timberframe.api.tensor_array import *
 from timberframe.api.types import *

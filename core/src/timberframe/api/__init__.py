@@ -17,7 +17,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-NAMES = ("bitwise", "image", "initializers", "linalg", "math", "nn", "random")
+NAMES = ("bitwise", "image", "initializers", "linalg", "math", "nn", "quantization", "random", "strings")
 
 
 def namespace(name: str) -> dict[str, Any]:

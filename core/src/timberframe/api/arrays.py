@@ -18,9 +18,9 @@ from timberframe.shapes import broadcast, is_static, num_elements
 __all__ = [
     "Assert", "batch_to_space", "batch_to_space_nd", "broadcast_static_shape", "broadcast_to", "check_numerics",
     "concat", "depth_to_space", "ensure_shape", "expand_dims", "identity", "identity_n", "invert_permutation",
-    "matrix_transpose", "no_op", "pad", "rank", "reshape", "reverse", "reverse_v2", "roll", "shape", "shape_n",
-    "size", "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient",
-    "tile", "transpose", "unstack",
+    "matrix_transpose", "no_op", "pad", "parallel_stack", "rank", "reshape", "reverse", "reverse_v2", "roll", "shape",
+    "shape_n", "size", "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack",
+    "stop_gradient", "tile", "transpose", "unstack",
 ]  # fmt: skip
 
 NAMESPACES = {
@@ -184,6 +184,17 @@ def split(
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Tensors of one shape side by side along a new dimension at `axis`."""
     result: Tensor = apply_op("Pack", [list(values)], {"axis": axis}, name)
+    return result
+
+
+def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
+    """Tensors of one known shape side by side along a new first dimension."""
+    rows = [apply_op("ExpandDims", [value, 0]) for value in values]
+    if not rows:
+        raise InvalidArgumentError("tf.parallel_stack: values is empty; at least one tensor is required")
+    first = rows[0].static_shape
+    attrs = {"shape": None if first is None else (len(rows), *first[1:])}
+    result: Tensor = apply_op("ParallelConcat", [rows], attrs, name)
     return result
 
 

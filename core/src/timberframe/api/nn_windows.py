@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from timberframe.api.framework import name_scope
 from timberframe.api.nn_arguments import either
@@ -14,10 +14,13 @@ NAMESPACES = {
     "nn": (
         "avg_pool3d",
         "conv3d",
+        "conv3d_backprop_filter",
         "conv3d_backprop_filter_v2",
         "conv3d_transpose",
         "dilation2d",
         "erosion2d",
+        "fractional_avg_pool",
+        "fractional_max_pool",
         "max_pool3d",
     )
 }
@@ -99,6 +102,56 @@ def conv3d_backprop_filter_v2(
     attrs = _convolution_attrs(strides, padding, data_format, dilations)
     result: Tensor = apply_op("Conv3DBackpropFilterV2", [input, filter_sizes, out_backprop], attrs, name)
     return result
+
+
+conv3d_backprop_filter = conv3d_backprop_filter_v2
+
+
+class FractionalPooling(NamedTuple):
+    """What fractional pooling gives: the pooled images, and where its windows begin along both dimensions."""
+
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
+
+
+def fractional_max_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    deterministic: bool = False,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+) -> FractionalPooling:
+    """The largest values of windows of NHWC images, the windows being drawn so that sizes shrink by pooling_ratio.
+
+    pooling_ratio: four numbers of at least 1, the first and last 1. pseudo_random: the windows are drawn as one
+    pattern, else each by itself. overlapping: neighbours share a row or column. Seeds need deterministic.
+    """
+    attrs = (pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
+    return _fractional("FractionalMaxPool", value, attrs, name)
+
+
+def fractional_avg_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    deterministic: bool = False,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+) -> FractionalPooling:
+    """The means of windows of NHWC images; the arguments are those of `fractional_max_pool`."""
+    attrs = (pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
+    return _fractional("FractionalAvgPool", value, attrs, name)
+
+
+def _fractional(op: str, value: Any, attrs: tuple[Any, ...], name: str | None) -> FractionalPooling:
+    names = ("pooling_ratio", "pseudo_random", "overlapping", "deterministic", "seed", "seed2")
+    return FractionalPooling(*apply_op(op, [value], dict(zip(names, attrs, strict=True)), name))
 
 
 def _pool3d(op: str, input: Any, ksize: Any, strides: Any, padding: str, data_format: str, name: str | None) -> Tensor:

@@ -1,0 +1,20 @@
+"""`tf.strings`: operations on strings.
+
+Which functions are here is told by the families' modules; see `timberframe.api`.
+"""
+
+from typing import Any as _Any
+
+from timberframe.api import namespace as _namespace
+
+__all__ = sorted(_namespace("strings"))
+
+globals().update(_namespace("strings"))
+
+
+def __getattr__(name: str) -> _Any:
+    raise AttributeError(f"tf.strings has no function {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
