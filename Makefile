@@ -17,7 +17,7 @@ OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: setup run test lint types tests full sanitize peers clean
+.PHONY: setup run test lint types tests full sanitize faults peers clean
 
 setup: $(STAMPS)/packages $(STAMPS)/cpu
 
@@ -65,7 +65,7 @@ tests: setup
 	@echo "== pytest"
 	@$(BIN)/pytest -n 2
 
-full: test run sanitize peers
+full: test run sanitize faults peers
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
 	@$(BIN)/conformance run --device=opencl
@@ -83,13 +83,22 @@ endif
 	@$(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"
 	@$(BIN)/conformance run --device=cpu --level soak --timeout 600
-	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, peers, mutants, killed writers, soak)"
+	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
+
+# Which faults it tries is told by the commit. One that nothing notices is to be judged: see conformance/README.md.
+faults: setup
+	@echo "== random faults in the C sources"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --count 25
+ifneq ($(OPENCL),)
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
+endif
 
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp

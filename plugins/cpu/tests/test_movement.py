@@ -13,8 +13,8 @@ from timberframe.ops.opdef import OpDef
 from timberframe.ops.samples import Arg, Sample
 from timberframe.plugin.contracts import KernelNode, Value
 from timberframe_cpu.kernels import constants, movement
-from timberframe_cpu.moves import move
-from timberframe_cpu.native import call
+from timberframe_cpu.moves import MAX_RANK, move
+from timberframe_cpu.native import call, native
 from timberframe_cpu.testing import run_op
 from timberframe_sdk.moves import dense
 from timberframe_sdk.native import Native
@@ -187,3 +187,18 @@ def test_assert_shows_its_data() -> None:
     data = [np.arange(5), np.array([b"too", b"large"], object)]
     with pytest.raises(InvalidArgumentError, match=r"assertion failed: \[0 1\.\.\.\] \[too large\]; the condition"):
         run_op("Assert", {"summarize": 2}, [np.array(False), data])
+
+
+@pytest.mark.parametrize("kind", [0, 3], ids=["rows", "transpose"])
+def test_box_of_the_most_dimensions_may_be_cut_into_tiles(kind):
+    x = np.random.default_rng(0).integers(0, 256, (2, 2, 300_000), np.uint8)
+    expected = x if kind == 0 else np.ascontiguousarray(x.transpose(0, 2, 1))
+    if kind == 0:
+        inner = [(2, 300_000, 300_000), (300_000, 1, 1)]
+    else:
+        inner = [(300_000, 1, 2), (2, 300_000, 1)]
+    dims = [(2, 600_000, 600_000), *[(1, 0, 0)] * (MAX_RANK - 3), *inner]
+    y = np.empty_like(expected)
+    words = [0, 0, 1, kind, len(dims), 0, 0, *[n for dim in dims for n in dim]]
+    call(native("move", 1, 0, 0, *words), [x], [y], threads=2)
+    np.testing.assert_array_equal(y, expected)

@@ -19,8 +19,8 @@ typedef struct job {
   const char *source;
   char *target;
   int64_t unit, kind;
-  int64_t rank; /* of the outer dimensions, tiles included */
-  int64_t size[MOVE_MAX_RANK + 1], source_stride[MOVE_MAX_RANK + 1], target_stride[MOVE_MAX_RANK + 1];
+  int64_t rank; /* of the outer dimensions, tiles included: those of a row are one less than all */
+  int64_t size[MOVE_MAX_RANK], source_stride[MOVE_MAX_RANK], target_stride[MOVE_MAX_RANK];
   int64_t length, length_source_stride, length_target_stride; /* the row */
   int64_t across, tile; /* tiled: whole size of the tiled dimension and size of one tile; else 0 */
   int far;              /* at least FAR_BYTES in all */
@@ -125,7 +125,7 @@ static void tiles(const job *j, char *to, const char *from, int64_t first, int64
 
 static void items(void *argument, int64_t begin, int64_t end) {
   const job *j = argument;
-  int64_t index[MOVE_MAX_RANK + 1];
+  int64_t index[MOVE_MAX_RANK];
   const char *from = j->source;
   char *to = j->target;
   int64_t last = j->rank - 1, rest = begin;

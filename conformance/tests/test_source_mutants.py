@@ -1,0 +1,127 @@
+"""The tool that puts faults into C sources: what it finds, and how its results add up."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tree_sitter_c", reason="requirements-full.txt has it")
+TOOL = Path(__file__).parent.parent / "tools/source_mutants"
+sys.path.insert(0, str(TOOL))
+
+from child import in_child  # noqa: E402  # the tool's modules lie beside it
+from faults import Fault, apply_fault, find_faults  # noqa: E402
+from ledger import Judged, Ledger, Result  # noqa: E402
+from workshop import CSRC, HEADERS, ROOT  # noqa: E402
+
+FUNCTION = b"""static int64_t count(const float *x, int64_t n) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (is_set(x, i)) found += 2;
+  }
+  return found;
+}
+"""
+MACRO = b"""#define COUNT(name, type)              \\
+  static int name##_at(const type *x) { \\
+    if (x[0] <= 1) return 7;            \\
+    go(x,                               \\
+       name##_size);                    \\
+    return 0;                           \\
+  }
+"""
+
+
+def described(source: bytes) -> list[str]:
+    return [f.describe() for f in find_faults(source)]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "comparison: '<' -> '<='", "comparison: '<' -> '>'", "arithmetic: '+=' -> '-='", "arithmetic: '++' -> '--'",
+        "constant: '2' -> '3'", "constant: '2' -> '1'", "deletion: 'found += 2;' -> ';'", "swap: 'x, i' -> 'i, x'",
+        "condition: '(is_set(x, i))' -> '(!(is_set(x, i)))'",
+    ],
+)  # fmt: skip
+def test_kind_of_fault_is_found(fault):
+    assert fault in described(FUNCTION)
+
+
+def test_constant_never_becomes_negative():
+    assert "constant: '0' -> '-1'" not in described(FUNCTION)
+
+
+def test_fault_is_put_where_it_was_found():
+    fault = next(f for f in find_faults(FUNCTION) if f.after == "<=")
+    assert apply_fault(FUNCTION, fault) == FUNCTION.replace(b"i < n", b"i <= n")
+
+
+def test_bodies_of_macros_have_faults():
+    assert "comparison: '<=' -> '>='" in described(MACRO)
+
+
+def test_statement_deleted_from_a_macro_leaves_its_lines():
+    fault = next(f for f in find_faults(MACRO) if f.kind == "deletion" and f.before.startswith("go("))
+    assert apply_fault(MACRO, fault).count(b"\\\n") == MACRO.count(b"\\\n")
+
+
+def test_fault_names_the_line():
+    fault = next(f for f in find_faults(MACRO) if f.before == "7")
+    assert (fault.line, fault.text) == (3, "if (x[0] <= 1) return 7;")
+
+
+@pytest.mark.parametrize("folder", [CSRC, HEADERS])
+def test_faults_of_all_sources_can_be_put_in(folder):
+    for path in sorted(f for f in (ROOT / folder).rglob("*") if f.suffix in (".c", ".h", ".inc")):
+        source = path.read_bytes()
+        for fault in find_faults(source)[::10]:
+            assert apply_fault(source, fault) != source
+
+
+def test_results_add_up(tmp_path):
+    fault = find_faults(FUNCTION)[0]
+    for number in (1, 2):
+        Ledger(tmp_path / "results.json").add(Result("seed", number, "a.c", fault, "killed", "a case"))
+    assert Ledger(tmp_path / "results.json").numbers("seed") == {1, 2}
+
+
+def test_later_result_takes_the_place_of_an_older_one(tmp_path):
+    ledger = Ledger(tmp_path / "results.json")
+    for verdict in ("survived", "killed"):
+        ledger.add(Result("seed", 1, "a.c", find_faults(FUNCTION)[0], verdict))
+    assert ledger.summary() == "1 faults: 1 killed; 1 of 1 noticed"
+
+
+def test_judged_fault_has_its_reason(tmp_path):
+    (tmp_path / "judged.toml").write_text(
+        '[[equivalent]]\nfile = "a.c"\ntext = "x = 1;"\nbefore = "1"\nafter = "2"\nreason = "x is not read"\n'
+    )
+    fault = Fault("constant", 4, 5, "1", "2", 9, "x = 1;")
+    assert Judged(tmp_path / "judged.toml").reason("a.c", fault) == "x is not read"
+
+
+def test_judged_faults_are_still_in_the_sources():
+    for file, text, before, after in Judged().entries():
+        faults = {(f.text, f.before, f.after) for f in find_faults((ROOT / file).read_bytes())}
+        assert (text, before, after) in faults, f"{file}: {text!r} with {before!r} -> {after!r} is gone; drop the entry"
+
+
+def test_child_returns_its_result(tmp_path):
+    assert in_child(lambda: {"by": "case"}, tmp_path / "log", 60) == ({"by": "case"}, "")
+
+
+def test_child_that_hangs_is_ended(tmp_path):
+    def hang() -> None:
+        while True:
+            pass
+
+    assert in_child(hang, tmp_path / "log", 0.5) == (None, "timeout after 0 s")
+
+
+def test_child_that_crashes_names_its_signal(tmp_path):
+    import ctypes
+
+    assert in_child(lambda: ctypes.string_at(8, 1), tmp_path / "log", 60) == (None, "signal SIGSEGV")

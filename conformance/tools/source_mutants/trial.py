@@ -1,0 +1,127 @@
+"""Runs what a fault could change, until something notices."""
+
+from __future__ import annotations
+
+import dataclasses
+import faulthandler
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from timberframe_conformance.case import Case
+from timberframe_conformance.collect import collect
+from timberframe_conformance.judge import judge_case
+from timberframe_conformance.options import Options
+from timberframe_conformance.reports.summary import FAILING
+from timberframe_conformance.target import open_target
+
+CASE_SECONDS = 60.0
+FRAME_SUITES = ("device", "graphs", "models", "faults", "leaks")
+OP_SUITES = {
+    "forward": 500, "guards": 200, "errors": 200, "determinism": 80, "aliasing": 80, "random": 40, "gradient": 20,
+}  # fmt: skip
+"""Most cases of each suite in a first trial; a thorough one has them all."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What to run, with what is in the folder `changed`, see `take`.
+
+    users: ops with dtypes, ``Op/float32``; empty for the whole frame. tests: pytest's ids.
+    """
+
+    device: str
+    changed: Path
+    users: frozenset[str]
+    tests: tuple[str, ...]
+    thorough: bool = False
+
+    def __call__(self) -> dict[str, Any]:
+        """``by``: the case or test that failed, "" where none did; ``cases``, ``tests``: how many were tried."""
+        take(self.device, self.changed)
+        faulthandler.enable()
+        tried = 0
+        target = open_target(Options(self.device))
+        for case in self._cases(target):
+            _say(f"case {case.id}")
+            faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
+            result = judge_case(case, target)
+            faulthandler.cancel_dump_traceback_later()
+            tried += 1
+            if result.verdict in FAILING:
+                return {"by": case.id, "cases": tried, "message": result.message[:300]}
+        return {"cases": tried} | (_run_tests(self.tests) if self.tests else {"by": ""})
+
+    def _cases(self, target: Any) -> Iterator[Case]:
+        ops = tuple({user.split("/")[0] for user in self.users})
+        suites = tuple(OP_SUITES) if self.users else FRAME_SUITES
+        cases: dict[str, list[Case]] = {suite: [] for suite in suites}
+        for case in collect(target, Options(self.device, ops=ops, suites=suites)):
+            if not self.users or f"{case.op}/{case.dtype_label}" in self.users:
+                cases[case.suite].append(case)
+        for suite in suites:
+            most = len(cases[suite]) if self.thorough else OP_SUITES.get(suite, 40)
+            yield from _spread(cases[suite], most)
+
+
+def take(device: str, changed: Path) -> None:
+    """Has this process use the CPU's package that lies in a folder, or, for OpenCL, the headers in it."""
+    if device == "cpu":
+        sys.path.insert(0, str(changed))
+        return
+    import timberframe_sdk.accelerator.device as accelerator
+
+    vars(accelerator)["include_directory"] = lambda: str(changed)
+
+
+def _spread(cases: Sequence[Case], most: int) -> list[Case]:
+    """At most so many, from everywhere, in an order in which the first few are spread out, too."""
+    step = max(1, -(-len(cases) // max(1, most)))
+    chosen = cases[::step]
+    stride = max(1, int(len(chosen) * 0.618))
+    while chosen and _common(stride, len(chosen)) != 1:
+        stride += 1
+    return [chosen[i * stride % len(chosen)] for i in range(len(chosen))]
+
+
+def _common(a: int, b: int) -> int:
+    return a if not b else _common(b, a % b)
+
+
+def _say(text: str) -> None:
+    os.write(1, f"{text}\n".encode())
+
+
+def _run_tests(tests: Sequence[str]) -> dict[str, Any]:
+    import pytest
+
+    class Plugin:
+        failed = ""
+        count = 0
+
+        def pytest_runtest_logstart(self, nodeid: str) -> None:
+            _say(f"test {nodeid}")
+            faulthandler.dump_traceback_later(2 * CASE_SECONDS, exit=True)
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            self.count += report.when == "call"
+            if report.failed and not self.failed:
+                self.failed = report.nodeid
+
+        def pytest_collectreport(self, report: Any) -> None:
+            if report.failed:
+                self.failed = report.nodeid or "collection"
+
+    plugin = Plugin()
+    options = ["-q", "-x", "-pno:xdist", "-pno:cacheprovider", "-pno:randomly", "-pno:faulthandler"]
+    pytest.main([*tests, *options], plugins=[plugin])
+    faulthandler.cancel_dump_traceback_later()
+    return {"by": plugin.failed, "tests": plugin.count}
+
+
+def last_step(log: Path) -> str:
+    """The case or test that a log speaks of last."""
+    lines = log.read_text(errors="replace").splitlines()
+    return next((line[5:] for line in reversed(lines) if line.startswith(("case ", "test "))), "the start")

@@ -1,0 +1,142 @@
+"""A copy of the C sources in which faults are put, and what is built of it. The checkout itself is never changed."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from faults import Fault, apply_fault
+
+ROOT = Path(__file__).resolve().parents[3]
+CPU, INCLUDE = Path("plugins/cpu"), Path("sdk/src/timberframe_sdk/include")
+CSRC, HEADERS = CPU / "csrc", INCLUDE / "timberframe/accelerator"
+_COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, INCLUDE)
+_ENTRY = re.compile(r'\{"(\w+)", \1\}')
+
+
+def digest(path: Path) -> str:
+    """The hash of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def revision(path: Path | str) -> str:
+    """The hash of what the checked-out commit holds at a path; its own for no path."""
+    command = ["git", "rev-parse", f"HEAD:{path}" if path else "HEAD"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Workshop:
+    """folder: where the copy and its builds lie. isa: the instruction set that kernels are compiled for."""
+
+    def __init__(self, folder: Path, isa: str = "scalar") -> None:
+        self.folder = folder
+        self.isa = isa
+        self.tree = folder / "tree"
+        self._build = folder / f"build-{isa}"
+        self.stage = folder / f"stage-{isa}"
+        self._copy_sources()
+
+    def _copy_sources(self) -> None:
+        wanted = set()
+        for part in _COPIED:
+            files = [ROOT / part] if (ROOT / part).is_file() else sorted((ROOT / part).rglob("*"))
+            for file in files:
+                if file.is_dir() or "__pycache__" in file.parts:
+                    continue
+                target = self.tree / file.relative_to(ROOT)
+                wanted.add(target)
+                if not target.exists() or not filecmp.cmp(file, target, shallow=False):
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(file, target)
+        for old in set(self.tree.rglob("*")) - wanted:
+            if old.is_file():
+                old.unlink()
+
+    def sources(self, headers: bool) -> list[Path]:
+        """The files that get faults, relative to the checkout: the CPU's sources, or the accelerators' headers."""
+        folder, kinds = (HEADERS, {".h"}) if headers else (CSRC, {".c", ".h", ".inc"})
+        return sorted(f.relative_to(self.tree) for f in (self.tree / folder).rglob("*") if f.suffix in kinds)
+
+    def read(self, path: Path) -> bytes:
+        """A source as it was when the copy was made."""
+        return (self.tree / path).read_bytes()
+
+    @contextmanager
+    def fault_in(self, path: Path, fault: Fault) -> Iterator[None]:
+        """The copy has this fault in the block."""
+        source = self.read(path)
+        try:
+            (self.tree / path).write_bytes(apply_fault(source, fault))
+            yield
+        finally:
+            (self.tree / path).write_bytes(source)
+
+    # The CPU's native module
+
+    @property
+    def module(self) -> Path:
+        """The native module as it was built last."""
+        return next((self._build / "csrc").glob("_native*.so"))
+
+    def build(self, changed: bool = False) -> str | None:
+        """Compiles what changed; the compiler's words where it refuses. changed: a fault is in; no cache keeps it."""
+        environment = {**os.environ, "CCACHE_READONLY": "1"} if changed else None
+        if not (self._build / "build.ninja").exists():
+            compiler = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else os.environ.get("CC", "cc")}
+            isas = ",".join(dict.fromkeys(("scalar", self.isa)))
+            options = [f"-Disas={isas}", "-Db_lundef=false"]
+            command = ["meson", "setup", *options, str(self._build), str(self.tree / CPU)]
+            (self.tree / CPU / "src/timberframe_cpu").mkdir(parents=True, exist_ok=True)
+            subprocess.run(command, check=True, env=compiler, stdout=subprocess.DEVNULL)
+        done = subprocess.run(
+            ["ninja", "-C", str(self._build)], check=False, capture_output=True, text=True, env=environment, timeout=900
+        )
+        return None if done.returncode == 0 else done.stdout[-4000:]
+
+    def make_stage(self) -> None:
+        """A folder for the front of sys.path: the CPU's package as in the checkout, with the module built here."""
+        shutil.rmtree(self.stage, ignore_errors=True)
+        package = self.stage / "timberframe_cpu"
+        ignored = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(ROOT / "plugins/cpu/src/timberframe_cpu", package, ignore=ignored)
+        for file in (self.module, *(self._build / "csrc").glob("libscipy_openblas*")):
+            (package / file.name).symlink_to(file.resolve())
+
+    # Which kernels a source holds
+
+    def kernels(self) -> dict[str, list[str]]:
+        """The names of the kernels in the tables of each source, and for each header of the sources that include it."""
+        by_object: dict[str, list[str]] = {}
+        for entry in json.loads((self._build / "compile_commands.json").read_text()):
+            if entry["file"].endswith(".c") and "/csrc/" in entry["file"]:
+                command = shlex.split(entry["command"])
+                compiler = [a for a in command if not a.startswith("-")][: 1 + command[0].endswith("ccache")]
+                kept = [a for a in command if a.startswith(("-I", "-D", "-m", "-std"))]
+                command = [*compiler, *kept, "-E", "-P", entry["file"]]
+                text = subprocess.run(
+                    command, check=True, capture_output=True, text=True, cwd=entry["directory"]
+                ).stdout
+                by_object[entry["output"]] = _ENTRY.findall(text)
+        found: dict[str, set[str]] = defaultdict(set)
+        deps = subprocess.run(
+            ["ninja", "-C", str(self._build), "-t", "deps"], check=True, capture_output=True, text=True
+        )
+        names: list[str] = []
+        for line in deps.stdout.splitlines():
+            if not line.startswith(" "):
+                names = by_object.get(line.split(":")[0], [])
+            elif line.strip():
+                file = (self._build / line.strip()).resolve()
+                if file.is_relative_to(self.tree.resolve()):
+                    found[str(file.relative_to(self.tree.resolve()))].update(names)
+        return {file: sorted(names) for file, names in found.items()}
