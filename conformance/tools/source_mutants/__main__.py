@@ -35,8 +35,8 @@ STAMPS: dict[tuple[str, bool], Path | str] = {
 """What a recording depends on most: while it is as it was committed, the recording is kept."""
 MOST_TESTS = 150
 FRAME_TESTS = (
-    "test_program.py", "test_control_flow.py", "test_random_programs.py", "test_fusion.py", "test_compiled.py",
-    "test_watched.py", "test_native.py", "test_device.py", "test_interruption.py",
+    "test_program.py", "test_control_flow.py", "test_random_programs.py", "test_fusion.py", "test_watched.py",
+    "test_native.py", "test_device.py", "test_interruption.py", "test_compiled.py",
 )  # fmt: skip
 """Tests for sources that hold no kernel."""
 

@@ -18,7 +18,7 @@ from timberframe_conformance.reports.summary import FAILING
 from timberframe_conformance.target import open_target
 
 CASE_SECONDS = 60.0
-FRAME_SUITES = ("device", "graphs", "models", "faults", "leaks")
+FRAME_SUITES = {"graphs": 40, "device": 40, "faults": 20, "leaks": 20, "models": 4}
 OP_SUITES = {
     "forward": 500, "guards": 200, "errors": 200, "determinism": 80, "aliasing": 80, "random": 40, "gradient": 20,
 }  # fmt: skip
@@ -56,14 +56,13 @@ class Trial:
 
     def _cases(self, target: Any) -> Iterator[Case]:
         ops = tuple({user.split("/")[0] for user in self.users})
-        suites = tuple(OP_SUITES) if self.users else FRAME_SUITES
+        suites = OP_SUITES if self.users else FRAME_SUITES
         cases: dict[str, list[Case]] = {suite: [] for suite in suites}
-        for case in collect(target, Options(self.device, ops=ops, suites=suites)):
+        for case in collect(target, Options(self.device, ops=ops, suites=tuple(suites))):
             if not self.users or f"{case.op}/{case.dtype_label}" in self.users:
                 cases[case.suite].append(case)
         for suite in suites:
-            most = len(cases[suite]) if self.thorough else OP_SUITES.get(suite, 40)
-            yield from _spread(cases[suite], most)
+            yield from _spread(cases[suite], len(cases[suite]) if self.thorough else suites[suite])
 
 
 def take(device: str, changed: Path) -> None:
@@ -90,19 +89,21 @@ def _common(a: int, b: int) -> int:
     return a if not b else _common(b, a % b)
 
 
-def _say(text: str) -> None:
-    os.write(1, f"{text}\n".encode())
+def _say(text: str, file: int = 1) -> None:
+    os.write(file, f"{text}\n".encode())
 
 
 def _run_tests(tests: Sequence[str]) -> dict[str, Any]:
     import pytest
+
+    log = os.dup(1)  # pytest puts a file of its own in its place while a test runs
 
     class Plugin:
         failed = ""
         count = 0
 
         def pytest_runtest_logstart(self, nodeid: str) -> None:
-            _say(f"test {nodeid}")
+            _say(f"test {nodeid}", log)
             faulthandler.dump_traceback_later(2 * CASE_SECONDS, exit=True)
 
         def pytest_runtest_logreport(self, report: Any) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError
-from timberframe_cpu.native import available_isas
+from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe_cpu.kernels.linalg import BEYOND_BLAS, gemm_parameters
+from timberframe_cpu.native import available_isas, call, native, using_isa
 from timberframe_cpu.testing import run_op
 
 F = np.float32
@@ -144,3 +145,14 @@ def test_products_of_register_tiles(sizes: tuple[int, int, int], swaps: tuple[bo
     wide = a.astype(np.float64) @ b.astype(np.float64)
     bound = depth * 2.0**-24 * (abs(a).astype(np.float64) @ abs(b))  # Higham, 2nd ed., section 3.5
     assert (abs(found - wide) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("rows", [1, 20])
+def test_product_beyond_the_blas_is_refused(rows, dtype):
+    depth = 2**31
+    with using_isa("scalar"):
+        kernel = native(f"matmul_{dtype}", *gemm_parameters(rows, 3, depth, (0, 0), (), ()), reasons=(BEYOND_BLAS,))
+    few = np.zeros(64, dtype)  # stands for the operands, which nothing may look at
+    with pytest.raises(UnimplementedError, match=rf"product of {rows} x {depth} and {depth} x 3 matrices"):
+        call(kernel, [few, few], [np.zeros((rows, 3), dtype)])

@@ -189,6 +189,20 @@ def test_update_is_committed_in_place_when_nobody_holds_the_value(graph):
     assert v.array.ctypes.data == place
 
 
+def test_loop_after_an_update_in_place_runs(graph, counting):
+    v = variable(graph.device, [1, 2])
+    old, x = graph.read(v), graph.input(F, 2)
+    new = graph.op("Sub", old, x)
+    body = graph.body()
+    i, total = body.input(F), body.input(F, 2)
+    body = body.cluster(body.op("AddV2", i, body.const(1.0)), body.op("AddV2", total, total))
+    _, out = graph.loop(graph.const(0.0), x, cond=counting(graph, 3, [(F, (2,))]), body=body)
+    executable = graph.device.compile(graph.cluster(out, updates=[Update(v, old, new, True)]))
+    for _ in range(2):
+        (doubled,) = executable.run([np.array([1, 1], F)], RunContext())
+        np.testing.assert_array_equal(doubled, [8, 8])
+
+
 def test_update_leaves_a_held_value_alone(graph):
     v = variable(graph.device, [1, 2])
     held = v.array

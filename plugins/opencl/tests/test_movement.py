@@ -59,6 +59,17 @@ def test_a_slice_that_begins_outside_is_named() -> None:
         on_device(lambda a, i: [tf.slice(a, i * 2, [4, 33])], numbers(9, 70), np.array([2, 20], np.int32))
 
 
+def test_a_span_of_another_size_than_planned_is_named() -> None:
+    def gradient(end: tf.Tensor, dy: tf.Tensor) -> list[tf.Tensor]:
+        inputs = [np.array([5, 7]), np.array([0, 1]), end + end, np.array([1, 1]), dy]
+        return [apply_op("StridedSliceGrad", inputs)]
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="begin and end select 5 elements of dimension 1; the 3 that were planned"
+    ):
+        on_device(gradient, np.array([1, 3]), numbers(2, 3))
+
+
 def test_a_gradient_goes_to_places_that_lie_outside_of_their_windows() -> None:
     window = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
     x, gradient = numbers(2, 4, 4, 3), numbers(2, 2, 2, 3)
