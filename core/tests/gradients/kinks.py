@@ -25,6 +25,7 @@ GRID = {
 }
 GRID_WITHOUT_ORIGIN = {name: values[:24] + values[25:] for name, values in GRID.items()}
 IMAGE = [[[[1.0], [3.0], [3.0]], [[3.0], [2.0], [2.0]], [[2.0], [2.0], [1.0]]]]
+VOLUME = [IMAGE[0], [row[::-1] for row in IMAGE[0]]]
 
 FUNCTIONS = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfc", "exp",
@@ -137,6 +138,9 @@ CASES: dict[str, dict[str, Any]] = {
     "tf.nn.max_pool(x, [1, 1, 2, 1], [1, 1, 1, 1], 'SAME')": {"x": IMAGE},
     "tf.nn.max_pool_with_argmax(x, [1, 2, 2, 1], [1, 1, 1, 1], 'SAME')[0]": {"x": IMAGE},
     "tf.nn.avg_pool(x, 2, 1, 'SAME')": {"x": IMAGE},
+    "tf.nn.max_pool3d(x[tf.newaxis], 2, 1, 'VALID')": {"x": VOLUME},
+    "tf.nn.max_pool3d(x[tf.newaxis], [1, 1, 1, 2, 1], [1, 1, 1, 1, 1], 'VALID')": {"x": VOLUME},
+    "tf.nn.max_pool3d(x[tf.newaxis], [1, 2, 1, 2, 1], [1, 1, 2, 1, 1], 'SAME')": {"x": VOLUME},
     "tf.nn.dilation2d(x, tf.zeros_like(x)[0, :2, :2], strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding='SAME')": {
         "x": IMAGE
     },
@@ -195,7 +199,7 @@ BETTER = {
 }
 """Expressions whose gradients of second order are not TensorFlow's, and why."""
 
-FLOAT32_ALONE = ("clip_by_average_norm", "log_loss", "lrn")
+FLOAT32_ALONE = ("clip_by_average_norm", "log_loss", "lrn", "max_pool3d")
 """Functions that TensorFlow computes in float32 whatever it is given, or refuses for float64."""
 
 Orders = list[list[np.ndarray | None]]

@@ -22,7 +22,6 @@ typedef struct volume_job {
   const volume_shape *shape;
   const void *input, *output, *gradient;
   void *result;
-  int32_t *taps; /* of the maxima, one for each output */
 } volume_job;
 
 /* The part of a window, or of the windows over a place, along each dimension. */
@@ -52,13 +51,6 @@ static inline span windows_over(const volume_shape *s, const int64_t *at) {
 
 static inline int64_t span_size(const span *w) {
   return (w->end[0] - w->first[0]) * (w->end[1] - w->first[1]) * (w->end[2] - w->first[2]);
-}
-
-/* The tap of a window at `out` under which the place `at` is. */
-static inline int32_t tap_of(const volume_shape *s, const int64_t *out, const int64_t *at) {
-  int64_t tap = 0;
-  for (int d = 0; d < 3; d++) tap = tap * s->kernel[d] + at[d] + s->pad[d] - out[d] * s->stride[d];
-  return (int32_t)tap;
 }
 
 /* Position `row` of the rows of a volume of this size, as plane and row; returns the volume's number. */
@@ -137,37 +129,13 @@ static int32_t run(tf_context *context, const volume_job *job, const int64_t *do
     return run(context, job, job->shape->out, max_pool3d_##NAME##_rows);                                         \
   }                                                                                                              \
   ENTRY(max_pool3d_##NAME, .input = inputs[0]->data)                                                             \
-  static void places_##NAME(void *argument, int64_t begin, int64_t end) {                                        \
-    const volume_job *job = argument;                                                                            \
-    const volume_shape *s = job->shape;                                                                          \
-    for (int64_t row = begin; row < end; row++) {                                                                \
-      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                 \
-      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                              \
-        span around = window_at(s, at);                                                                          \
-        int32_t *taps = job->taps + pixel_of(volume, s->out, at) * s->channels;                                  \
-        for (int64_t chunk = 0; chunk < s->channels; chunk += CHUNK) {                                           \
-          float best[CHUNK];                                                                                     \
-          int64_t count = MINIMUM(s->channels - chunk, CHUNK), first = 1;                                        \
-          EACH(around, inner) {                                                                                  \
-            const S *from = (const S *)job->input + pixel_of(volume, s->size, inner) * s->channels + chunk;      \
-            int32_t tap = tap_of(s, at, inner);                                                                  \
-            for (int64_t c = 0; c < count; c++) {                                                                \
-              float v = LOAD(from[c]);                                                                           \
-              if (first || v > best[c]) best[c] = v, taps[chunk + c] = tap;                                      \
-            }                                                                                                    \
-            first = 0;                                                                                           \
-          }                                                                                                      \
-        }                                                                                                        \
-      }                                                                                                          \
-    }                                                                                                            \
-  }                                                                                                              \
-  ROWS(max_pool3d_grad_##NAME, S, float, STORE, size, windows_over, out, gradient,                               \
-       int32_t tap = tap_of(s, inner, at), 0, a[c] += job->taps[start + c] == tap ? LOAD(from[c]) : 0, a[c])     \
+  ROWS(max_pool3d_grad_##NAME, S, float, STORE, size, windows_over, out, gradient, /* all maxima of a window */  \
+       const S *x = (const S *)job->input + place + chunk; const S *y = (const S *)job->output + start, 0,       \
+       a[c] += LOAD(x[c]) == LOAD(y[c]) ? LOAD(from[c]) : 0, a[c])                                               \
   static int32_t max_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                   \
-    run(context, job, job->shape->out, places_##NAME);                                                           \
     return run(context, job, job->shape->size, max_pool3d_grad_##NAME##_rows);                                   \
   }                                                                                                              \
-  ENTRY(max_pool3d_grad_##NAME, .input = inputs[0]->data, .gradient = inputs[2]->data, .taps = outputs[1]->data) \
+  ENTRY(max_pool3d_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data, .gradient = inputs[2]->data)\
   static void max_pool3d_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                   \
     const volume_job *job = argument;                                                                            \
     const volume_shape *s = job->shape;                                                                          \

@@ -27,7 +27,6 @@ def _avg_pool(node: KernelNode) -> Native:
 
 
 def _max_pool_grad(node: KernelNode) -> Native:
-    node.workspace(node.inputs[1].size * 4)
     return _volumes("max_pool3d_grad", node, node.inputs[0].shape, node.inputs[1].shape)
 
 

@@ -110,8 +110,21 @@ def max_pool_grad(node: KernelNode) -> Launcher:
     return launch
 
 
+def max_pool3d_grad(node: KernelNode) -> Launcher:
+    """Gathers for each element the gradients of the windows whose maximum it equals."""
+    p = _Pooling(node, node.inputs[0].shape, node.inputs[1].shape)
+    function = p.function("pooling_gradients.h", "tf_max_pool3d_grad", p.dtype)
+    items, group, count = p.over_elements
+
+    def launch(x: Any, y: Any, gradient: Any, out: Any) -> None:
+        if p.elements:
+            function(items, group, x, y, gradient, out, count, p.table)
+
+    return launch
+
+
 for _dtype in _VOLUME_TYPES["T"]:
-    kernel(KERNELS, "MaxPool3DGrad", "", types={"T": (_dtype,), "TInput": (_dtype,)})(max_pool_grad)
+    kernel(KERNELS, "MaxPool3DGrad", "", types={"T": (_dtype,), "TInput": (_dtype,)})(max_pool3d_grad)
 
 
 @kernel(KERNELS, ("MaxPoolGradGrad", "MaxPoolGradGradV2"), "", types=_NUMBERS)

@@ -44,6 +44,27 @@ TF_KERNEL tf_max_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL co
   }
 }
 
+/* Of volumes: all elements of a window that equal its output get its gradient. */
+TF_KERNEL tf_max_pool3d_grad(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL const TF_STORAGE(T) *maxima,
+                             TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out, tf_index rows,
+                             WINDOWS) {
+  EACH_ROW {
+    ELEMENT_ROW;
+    COVERING_ROWS;
+    EACH_LANE(SIZE) {
+      LANE
+      const TF_VALUE(T) own = TF_LOAD(T, in, RESULT(SIZE));
+      TF_VALUE(T) sum = 0;
+      EACH_COVERING(i, j, k) {
+        const tf_index at = WINDOW_AT(i, j, k);
+        const TF_VALUE(T) g = TF_LOAD(T, gradient, at);
+        sum += TF_LOAD(T, maxima, at) == own ? g : 0;
+      }
+      TF_STORE(T, out, RESULT(SIZE), sum);
+    }
+  }
+}
+
 /* The gradient at the first element of the window that equals the output; zero where none does. */
 TF_KERNEL tf_max_pool_grad_grad(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL const TF_STORAGE(T) *maxima,
                                 TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(T) *out,
