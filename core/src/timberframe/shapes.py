@@ -16,6 +16,8 @@ StaticShape = tuple[int, ...]
 MAX_RANK = (
     8  # TensorFlow's kernels stop at 8 dimensions; native kernels hold their loop counters in arrays of this size
 )
+MAX_SHAPE_RANK = 254  # of TensorFlow's shapes
+MAX_ARRAY_RANK = 64  # of NumPy's arrays
 MAX_ELEMENTS = 2**63 - 1
 MAX_ARRAY_RANK = 64  # dimensions that a tensor can have in a run, where NumPy must be able to hold it
 

@@ -129,21 +129,25 @@ class Variable(PartialUpdates):
         graph = get_default_graph()
         prefix = f"{import_scope}/" if import_scope else ""
 
-        def element(name: str) -> Any:
-            return graph.as_graph_element(prefix + name)
+        def tensor(name: str) -> Any:
+            return graph.as_graph_element(prefix + name, allow_operation=False)
 
-        self.handle = element(proto.variable_name)
+        self.handle = tensor(proto.variable_name)
         if self.op.type not in ("VarHandleOp", *_REFERENCES):
             raise InvalidArgumentError(
                 f"Variable '{proto.variable_name}': is a {self.op.type} in the graph; a VarHandleOp is required"
             )
         self.dtype = self.op.attrs["dtype"]
         self.trainable = bool(proto.trainable)
-        self.synchronization = VariableSynchronization(proto.synchronization)
-        self.aggregation = VariableAggregation(proto.aggregation)
-        self.initializer = element(proto.initializer_name)
-        self.initial_value = element(proto.initial_value_name) if proto.initial_value_name else None
-        self._fetched = element(proto.snapshot_name) if proto.snapshot_name else self.value()
+        try:
+            self.synchronization = VariableSynchronization(proto.synchronization)
+            self.aggregation = VariableAggregation(proto.aggregation)
+        except ValueError as e:
+            raise InvalidArgumentError(f"Variable '{proto.variable_name}': {e}; another number is required") from None
+        initializer: Any = graph.as_graph_element(prefix + proto.initializer_name, allow_tensor=False)
+        self.initializer = initializer
+        self.initial_value = tensor(proto.initial_value_name) if proto.initial_value_name else None
+        self._fetched = tensor(proto.snapshot_name) if proto.snapshot_name else self.value()
 
     @contextmanager
     def on_its_device(self) -> Iterator[None]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from timberframe.compiler.ir import ARRAYS, CALLS, FunctionProgram, Node, Output, Program, Wanted, body_names
+from timberframe.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, FunctionProgram, Node, Output, Program, Wanted
 from timberframe.compiler.raising import needs_raising, raise_graph
 from timberframe.dtypes import variant
-from timberframe.errors import InvalidArgumentError, NotFoundError
+from timberframe.errors import InvalidArgumentError, ResourceExhaustedError
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor, open_inputs
+from timberframe.graph.signatures import called_functions
 from timberframe.ops import registry
 
 Ancestors = tuple[str, ...]
+
+_DEEPEST = 100  # calls within calls; each level takes two frames of Python's stack
+_MOST_SPLICED = 1 << 16
+"""Nodes that the calls of one run come to: of functions that each call the next one twice, thirty are a billion."""
 
 
 def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list[Operation]:
@@ -84,6 +89,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self._spliced = 0
 
     def add_feed(self, tensor: Tensor, name: str | None = None) -> Output:
         """A value that the caller hands in."""
@@ -127,8 +133,8 @@ class Builder:
             node.outputs = [Output(node, t.value_index, t.dtype, t.static_shape) for t in op.outputs]
             for tensor, output in zip(op.outputs, node.outputs, strict=True):
                 known.setdefault(tensor, output)  # a fed output keeps the fed value
-            for name in body_names(op.op_def, op.attrs):
-                node.bodies = (*node.bodies, find_function(graph, name, op.type, op.name))
+            if op.type in LOOPS or op.type in BRANCHES:
+                node.bodies = called_functions(op, graph)
             lists = any(x.dtype is variant for x in (*inputs, *node.outputs))
             node.on_lists = not node.bodies and (lists or op.type in ARRAYS)
             self.nodes.append(node)
@@ -146,11 +152,24 @@ class Builder:
         ancestors: Ancestors,
     ) -> list[Node]:
         """Puts the body of a call in its place."""
-        function = find_function(graph, op.attrs["f"], op.type, op.name)
+        (function,) = called_functions(op, graph)
         if function.name in ancestors:
             raise InvalidArgumentError(
                 f"{op.type} '{op.name}': function '{function.name}' calls itself without a condition; "
                 "a recursion must pass through an If",
+                op.name,
+            )
+        if len(ancestors) >= _DEEPEST:
+            raise ResourceExhaustedError(
+                f"{op.type} '{op.name}': stands in functions that call each other {len(ancestors)} deep; "
+                f"at most {_DEEPEST} levels can run",
+                op.name,
+            )
+        self._spliced += len(function)
+        if self._spliced > _MOST_SPLICED:
+            raise ResourceExhaustedError(
+                f"{op.type} '{op.name}': with function '{function.name}' in its place the calls of a run come to "
+                f"{self._spliced} nodes; at most {_MOST_SPLICED} are possible",
                 op.name,
             )
         wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
@@ -162,18 +181,6 @@ class Builder:
             known.setdefault(tensor, inner[result])
         found = [n for made in effects for o in made if isinstance(o, Operation) for n in ran.get(o, ())]
         return found or [known[t].node for t in op.outputs]
-
-
-def find_function(graph: Graph, name: str, op: str, node: str) -> FuncGraph:
-    """The body of this name; NotFoundError names the node that wants it."""
-    function = graph.find_function(name)
-    if function is None:
-        raise NotFoundError(
-            f"{op} '{node}': function '{name}' is not in the graph's library; it has "
-            f"{', '.join(sorted(graph.functions)) or 'none'}",
-            node,
-        )
-    return function
 
 
 def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Program:

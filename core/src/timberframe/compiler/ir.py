@@ -168,11 +168,6 @@ BRANCHES = frozenset({"If", "StatelessIf"}) | CASES
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
-def body_names(op: OpDef, attrs: Mapping[str, Any]) -> Sequence[str]:
-    """The functions that a While, If or Case runs."""
-    return op.functions(attrs) if op.name in LOOPS or op.name in BRANCHES else ()
-
-
 def body_scope(scope: str, node: Node, function: FuncGraph) -> str:
     """The name of a body that `node`, itself in `scope`, runs: the way to it, which recursion makes no longer."""
     step = f"/{function.name}/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,9 @@ from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.plugin.contracts import Device, KernelNode, Value
 from timberframe.plugin.kernels import KernelRegistry
+
+_MOST_NODES = 1 << 14
+"""Of a loop or branch that becomes one node: functions that several others run count each time."""
 
 
 @dataclass(frozen=True)
@@ -220,33 +224,43 @@ class Placer:
                     return False
             elif x.dtype.name in ("string", "variant"):
                 return False
-        return all(self._function_fits(f, device, {node.name}) for f in node.bodies)
+        known: dict[str, float] = {}
+        return sum(self._nodes_in(f, device, known) for f in node.bodies) <= _MOST_NODES
 
-    def _function_fits(self, function: FuncGraph, device: Device, seen: set[str]) -> bool:
-        if function.name in seen:
-            return False  # a recursion
-        seen = seen | {function.name}
+    def _nodes_in(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
+        """How many nodes a function comes to with the bodies of all its loops and branches.
+
+        Infinity where the device cannot run it as a part of one node. known: the numbers of functions seen before.
+        """
+        if function.name not in known:
+            known[function.name] = math.inf  # a recursion
+            known[function.name] = self._count_nodes(function, device, known)
+        return known[function.name]
+
+    def _count_nodes(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
+        count: float = len(function)
         for op in function.get_operations():
             if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
-                return False
+                return math.inf
             if op.op_def.on_host or op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
-                return False  # the executor's
+                return math.inf  # the executor's
             if not device.host_memory and any(t.dtype.name == "string" for t in (*op.inputs, *op.outputs)):
-                return False
+                return math.inf
             if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
                 continue
             if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):
-                return False
+                return math.inf
             if op.device and device not in self.devices.matching(op.device):
-                return False
+                return math.inf
             inner = [function.find_function(name) for name in op.op_def.functions(op.attrs)]
             bodies = [f for f in inner if f is not None]
             if bodies:
-                if not all(self._function_fits(f, device, seen) for f in bodies):
-                    return False
+                count += sum(self._nodes_in(f, device, known) for f in bodies)
+                if count > _MOST_NODES:
+                    return math.inf
             elif device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)) is not None:
-                return False
-        return True
+                return math.inf
+        return count
 
 
 def _variables(node: Node) -> list[str]:

@@ -13,13 +13,14 @@ from typing import Any
 
 from timberframe.compiler.state import writes_state
 from timberframe.dtypes import DType, resource, variant
-from timberframe.errors import InvalidArgumentError, NotFoundError
+from timberframe.errors import InvalidArgumentError
 from timberframe.gradients.reverse import Gradient, backpropagate, is_differentiable
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import FuncGraph, unique_function_name
 from timberframe.graph.graph import Graph
 from timberframe.graph.growth import inserting_before
 from timberframe.graph.operation import Operation, Tensor
+from timberframe.graph.signatures import called_functions
 from timberframe.ops.opdef import NotDifferentiable, OpDef, is_known
 from timberframe.shapes import is_static
 
@@ -164,9 +165,7 @@ def dense_gradients(
 
 def private_copy(op: Operation, name: str) -> FuncGraph:
     """A copy of a function that `op` calls, for `op` alone, which may be changed."""
-    function = op.graph.find_function(name)
-    if function is None:
-        raise NotFoundError(f"{op.type} '{op.name}': function '{name}' is not in the graph's library", op.name)
+    function = next(f for f in called_functions(op) if f.name == name)
     return function.copy(unique_function_name(op.graph, name, scoped=False))
 
 

@@ -13,6 +13,9 @@ from timberframe.graph.tensor_shape import as_shape
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.signature import AttrDef
 
+MOST_TENSORS = 1 << 16
+"""In a list of inputs or outputs; a number that a damaged file gives must not fill the memory."""
+
 
 def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Every attr of the op in the form that operations hold, defaults filled in.
@@ -35,6 +38,13 @@ def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, 
         else:
             value = attr.default
         attrs[attr.name] = value
+    for number in op.number_attrs:
+        if attrs[number] > MOST_TENSORS:
+            raise InvalidArgumentError(
+                f"{op.name} '{name}': attr {number} is {attrs[number]}; "
+                f"a list of inputs or outputs has at most {MOST_TENSORS} tensors",
+                name,
+            )
     if len(given) > len(attrs) or given.keys() - attrs.keys():
         extra = given.keys() - attrs.keys()
         unknown = sorted(k for k in extra if not k.startswith("_"))

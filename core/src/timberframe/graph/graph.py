@@ -19,8 +19,8 @@ from timberframe.ops.opdef import OpDef
 if TYPE_CHECKING:
     from timberframe.graph.function import FuncGraph
 
-_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*\Z")
 
 DeviceFunction = Callable[[Operation], "str | None"]
 
@@ -235,9 +235,9 @@ class Graph:
             return candidate
 
     def _claim_name(self, name: str, exact: bool) -> str:
-        if _text(name, "name").endswith("/"):
+        if _text(name, "name").endswith("/") and not exact:
             name, exact = name[:-1], True
-        if not (_SCOPE if self._scopes.name or exact else _NAME).match(name):
+        if not name or not (_SCOPE if self._scopes.name or exact else _NAME).match(name):
             raise InvalidArgumentError(f"operation name {name!r} is not valid; names match {_NAME.pattern}")
         if not exact:
             return self.unique_name(name)

@@ -19,40 +19,74 @@ from timberframe.ops.opdef import OpDef
 from timberframe.shapes import Shape
 
 
-def called_functions(protos: Iterable[Any], functions: Mapping[str, Any]) -> set[str]:
-    """Names of the functions that these nodes may run, directly or through other functions."""
-    found: set[str] = set()
-    pending = list(protos)
-    while pending:
-        proto = pending.pop()
-        names = [proto.op]
-        for value in proto.attr.values():
-            held = value.WhichOneof("value")
-            if held == "func":
-                names.append(value.func.name)
-            elif held == "list":
-                names.extend(f.name for f in value.list.func)
+class Library:
+    """The functions of a GraphDef, and which of them each one may run."""
+
+    def __init__(self, functions: Iterable[Any]) -> None:
+        self.functions: dict[str, Any] = {f.signature.name: f for f in functions}
+        self._calls: dict[str, list[str]] = {}
+
+    def called_by(self, protos: Iterable[Any]) -> set[str]:
+        """The functions that these nodes may run, directly or through other functions."""
+        return set(self.callees_first(self._named_in(protos)))
+
+    def callees_first(self, names: Iterable[str]) -> list[str]:
+        """These functions and all that they may run; each stands after its callees, but for those that call it."""
+        order: list[str] = []
+        seen: set[str] = set()
         for name in names:
-            if name in functions and name not in found:
-                found.add(name)
-                pending.extend(functions[name].node_def)
-    return found
+            stack = [name]
+            while stack:
+                current = stack[-1]
+                fresh = current not in seen
+                seen.add(current)
+                waiting = [c for c in self._calls_of(current) if c not in seen] if fresh else []
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+                stack.pop()
+                order.append(current)
+        return list(dict.fromkeys(order))
+
+    def callers_of(self, names: Iterable[str]) -> set[str]:
+        """These functions and all that may run them."""
+        callers: dict[str, list[str]] = {}
+        for name in self.functions:
+            for callee in self._calls_of(name):
+                callers.setdefault(callee, []).append(name)
+        found, pending = set(names), list(names)
+        while pending:
+            fresh = [c for c in callers.get(pending.pop(), ()) if c not in found]
+            found.update(fresh)
+            pending.extend(fresh)
+        return found
+
+    def _calls_of(self, name: str) -> list[str]:
+        if name not in self._calls:
+            self._calls[name] = self._named_in(self.functions[name].node_def)
+        return self._calls[name]
+
+    def _named_in(self, protos: Iterable[Any]) -> list[str]:
+        """The functions that nodes name, as their op or in their attrs."""
+        found: set[str] = set()
+        for proto in protos:
+            names = [proto.op]
+            for value in proto.attr.values():
+                held = value.WhichOneof("value")
+                if held == "func":
+                    names.append(value.func.name)
+                elif held == "list":
+                    names.extend(f.name for f in value.list.func)
+            found.update(name for name in names if name in self.functions)
+        return sorted(found)
 
 
 def import_functions(
-    graph: Graph, names: Iterable[str], functions: Mapping[str, Any], op_defs: Mapping[str, OpDef], builder: Any
+    graph: Graph, names: Iterable[str], library: Library, op_defs: Mapping[str, OpDef], builder: Any
 ) -> None:
     """Adds bodies to the graph, callees first. A name that the graph has already must have an equal body."""
-    done: set[str] = set()
-
-    def add(name: str, callers: tuple[str, ...]) -> None:
-        if name in done or name in callers:  # a recursive call finds its callee when it runs
-            return
-        message = functions[name]
-        for callee in sorted(called_functions(message.node_def, functions)):
-            add(callee, (*callers, name))
-        done.add(name)
-        body = import_function(graph, message, op_defs, builder)
+    for name in library.callees_first(sorted(names)):
+        body = import_function(graph, library.functions[name], op_defs, builder)
         known = graph.functions.get(name)
         if known is None:
             graph.add_function(body)
@@ -60,9 +94,6 @@ def import_functions(
             raise InvalidArgumentError(
                 f"function '{name}': differs from the graph's function of that name; names must differ"
             )
-
-    for name in sorted(names):
-        add(name, ())
 
 
 def import_function(graph: Graph, message: Any, op_defs: Mapping[str, OpDef], builder: Any) -> FuncGraph:
@@ -123,8 +154,8 @@ def _add_nodes(
             raise InvalidArgumentError(f"node '{proto.name}' is there twice; names within a function are unique")
         nodes[proto.name] = split_inputs(proto, op_defs[proto.op])
     for node in nodes.values():
-        sources = [text.split(":", 1)[0] for text in node.data] + node.control
-        node.waits_for = {source for source in sources if source in nodes and not node.closes_loop(nodes[source])}
+        made_by = (text.split(":", 1)[0] for text in node.data)
+        node.wait_for((s for s in made_by if s in nodes), (s for s in node.control if s in nodes), nodes)
     operations: dict[str, Operation] = {}
     back: list[tuple[str, int, str]] = []
     for node in sort_nodes(nodes):

@@ -13,7 +13,7 @@ from timberframe.graph.apply import convert_to_tensor
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.graphdef.export import PRODUCER
-from timberframe.graphdef.functions import called_functions, import_functions
+from timberframe.graphdef.functions import Library, import_functions
 from timberframe.graphdef.messages import GraphDef, OpList, as_message
 from timberframe.graphdef.nodes import (
     Node,
@@ -107,14 +107,15 @@ class _Importer:
         self.used: set[str] = set()
         self.producer_defaults = producer_defaults
         self.producer = message.versions.producer
-        self.functions = {f.signature.name: f for f in message.library.function}
+        self.library = Library(message.library.function)
+        self.functions = self.library.functions
         self.builder = NodeBuilder(graph, prefix, self.functions, producer_defaults, self.producer)
         self.operations: dict[str, Operation] = {}
 
     def run(self) -> None:
         op_defs, callable_functions = self._find_ops()
         nodes = self._nodes(op_defs)
-        import_functions(self.graph, callable_functions, self.functions, op_defs, self._function_builder)
+        import_functions(self.graph, callable_functions, self.library, op_defs, self._function_builder)
         order = sort_nodes(nodes)
         for node in order:
             inputs = [None if self._closes_loop(text, node, nodes) else self._tensor(text, node) for text in node.data]
@@ -158,19 +159,18 @@ class _Importer:
         """The ops of all nodes, and the functions to import: those that nodes call, and others whose ops all exist."""
         found: dict[str, OpDef] = {}
         missing: Counter[str] = Counter()
-        wanted = called_functions(self.message.node, self.functions)
+        wanted = self.library.called_by(self.message.node)
         find_ops(self.message.node, self.functions, found, missing)
         for name in sorted(wanted):
             find_ops(self.functions[name].node_def, self.functions, found, missing)
         raise_missing(missing)
+        incomplete = []
         for name in self.functions.keys() - wanted:
-            others = called_functions(self.functions[name].node_def, self.functions) | {name}
             absent: Counter[str] = Counter()
-            for other in others:
-                find_ops(self.functions[other].node_def, self.functions, found, absent)
-            if not absent:
-                wanted.add(name)
-        return found, wanted
+            find_ops(self.functions[name].node_def, self.functions, found, absent)
+            if absent:
+                incomplete.append(name)
+        return found, self.functions.keys() - self.library.callers_of(incomplete)
 
     def _nodes(self, op_defs: Mapping[str, OpDef]) -> dict[str, Node]:
         nodes: dict[str, Node] = {}
@@ -182,7 +182,7 @@ class _Importer:
                 )
             nodes[proto.name] = split_inputs(proto, op_defs[proto.op])
         for node in nodes.values():
-            node.waits_for = {s for s in self._sources(node, nodes) if not node.closes_loop(nodes[s])}
+            node.wait_for(self._data_sources(node, nodes), self._control_sources(node, nodes), nodes)
             unknown = [name for name in colocated(node.proto) if name not in nodes]
             if unknown:
                 raise InvalidArgumentError(
@@ -192,7 +192,7 @@ class _Importer:
                 )
         return nodes
 
-    def _sources(self, node: Node, nodes: Mapping[str, Node]) -> Iterable[str]:
+    def _data_sources(self, node: Node, nodes: Mapping[str, Node]) -> Iterable[str]:
         for text in node.data:
             source, index = (text, 0) if text in nodes else output_of(text)
             if self.mapping and f"{source}:{index}" in self.mapping:
@@ -200,6 +200,8 @@ class _Importer:
             if source not in nodes:
                 raise self._no_input(node, text)
             yield source
+
+    def _control_sources(self, node: Node, nodes: Mapping[str, Node]) -> Iterable[str]:
         for source in node.control:
             if self.mapping and f"^{source}" in self.mapping:
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.message import DecodeError
 
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
@@ -107,6 +107,16 @@ BundleEntryProto: Any = message("BundleEntryProto")
 VariableDef: Any = message("VariableDef")
 CheckpointState: Any = message("CheckpointState")
 RunOptionsMessage: Any = message("RunOptions")
+
+
+def parse_text(data: bytes, kind: Any, what: str) -> Any:
+    """The message of class `kind` that protobuf's text form says; InvalidArgumentError where it is no such text."""
+    try:
+        return text_format.Parse(data.decode(), kind())
+    except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
+        raise InvalidArgumentError(
+            f"{what}: is no {kind.DESCRIPTOR.name} in text form ({error}); it is damaged or another file"
+        ) from None
 
 
 def as_message(value: Any, kind: Any, what: str) -> Any:

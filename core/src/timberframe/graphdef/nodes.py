@@ -48,6 +48,11 @@ class Node:
         """Whether an input that `source` makes comes from the turn before."""
         return source is not None and self.proto.op in MERGES and source.proto.op in NEXT_TURNS
 
+    def wait_for(self, data: Iterable[str], control: Iterable[str], nodes: Mapping[str, Node]) -> None:
+        """Sets the nodes that must stand before this one: all that make its inputs but those that close a loop."""
+        self.waits_for = {name for name in data if not self.closes_loop(nodes[name])}
+        self.waits_for.update(control)
+
 
 def list_names(names: Iterable[str]) -> str:
     """The first names, and how many more there are."""
@@ -114,7 +119,7 @@ def colocated(proto: Any) -> list[str]:
 def output_of(text: str) -> tuple[str, int]:
     """Node name and output number of ``node`` or ``node:number``."""
     name, colon, number = text.rpartition(":")
-    return (name, int(number)) if colon and number.isdigit() else (text, 0)
+    return (name, int(number)) if colon and number.isdecimal() and number.isascii() else (text, 0)
 
 
 def sort_nodes(nodes: Mapping[str, Node]) -> list[Node]:

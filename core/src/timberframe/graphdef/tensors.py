@@ -11,7 +11,15 @@ from timberframe import dtypes
 from timberframe.dtypes import DType, as_dtype
 from timberframe.errors import InvalidArgumentError, UnimplementedError
 from timberframe.graphdef.messages import TensorProto, TensorShapeProto
-from timberframe.shapes import MAX_ELEMENTS, Shape, StaticShape, format_shape, num_elements
+from timberframe.shapes import (
+    MAX_ARRAY_RANK,
+    MAX_ELEMENTS,
+    MAX_SHAPE_RANK,
+    Shape,
+    StaticShape,
+    format_shape,
+    num_elements,
+)
 
 SPLAT_BYTES = 1 << 20  # a larger tensor of one repeated value is decoded as a view of that value
 
@@ -46,6 +54,8 @@ def decode_shape(proto: Any, what: str = "shape") -> Shape:
         if len(proto.dim):
             raise InvalidArgumentError(f"{what}: has {len(proto.dim)} sizes and unknown rank; only one is possible")
         return None
+    if len(proto.dim) > MAX_SHAPE_RANK:
+        raise InvalidArgumentError(f"{what}: has {len(proto.dim)} dimensions; a shape has at most {MAX_SHAPE_RANK}")
     sizes = [d.size for d in proto.dim]
     if any(size < -1 for size in sizes):
         raise InvalidArgumentError(f"{what}: sizes are {sizes}; each must be at least -1, which stands for unknown")
@@ -69,6 +79,10 @@ def make_ndarray(tensor: Any, what: str = "TensorProto") -> np.ndarray:
     if sizes is None or None in sizes:
         raise InvalidArgumentError(f"{what}: shape is {format_shape(sizes)}; a tensor's sizes must all be known")
     shape: StaticShape = tuple(size for size in sizes if size is not None)
+    if len(shape) > MAX_ARRAY_RANK:
+        raise UnimplementedError(f"{what}: has {len(shape)} dimensions; tensors have at most {MAX_ARRAY_RANK}")
+    if math.prod(size for size in shape if size) * dtype.numpy.itemsize > MAX_ELEMENTS:
+        raise InvalidArgumentError(f"{what}: {dtype} {format_shape(shape)} has over 2^63 - 1 bytes; no memory holds it")
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dtype, shape, what)
     values = _listed_values(tensor, dtype, what)

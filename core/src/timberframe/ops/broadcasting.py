@@ -17,7 +17,7 @@ def _broadcast_to_shape(c: InferenceContext) -> list[Shape]:
     source = c.shapes[0]
     length = vector_length(c, 1, "shape")
     if c.values[1] is None:
-        return [None if length is None else (None,) * length]
+        return [c.unknown_sizes(length)]
     sizes = elements(c, 1, length or 0)
     if any(d is not None and d < 0 for d in sizes):
         raise c.error(f"shape is {format_shape(tuple(sizes))}; sizes must be zero or more")

@@ -13,7 +13,7 @@ import numpy as np
 
 from timberframe.dtypes import DType
 from timberframe.ops.opdef import UNKNOWN, InferenceContext, is_known
-from timberframe.shapes import Shape, StaticShape, check_size, format_shape
+from timberframe.shapes import MAX_SHAPE_RANK, Shape, StaticShape, check_size, format_shape
 
 HostValue = np.ndarray | None
 MAX_ELEMENTS = 1 << 20  # what is larger is data and not shape arithmetic
@@ -123,5 +123,7 @@ def elements(c: InferenceContext, i: int, length: int) -> list[int | None]:
     """The elements of vector input i as integers, None for those that are not known."""
     value = c.values[i]
     if value is None:
+        if length > 2 * MAX_SHAPE_RANK:
+            raise c.late_error(f"input {i} has {length} elements; a shape has at most {MAX_SHAPE_RANK} dimensions")
         return [None] * length
     return [None if x is UNKNOWN else int(x) for x in value.reshape(-1)]

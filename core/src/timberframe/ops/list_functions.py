@@ -18,7 +18,7 @@ def element_shape_value(c: InferenceContext, i: int) -> Shape:
     value = c.values[i]
     if value is None:
         length = c.shapes[i]
-        return (None,) * length[0] if length and length[0] is not None else None
+        return c.unknown_sizes(length[0] if length else None)
     if value.ndim == 0:
         return None
     return tuple(None if d is UNKNOWN or d < 0 else int(d) for d in value)

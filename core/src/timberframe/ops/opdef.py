@@ -18,7 +18,7 @@ from timberframe.errors import InvalidArgumentError
 from timberframe.ops.accuracy import EXACT, Accuracy
 from timberframe.ops.samples import ErrorSample, Sample
 from timberframe.ops.signature import ArgDef, AttrDef, parse_arg, parse_attr
-from timberframe.shapes import Shape, StaticShape, format_shape
+from timberframe.shapes import MAX_SHAPE_RANK, Shape, StaticShape, format_shape
 
 Attrs = Mapping[str, Any]
 Reference = Callable[..., Any]
@@ -103,8 +103,14 @@ class InferenceContext:
         v = self.values[i]
         if v is None:
             length = self.shapes[i]
-            return None if not length or length[0] is None else (None,) * length[0]
+            return self.unknown_sizes(length[0] if length else None)
         return tuple(None if d is UNKNOWN or d < 0 else int(d) for d in np.ravel(v))
+
+    def unknown_sizes(self, rank: int | None) -> Shape:
+        """The shape of which at most the rank is known, such as one that a vector of this length will say."""
+        if rank is not None and rank > MAX_SHAPE_RANK:
+            raise self.late_error(f"a shape has {rank} dimensions; it has at most {MAX_SHAPE_RANK}")
+        return None if rank is None else (None,) * rank
 
     def rank(self, i: int) -> int | None:
         shape = self.shapes[i]
@@ -185,6 +191,12 @@ class OpDef:
     def function_attrs(self) -> tuple[str, ...]:
         """Names of the attrs that name functions of the graph."""
         return tuple(a.name for a in self.attrs.values() if a.kind in ("func", "list(func)"))
+
+    @cached_property
+    def number_attrs(self) -> tuple[str, ...]:
+        """Names of the attrs that say how many tensors a list of inputs or outputs has."""
+        found = dict.fromkeys(arg.number_attr for arg in (*self.inputs, *self.outputs))
+        return tuple(name for name in found if name is not None)
 
     def functions(self, attrs: Attrs) -> list[str]:
         """Names of the functions that a node with these attrs runs, in the order of the attrs."""

@@ -213,7 +213,7 @@ def _folded(c: InferenceContext) -> list[Shape]:
     if spelled is not None and (len(spelled) != 2 or spelled[1] not in (None, 2)):
         raise c.error(f"paddings has shape {format_shape(spelled)}; it must be (rank, 2)")
     if shape is None:
-        return [None if spelled is None or spelled[0] is None else (None,) * spelled[0]]
+        return [c.unknown_sizes(None if spelled is None else spelled[0])]
     if spelled is not None and spelled[0] not in (None, len(shape)):
         raise c.error(
             f"paddings has {spelled[0]} rows and the input {format_shape(shape)}; one for each dimension is required"

@@ -44,25 +44,36 @@ def _restore_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _text(array: np.ndarray) -> str:
-    return bytes(array.item()).decode()
+    return _decoded(array.item())
+
+
+def _decoded(text: bytes) -> str:
+    """A name of a file or tensor."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise InvalidArgumentError(f"name {text!r} is not UTF-8, which it must be") from None
 
 
 def _checked_names(names: np.ndarray, slices: np.ndarray) -> list[str]:
     for name, part in zip(names.tolist(), slices.tolist(), strict=True):
         if part:
             raise UnimplementedError(
-                f"tensor '{name.decode()}' is to be the slice '{part.decode()}' of a partitioned variable; "
+                f"tensor '{_decoded(name)}' is to be the slice '{_decoded(part)}' of a partitioned variable; "
                 "only whole tensors are saved and restored"
             )
-    return [name.decode() for name in names.tolist()]
+    return [_decoded(name) for name in names.tolist()]
 
 
 def _save(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray, *tensors: Any) -> tuple[()]:
     from timberframe.saving.checkpoint import Saved, write_checkpoint
+    from timberframe.saving.files import file_errors
 
     kept = zip(_checked_names(names, slices), attrs["dtypes"], tensors, strict=True)
     saved = {name: Saved(as_dtype(dtype), np.shape(x), lambda x=x: np.asarray(x)) for name, dtype, x in kept}
-    write_checkpoint(_text(prefix), saved)
+    path = _text(prefix)
+    with file_errors(f"checkpoint '{path}' cannot be written"):
+        write_checkpoint(path, saved)
     return ()
 
 
@@ -83,9 +94,9 @@ def _restore(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.nda
 
 
 def _merge(attrs: Attrs, prefixes: np.ndarray, destination: np.ndarray) -> tuple[()]:
-    from timberframe.saving.checkpoint import merge_checkpoints
+    from timberframe.saving.formats import merge_checkpoints
 
-    sources = [p.decode() for p in prefixes.reshape(-1).tolist()]
+    sources = [_decoded(p) for p in prefixes.reshape(-1).tolist()]
     merge_checkpoints(sources, _text(destination), attrs["delete_old_dirs"], attrs["allow_missing_files"])
     return ()
 

@@ -123,7 +123,7 @@ def _reshape_shape(c: InferenceContext) -> list[Shape]:
         raise c.error(f"shape has shape {format_shape(spelled)}; it must be a vector")
     if c.values[1] is None:
         length = 1 if spelled == () else None if spelled is None else spelled[0]
-        return [None if length is None else (None,) * length]
+        return [c.unknown_sizes(length)]
     source = c.shapes[0]
     sizes: list[Any] = elements(c, 1, 0)
     if any(d is not None and d < -1 for d in sizes):

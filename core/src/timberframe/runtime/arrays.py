@@ -11,7 +11,7 @@ from timberframe.compiler.ir import Node
 from timberframe.compiler.plan import Located, host_array
 from timberframe.compiler.state import variable_name
 from timberframe.dtypes import DType, resource
-from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from timberframe.plugin.contracts import Device
 from timberframe.runtime import joins
 from timberframe.runtime.lists import Driver
@@ -28,6 +28,10 @@ def _error(node: Node, message: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"{node.op.name} '{node.name}': {message}", node.name)
 
 
+MOST_ELEMENTS = 1 << 22
+"""Of an array: half a gigabyte, before any element is written."""
+
+
 class _Element:
     """One element: value None with `written` means zeros of `shape`."""
 
@@ -39,13 +43,19 @@ class _Element:
         self.written = self.read = self.cleared = False
 
 
+def _new_elements(count: int) -> list[_Element]:
+    if count > MOST_ELEMENTS:
+        raise ResourceExhaustedError(f"an array is to have {count} further elements; it has at most {MOST_ELEMENTS}")
+    return [_Element() for _ in range(count)]
+
+
 class Array:
     """A TensorArray while a run is in flight. adds: writing twice to an element adds up (an array of gradients)."""
 
     def __init__(self, dtype: DType, shape: Shape, size: int, attrs: dict[str, bool], adds: bool = False) -> None:
         self.dtype = dtype
         self.shape = shape
-        self.elements = [_Element() for _ in range(size)]
+        self.elements = _new_elements(size)
         self.dynamic = attrs.get("dynamic_size", False)
         self.clear_after_read = attrs.get("clear_after_read", False)
         self.identical = attrs.get("identical_element_shapes", False)
@@ -68,7 +78,7 @@ class Array:
     def write(self, node: Node, index: int, value: Located, device: Device, run: Run) -> None:
         """Sets an element."""
         if index >= 0 and self.dynamic:
-            self.elements += [_Element() for _ in range(index + 1 - len(self.elements))]
+            self.elements += _new_elements(index + 1 - len(self.elements))
         self._check_index(node, index)
         shape = tuple(value[0].shape)
         if not compatible(self.shape, shape):

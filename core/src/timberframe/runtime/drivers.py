@@ -29,6 +29,17 @@ MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames
 
 def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
     """Runs one driven node and returns its outputs. inputs: all but resource handles."""
+    try:
+        return _drive(node, inputs, device, run)
+    except MemoryError as e:
+        if isinstance(e, OpError):
+            raise
+        raise ResourceExhaustedError(
+            f"{node.op.name} '{node.name}': the host's memory does not suffice ({e})", node.name
+        ) from None
+
+
+def _drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
     if node.on_lists:
         return _ON_LISTS[node.op.name](node, inputs, device, run)
     if node.op.on_host:

@@ -13,7 +13,7 @@ from timberframe.dtypes import DType
 from timberframe.errors import InvalidArgumentError
 from timberframe.plugin.contracts import Device
 from timberframe.runtime import joins
-from timberframe.runtime.tensor_list import Element, TensorList
+from timberframe.runtime.tensor_list import Element, TensorList, without_values
 from timberframe.shapes import Shape, StaticShape, compatible, format_shape, is_static, merge
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _reserve(node: Node, inputs: Sequence[Located], device: Device, run: Run) ->
     count = _integer(inputs[1])
     if count < 0:
         raise _error(node, f"num_elements is {count}; it must not be negative")
-    return [(TensorList(node.attrs["element_dtype"], _shape(node, inputs[0]), [None] * count), None)]
+    return [(TensorList(node.attrs["element_dtype"], _shape(node, inputs[0]), without_values(count)), None)]
 
 
 def _from_tensor(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
@@ -148,7 +148,7 @@ def _scatter(node: Node, inputs: Sequence[Located], device: Device, run: Run) ->
     declared = _merged(node, _shape(node, inputs[2]), shape[1:])
     count = _integer(inputs[3]) if len(inputs) > 3 else -1
     size = max(indices, default=-1) + 1 if count < 0 else count
-    return [(_scattered(node, TensorList(dtype, declared, [None] * size), inputs[0], indices, run), None)]
+    return [(_scattered(node, TensorList(dtype, declared, without_values(size)), inputs[0], indices, run), None)]
 
 
 def _scatter_into(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:

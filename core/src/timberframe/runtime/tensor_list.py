@@ -14,7 +14,11 @@ from typing import Any
 
 from timberframe.compiler.plan import Located
 from timberframe.dtypes import DType
+from timberframe.errors import ResourceExhaustedError
 from timberframe.shapes import Shape, StaticShape, is_static
+
+MOST_ELEMENTS = 1 << 26
+"""Of a list: half a gigabyte of references, before there is any element."""
 
 _lock = threading.RLock()  # rerooting changes several lists at once
 
@@ -156,13 +160,20 @@ class TensorList:
     def resized(self, size: int) -> TensorList:
         """The list cut off, or with elements that read as zeros at its end."""
         items = self.items()[:size]
-        new = self.of(items + [None] * (size - len(items)))
+        new = self.of(items + without_values(size - len(items)))
         new.mixed |= self.mixed
         return new
 
     def of(self, items: list[Element]) -> TensorList:
         """A list of the same kind with other elements."""
         return TensorList(self.dtype, self.declared, items, self.limit)
+
+
+def without_values(count: int) -> list[Element]:
+    """Elements that read as zeros; ResourceExhaustedError for more than a list can have."""
+    if count > MOST_ELEMENTS:
+        raise ResourceExhaustedError(f"a list is to have {count} further elements; it has at most {MOST_ELEMENTS}")
+    return [None] * count
 
 
 def is_list(value: Any) -> bool:

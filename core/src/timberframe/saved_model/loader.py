@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-
 from timberframe.api.framework import GraphKeys
-from timberframe.errors import InvalidArgumentError, NotFoundError
-from timberframe.graphdef.messages import SavedModel, as_message
+from timberframe.errors import NotFoundError
+from timberframe.graphdef.messages import SavedModel, as_message, parse_text
 from timberframe.runtime.session import BaseSession
 from timberframe.saved_model.constants import (
     INIT_SIGNATURE,
@@ -42,10 +40,7 @@ def read_saved_model(export_dir: str) -> Any:
         raise NotFoundError(
             f"saved model '{export_dir}': has no {SAVED_MODEL_FILENAME_PB}; give the folder of a saved model"
         )
-    try:
-        return text_format.Parse(text.read_text(), SavedModel())
-    except text_format.ParseError as e:
-        raise InvalidArgumentError(f"file '{text}': is no SavedModel in text form ({e}); it is damaged") from None
+    return parse_text(text.read_bytes(), SavedModel, f"file '{text}'")
 
 
 def load(sess: Any, tags: Iterable[str], export_dir: str, import_scope: str | None = None, **saver_kwargs: Any) -> Any:

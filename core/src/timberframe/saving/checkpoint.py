@@ -14,7 +14,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -25,15 +25,14 @@ from timberframe import dtypes
 from timberframe.dtypes import DType, string
 from timberframe.errors import DataLossError, OpError
 from timberframe.saving.encoding import LENGTHS, Part, as_bytes, decode, decode_strings, encode
-from timberframe.saving.files import finish, new_file, new_token, remove_leftovers, replace_file, sync_folder
+from timberframe.saving.files import finish, map_file, new_file, new_token, remove_leftovers, replace_file, sync_folder
+from timberframe.saving.index import FORMAT, encode_index, new_index, read_index
 from timberframe.saving.reader import CheckpointReader, Entry
 from timberframe.shapes import num_elements
 
 INDEX = ".index.json"
 _DATA = ".safetensors"
-_FORMAT = "timberframe checkpoint"
-_VERSION = 1
-_HEADER = b'{"__metadata__":{"format":"%s"}' % _FORMAT.encode()
+_HEADER = b'{"__metadata__":{"format":"%s"}' % FORMAT.encode()
 _TOKEN = re.compile(r"\.[0-9a-f]{12}\.safetensors$")
 _ATTEMPTS = 3
 _CHUNK = 16 << 20  # bytes that are checked and written at a time
@@ -66,9 +65,9 @@ def write_checkpoint(prefix: str, tensors: Mapping[str, Saved], family: str | No
         for name, tensor in tensors.items():
             if tensor.dtype is string:
                 entries[name]["lengths"] = places[f"{name}{LENGTHS}"]
-        index = {"format": _FORMAT, "version": _VERSION, "data": data.name, "size": size, "tensors": entries}
+        index = new_index(data.name, size, entries)
         replaced = _data_file(prefix)
-        replace_file(_index_path(prefix), _encode_index(index))
+        replace_file(_index_path(prefix), encode_index(index))
     if replaced is not None:
         replaced.unlink(missing_ok=True)
     remove_leftovers(target.parent, family or target.name, _is_leftover, _DATA)
@@ -77,27 +76,9 @@ def write_checkpoint(prefix: str, tensors: Mapping[str, Saved], family: str | No
 def _data_file(prefix: str) -> Path | None:
     """The data file that the index of this prefix names; None without a readable index."""
     with contextlib.suppress(OSError, OpError):
-        found = Path(prefix).with_name(_decode_index(_index_path(prefix))["data"])
+        found = Path(prefix).with_name(read_index(_index_path(prefix))["data"])
         return found if _is_data(found) else None
     return None
-
-
-def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
-    """Makes one checkpoint of ours of several. remove: the sources then go, and their folders where they are empty."""
-    present = [s for s in sources if not allow_missing or _index_path(s).exists()]
-    readers = [Checkpoint(source) for source in present]
-    saved = {
-        name: Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
-        for reader in readers
-        for name, entry in reader.entries.items()
-    }
-    write_checkpoint(target, saved)
-    if remove:
-        for source in present:
-            remove_checkpoint_files(source)
-        for folder in {Path(s).parent for s in present} - {Path(target).parent}:
-            with contextlib.suppress(OSError):  # it holds something else
-                folder.rmdir()
 
 
 def remove_checkpoint_files(prefix: str) -> None:
@@ -133,7 +114,7 @@ def _is_leftover(path: Path) -> bool:
     if not _is_data(path):
         return False
     try:
-        index = _decode_index(path.with_name(f"{_prefix_of(path.name)}{INDEX}"))
+        index = read_index(path.with_name(f"{_prefix_of(path.name)}{INDEX}"))
     except FileNotFoundError:
         return True
     except OpError:
@@ -151,7 +132,7 @@ def _write_data(file: IO[bytes], parts: list[Part]) -> tuple[dict[str, dict[str,
 
     Its layout: the header's length in 8 bytes, the header in JSON, the elements of each tensor in row-major order.
     """
-    header: dict[str, Any] = {"__metadata__": {"format": _FORMAT}}
+    header: dict[str, Any] = {"__metadata__": {"format": FORMAT}}
     end = 0
     for part in parts:
         start, end = end, end + part.nbytes
@@ -173,28 +154,6 @@ def _write_data(file: IO[bytes], parts: list[Part]) -> tuple[dict[str, dict[str,
     return places, at
 
 
-def _encode_index(index: Mapping[str, Any]) -> bytes:
-    text = json.dumps(index, separators=(",", ":"))
-    return f'{{"crc32":{zlib.crc32(text.encode())},"index":{text}}}\n'.encode()
-
-
-def _decode_index(path: Path) -> dict[str, Any]:
-    raw = path.read_bytes()
-    advice = "restore another checkpoint, such as one that the file 'checkpoint' beside it names"
-    try:
-        outer = json.loads(raw)
-        index: dict[str, Any] = outer["index"]
-        if outer["crc32"] != zlib.crc32(json.dumps(index, separators=(",", ":")).encode()):
-            raise ValueError("its checksum is wrong")
-        if index["format"] != _FORMAT:
-            raise ValueError(f"its format is {index['format']!r}")
-    except (ValueError, KeyError, TypeError) as e:
-        raise DataLossError(f"'{path}': {len(raw)} bytes that are no index of a checkpoint ({e}); {advice}") from None
-    if index["version"] != _VERSION:
-        raise DataLossError(f"'{path}': has version {index['version']}; {_VERSION} is the latest one known here")
-    return index
-
-
 def open_checkpoint(prefix: str) -> Checkpoint:
     """Opens a checkpoint of ours."""
     for _ in range(_ATTEMPTS):
@@ -207,7 +166,7 @@ class Checkpoint(CheckpointReader):
     """A checkpoint of ours, opened for reading: the file is mapped, and a tensor is checked when it is read."""
 
     def __init__(self, prefix: str) -> None:
-        index = _decode_index(_index_path(prefix))
+        index = read_index(_index_path(prefix))
         self._tensors: dict[str, Any] = index["tensors"]
         super().__init__(
             prefix,
@@ -228,9 +187,9 @@ class Checkpoint(CheckpointReader):
                 f"checkpoint '{self.path}': its data file has {found} bytes and its index says {size}; "
                 "it is truncated or another file, restore another checkpoint"
             )
-        return np.memmap(file, np.uint8, "r")
+        return map_file(file)
 
-    def read(self, name: str) -> np.ndarray:
+    def _read(self, name: str) -> np.ndarray:
         place, entry = self._tensors[name], self.entries[name]
         if entry.dtype is string:
             lengths = self._bytes(name, place["lengths"]).view(np.int64).reshape(entry.shape)

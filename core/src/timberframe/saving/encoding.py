@@ -68,8 +68,9 @@ def decode(dtype: DType, shape: tuple[int, ...], data: np.ndarray) -> np.ndarray
 def decode_strings(name: str, data: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The array of a string tensor; DataLossError where its lengths do not suit its bytes."""
     raw = data.tobytes()
-    ends = np.cumsum(lengths.reshape(-1)).tolist()
-    if (ends[-1] if ends else 0) != len(raw) or (lengths < 0).any():
+    possible = bool(((lengths >= 0) & (lengths <= len(raw))).all())  # else their sums might not fit 64 bits
+    ends = np.cumsum(lengths.reshape(-1)).tolist() if possible else [-1]
+    if (ends[-1] if ends else 0) != len(raw):
         raise DataLossError(f"tensor '{name}': its lengths do not add up to its {len(raw)} bytes; the file is damaged")
     result = np.empty(len(ends), object)
     result[:] = [raw[start:end] for start, end in zip([0, *ends], ends, strict=False)]

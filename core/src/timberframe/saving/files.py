@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from timberframe.errors import (
     FailedPreconditionError,
     NotFoundError,
@@ -85,6 +87,13 @@ def finish(file: IO[bytes]) -> None:
     """Writes out what is buffered, down to the disk."""
     file.flush()
     os.fsync(file.fileno())
+
+
+def map_file(path: Path) -> np.ndarray:
+    """The bytes of a file, read as they are needed."""
+    if not path.stat().st_size:
+        return np.empty(0, np.uint8)  # nothing cannot be mapped
+    return np.memmap(path, np.uint8, "r")
 
 
 def replace_file(path: Path, data: bytes) -> None:

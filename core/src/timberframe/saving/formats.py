@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from timberframe import dtypes
 from timberframe.errors import DataLossError, InvalidArgumentError
 from timberframe.saving import checkpoint, tensorflow_bundle
+from timberframe.saving.files import file_errors
 from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
 
 _SUFFIXES = (checkpoint.INDEX, tensorflow_bundle.INDEX, ".meta")
@@ -26,8 +29,13 @@ def open_checkpoint(prefix: str) -> CheckpointReader:
     """A reader of the checkpoint of this name: ours, TensorFlow's version 2, or a safetensors file.
 
     Raises MissingCheckpointError where there is none, InvalidArgumentError for other files, DataLossError for damaged
-    ones; each says what to do.
+    ones, and what suits errors of the file system; each says what to do.
     """
+    with file_errors(f"checkpoint '{prefix}' cannot be read"):
+        return _open(prefix)
+
+
+def _open(prefix: str) -> CheckpointReader:
     if Path(f"{prefix}{checkpoint.INDEX}").is_file():
         return checkpoint.open_checkpoint(prefix)
     if Path(f"{prefix}{tensorflow_bundle.INDEX}").is_file():
@@ -63,6 +71,28 @@ def _what_is_there(folder: Path) -> str:
     return f"it has {', '.join(found[:_SHOWN])}{more}"
 
 
+def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
+    """Makes one checkpoint of ours of several. remove: the sources then go, and their folders where they are empty.
+
+    Those of other formats are read, but never removed.
+    """
+    present = [s for s in sources if not allow_missing or exists(s)]
+    readers = [open_checkpoint(source) for source in present]
+    saved = {
+        name: checkpoint.Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
+        for reader in readers
+        for name, entry in reader.entries.items()
+    }
+    with file_errors(f"checkpoint '{target}' cannot be written"):
+        checkpoint.write_checkpoint(target, saved)
+        if remove:
+            for source in present:
+                checkpoint.remove_checkpoint_files(source)
+            for folder in {Path(s).parent for s in present} - {Path(target).parent}:
+                with contextlib.suppress(OSError):  # it holds something else
+                    folder.rmdir()
+
+
 class SafetensorsFile(CheckpointReader):
     """A file that any program wrote with the safetensors library; it has no checksums."""
 
@@ -82,7 +112,7 @@ class SafetensorsFile(CheckpointReader):
         }
         super().__init__(path, entries)
 
-    def read(self, name: str) -> np.ndarray:
+    def _read(self, name: str) -> np.ndarray:
         found: np.ndarray = self._file.get_tensor(name)
         return found
 

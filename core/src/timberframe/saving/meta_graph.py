@@ -63,9 +63,8 @@ def _is_in_a_body(item: Any, graph: Graph) -> bool:
 
 def saver_def_of(meta: Any) -> Any:
     """The settings of the Saver that a MetaGraphDef was written with, ours or TensorFlow's."""
-    if _SAVER in meta.collection_def:
-        return as_message(meta.collection_def[_SAVER].bytes_list.value[0], SaverDef, "saver_def")
-    return meta.saver_def
+    kept = meta.collection_def[_SAVER].bytes_list.value if _SAVER in meta.collection_def else ()
+    return as_message(kept[0], SaverDef, "saver_def") if kept else meta.saver_def
 
 
 def remove_devices(graph_def: Any) -> None:
@@ -141,6 +140,9 @@ def _check_names(graph: Graph, graph_def: Any, scope: str) -> None:
 def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[bytes, Variable]) -> Iterable[Any]:
     kind = collection.WhichOneof("kind")
     if kind is None or kind == "any_list":
+        return
+    if kind != "bytes_list" and key in _VARIABLES and key != GraphKeys.GLOBAL_STEP:
+        logging.warning("collection '%s' holds a %s and no variables; its items are left out", key, kind)
         return
     for value in getattr(collection, kind).value:
         try:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from timberframe.dtypes import DType
-from timberframe.errors import NotFoundError
+from timberframe.errors import NotFoundError, UnimplementedError
+from timberframe.saving.files import file_errors
+from timberframe.shapes import MAX_ARRAY_RANK
 
 _SHOWN = 10
 
@@ -33,9 +35,19 @@ class CheckpointReader(ABC):
         self.path = path
         self.entries = dict(entries)
 
-    @abstractmethod
     def read(self, name: str) -> np.ndarray:
         """The checked value of a tensor that is there: an array that must not be written to."""
+        rank = len(self.entries[name].shape)
+        if rank > MAX_ARRAY_RANK:
+            raise UnimplementedError(
+                f"checkpoint '{self.path}': tensor '{name}' has {rank} dimensions; up to {MAX_ARRAY_RANK} can be read"
+            )
+        with file_errors(f"checkpoint '{self.path}' cannot be read"):
+            return self._read(name)
+
+    @abstractmethod
+    def _read(self, name: str) -> np.ndarray:
+        """Does what `read` says, for a tensor that an array can hold."""
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether the checkpoint has a tensor of this name."""

@@ -30,6 +30,7 @@ def expand(data: bytes) -> bytes:
             length, at = _literal_length(data, at)
             result += data[at : at + length]
             at += length
+            _check_fits(result, size)
             continue
         if kind == 1:
             length = (tag >> 2 & 7) + 4
@@ -41,9 +42,16 @@ def expand(data: bytes) -> bytes:
             offset = int.from_bytes(data[at + 1 : at + 1 + width], "little")
             at += 1 + width
         _copy(result, offset, length)
+        _check_fits(result, size)
     if len(result) != size:
         raise DataLossError(f"a compressed block has {len(result)} bytes instead of {size}; the file is damaged")
     return bytes(result)
+
+
+def _check_fits(result: bytearray, size: int) -> None:
+    """Stops as soon as there is more than there should be, which could be far more."""
+    if len(result) > size:
+        raise DataLossError(f"a compressed block has more than its {size} bytes; the file is damaged")
 
 
 def _literal_length(data: bytes, at: int) -> tuple[int, int]:

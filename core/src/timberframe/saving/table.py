@@ -52,12 +52,19 @@ def _block(data: bytes, offset: int, size: int) -> bytes:
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    restarts = struct.unpack_from("<I", block, len(block) - 4)[0]
+    restarts = struct.unpack_from("<I", block, len(block) - 4)[0] if len(block) >= 4 else 1 << 32
     end, at, key = len(block) - 4 * (restarts + 1), 0, b""
+    if end < 0:
+        raise DataLossError(f"a block of {len(block)} bytes has no room for what ends it; the file is damaged")
     while at < end:
         shared, at = read_varint(block, at)
         fresh, at = read_varint(block, at)
         size, at = read_varint(block, at)
+        if shared > len(key) or at + fresh + size > end:
+            raise DataLossError(
+                f"an entry of {fresh} and {size} bytes, {shared} of its key being those before, does not fit its block "
+                f"of {end} bytes; the file is damaged"
+            )
         key = key[:shared] + block[at : at + fresh]
         at += fresh
         yield key, block[at : at + size]

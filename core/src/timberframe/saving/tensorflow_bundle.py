@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ import numpy as np
 
 from timberframe import dtypes
 from timberframe.dtypes import string
-from timberframe.errors import DataLossError, OpError, UnimplementedError
+from timberframe.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from timberframe.graphdef.messages import BundleEntryProto, BundleHeaderProto, as_message
+from timberframe.graphdef.tensors import decode_shape
 from timberframe.saving.crc32c import crc32c, masked
+from timberframe.saving.files import map_file
 from timberframe.saving.reader import CheckpointReader, Entry
 from timberframe.saving.snappy import read_varint
 from timberframe.saving.table import read_table
-from timberframe.shapes import format_shape, num_elements
+from timberframe.shapes import StaticShape, format_shape, num_elements
 
 INDEX = ".index"
 _VERSION = 1  # of the format: kTensorBundleVersion
@@ -55,25 +59,32 @@ class TensorFlowBundle(CheckpointReader):
                 continue
             name = key.decode(errors="replace")
             proto = as_message(value, BundleEntryProto, f"entry '{name}'")
-            shape = tuple(d.size for d in proto.shape.dim)
-            entries[name] = Entry(dtypes.as_dtype(proto.dtype), shape)
+            entries[name] = _entry(proto, f"entry '{name}'")
             self._protos[name] = proto
         return entries
 
-    def read(self, name: str) -> np.ndarray:
+    def _read(self, name: str) -> np.ndarray:
         proto, entry = self._protos[name], self.entries[name]
         return self._joined(name, proto, entry) if proto.slices else self._value(name, proto, entry)
 
     def _joined(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
         """The value of a partitioned variable, whose slices are stored one by one."""
-        whole = np.empty(entry.shape, entry.dtype.numpy)
+        parts = [_range(part, entry.shape) for part in proto.slices]
+        if None in parts or not _tile([p for p in parts if p is not None], entry.shape):
+            raise self._damaged(name, f"its slices do not make up its shape {list(entry.shape)}")
+        found = []
         for part in proto.slices:
             stored = self._slices.get(slice_key(name, part))
             if stored is None:
                 raise self._damaged(name, "one of its slices is missing")
             own = as_message(stored, BundleEntryProto, f"slice of '{name}'")
-            found = self._value(name, own, Entry(entry.dtype, tuple(d.size for d in own.shape.dim)))
-            whole[tuple(_range(e) for e in part.extent)] = found
+            found.append(self._value(name, own, _entry(own, f"slice of '{name}'")))
+        whole = np.empty(entry.shape, entry.dtype.numpy)  # not before as many bytes were read
+        for where, value in zip(parts, found, strict=True):
+            assert where is not None
+            if value.dtype != whole.dtype or value.shape != tuple(r.stop - r.start for r in where):
+                raise self._damaged(name, f"one of its slices is {value.dtype.name}{list(value.shape)}")
+            whole[where] = value
         return whole
 
     def _value(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
@@ -90,6 +101,11 @@ class TensorFlowBundle(CheckpointReader):
         return data.view(entry.dtype.numpy).reshape(entry.shape)
 
     def _bytes(self, name: str, proto: Any) -> np.ndarray:
+        if not 0 <= proto.shard_id < self._shard_count or proto.offset < 0 or proto.size < 0:
+            raise self._damaged(
+                name,
+                f"it is {proto.size} bytes at {proto.offset} of file {proto.shard_id} of {self._shard_count}",
+            )
         shard = self._shards.get(proto.shard_id)
         if shard is None:
             path = Path(f"{self.path}.data-{proto.shard_id:05d}-of-{self._shard_count:05d}")
@@ -98,9 +114,7 @@ class TensorFlowBundle(CheckpointReader):
                     f"checkpoint '{self.path}': its data file '{path}' is missing; "
                     "copy it here together with the index, or restore another checkpoint"
                 )
-            empty = path.stat().st_size == 0  # which cannot be mapped
-            shard = np.empty(0, np.uint8) if empty else np.memmap(path, np.uint8, "r")
-            self._shards[proto.shard_id] = shard
+            shard = self._shards[proto.shard_id] = map_file(path)
         data = shard[proto.offset : proto.offset + proto.size]
         if len(data) != proto.size:
             raise self._damaged(name, f"its {proto.size} bytes at {proto.offset} run past the end of the data file")
@@ -136,8 +150,37 @@ class TensorFlowBundle(CheckpointReader):
         )
 
 
-def _range(extent: Any) -> slice:
-    return slice(extent.start, extent.start + extent.length) if extent.HasField("length") else slice(None)
+def _entry(proto: Any, what: str) -> Entry:
+    """What an entry says of its tensor; DataLossError where no tensor can be so."""
+    try:
+        dtype, shape = dtypes.as_dtype(proto.dtype).base_dtype, decode_shape(proto.shape, what)
+    except InvalidArgumentError as e:
+        raise DataLossError(f"{what}: {e}; the file is damaged") from None
+    sizes = tuple(d for d in shape or () if d is not None)
+    if shape is None or len(sizes) < len(shape):
+        raise DataLossError(f"{what}: its shape is {format_shape(shape)}; the file is damaged")
+    return Entry(dtype, sizes)
+
+
+def _range(part: Any, shape: StaticShape) -> tuple[slice, ...] | None:
+    """Where a slice lies in the whole; None where it does not."""
+    if len(part.extent) != len(shape):
+        return None
+    found = []
+    for extent, size in zip(part.extent, shape, strict=True):
+        start, length = (extent.start, extent.length) if extent.HasField("length") else (0, size)
+        if start < 0 or length < 0 or start + length > size:
+            return None
+        found.append(slice(start, start + length))
+    return tuple(found)
+
+
+def _tile(parts: Sequence[tuple[slice, ...]], shape: StaticShape) -> bool:
+    """Whether slices fill the shape and none lies over another one."""
+    total = sum(num_elements(tuple(r.stop - r.start for r in part)) for part in parts)
+    pairs = itertools.combinations(parts, 2)
+    apart = (any(r.stop <= s.start or s.stop <= r.start for r, s in zip(a, b, strict=True)) for a, b in pairs)
+    return total == num_elements(shape) and (not total or all(apart))
 
 
 def slice_key(name: str, part: Any) -> bytes:

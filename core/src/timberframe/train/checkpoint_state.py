@@ -14,7 +14,7 @@ from google.protobuf import text_format
 from timberframe import logging
 from timberframe.arguments import instance
 from timberframe.errors import InvalidArgumentError
-from timberframe.graphdef.messages import CheckpointState
+from timberframe.graphdef.messages import CheckpointState, parse_text
 from timberframe.saving import tensorflow_bundle
 from timberframe.saving.checkpoint import INDEX, remove_checkpoint_files
 from timberframe.saving.files import replace_file
@@ -89,15 +89,15 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """The CheckpointState of a folder with paths that can be opened; None where it has none that can be read."""
     path = _state_file(os.fspath(checkpoint_dir), latest_filename)
     try:
-        text = path.read_text()
+        text = path.read_bytes()
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as e:
+    except OSError as e:
         logging.warning("%s: cannot be read (%s); it is left aside", path, e)
         return None
     try:
-        state = text_format.Parse(text, CheckpointState())
-    except text_format.ParseError as e:
+        state = parse_text(text, CheckpointState, f"file '{path}'")
+    except InvalidArgumentError as e:
         logging.warning("%s: is no checkpoint state (%s); it is left aside", path, e)
         return None
     if not state.model_checkpoint_path:

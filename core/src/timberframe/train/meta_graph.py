@@ -13,7 +13,7 @@ from timberframe.api.framework import GraphKeys
 from timberframe.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from timberframe.graph.graph import Graph, get_default_graph
 from timberframe.graphdef.importer import import_graph_def
-from timberframe.graphdef.messages import MetaGraphDef, as_message
+from timberframe.graphdef.messages import MetaGraphDef, as_message, parse_text
 from timberframe.saving.files import replace_file
 from timberframe.saving.meta_graph import build_meta_graph, load_meta_graph, saver_def_of
 from timberframe.train.saver import Saver
@@ -85,6 +85,6 @@ def read_meta_graph(path: str) -> Any:
         return as_message(data, MetaGraphDef, f"file '{path}'")
     except InvalidArgumentError as not_binary:
         try:
-            return text_format.Parse(data.decode(), MetaGraphDef())
-        except (UnicodeDecodeError, text_format.ParseError):
+            return parse_text(data, MetaGraphDef, f"file '{path}'")
+        except InvalidArgumentError:
             raise not_binary from None
