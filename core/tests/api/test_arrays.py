@@ -218,3 +218,11 @@ def test_ensure_shape_names_both_shapes() -> None:
 def test_tensor_of_eleven_dimensions_is_moved() -> None:
     x = np.arange(2**11).reshape([2] * 11)
     np.testing.assert_array_equal(run(tf.transpose(tf.reshape(tf.range(2**11), [2] * 11))), x.T)
+
+
+def test_uint64_takes_small_and_large_python_integers_together() -> None:
+    values = [2**64 - 3, 7]
+    x = tf.placeholder(tf.uint64, [2])
+    with tf.Session() as session:
+        constant, fed = session.run([tf.constant(values, tf.uint64), x], {x: values})
+    assert constant.tolist() == fed.tolist() == values

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, as_dtype, bool_, float32, int32, string
+from timberframe.dtypes import DType, as_dtype, bool_, float32, int32, string, uint64
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.function import FuncGraph
 from timberframe.graph.graph import Graph, get_default_graph
@@ -203,7 +203,16 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
         return _string_array(value), string
     if dtype is None:
         dtype = _default_dtype(value, array, None if preferred is None else as_dtype(preferred))
+    if dtype.base_dtype is uint64 and array.dtype.kind == "f":
+        array = _whole_numbers(value, array)
     return _cast_array(value, array, dtype), dtype
+
+
+def _whole_numbers(value: Any, array: np.ndarray) -> np.ndarray:
+    """Python integers as uint64, which NumPy takes for floating numbers where some are above the limit of int64."""
+    items = np.asarray(value, dtype=object)
+    whole = all(isinstance(x, int) and 0 <= x < 2**64 for x in items.flat)
+    return items.astype(np.uint64) if whole else array
 
 
 def _check_kinds(value: Any) -> None:
