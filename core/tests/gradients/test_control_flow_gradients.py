@@ -262,3 +262,15 @@ def test_hessian_through_control_flow(session: tf.Session, build: Build) -> None
     (first,) = tf.gradients(total, x)
     expected = np.stack([numeric(session, first[i], x, X) for i in range(3)])
     np.testing.assert_allclose(found, expected, **TOLERANCE)
+
+
+def test_branch_in_a_loop_keeps_what_its_gradient_needs_under_a_name_of_its_own() -> None:
+    x = tf.placeholder(tf.float32, None)
+
+    def body(i: Any, v: Any) -> Any:
+        first = tf.cond(tf.constant(False), lambda: v, lambda: tf.slice(tf.reshape(v, [-1]), [0], [1]))
+        return i + 1, tf.gradients(first, v)[0]
+
+    result = tf.while_loop(lambda i, v: i < 2, body, [tf.constant(0), x])[1]
+    with tf.Session() as session:
+        assert session.run(result, {x: [[2.0, 3.0]]}).tolist() == [[1.0, 0.0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from timberframe.dtypes import DType
@@ -147,10 +147,12 @@ def unique_function_name(graph: Graph, label: str, scoped: bool = True) -> str:
     """A name, with the scopes in force unless told otherwise, that no function of the graph or around it has."""
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
-    with nullcontext() if scoped else graph.name_scope(None):
-        name = graph.unique_name(label).replace("/", "_")
+    scope = graph.get_name_scope() if scoped else ""
+    flat = f"{scope}/{label}".lstrip("/").replace("/", "_")
+    with graph.name_scope(None):  # the whole name is reserved, for a function under construction is not in the library
+        name = graph.unique_name(flat)
         while graph.find_function(name) is not None:
-            name = graph.unique_name(label).replace("/", "_")
+            name = graph.unique_name(flat)
     return name
 
 
