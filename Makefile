@@ -69,6 +69,8 @@ full: test run sanitize faults peers
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
 	@$(BIN)/conformance run --device=opencl
+	@echo "== random graphs on OpenCL"
+	@$(BIN)/conformance fuzz --device=opencl --seconds 300 --seed commit
 	@echo "== a convolutional network trained on OpenCL"
 	@$(BIN)/python examples/digits_cnn.py --device /device:OPENCL:0
 	@echo "== small cases on oclgrind, the commit's share, where it is installed"
@@ -79,6 +81,9 @@ endif
 	@$(BIN)/python plugins/cuda/tests/test_nvrtc.py
 	@echo "== all mutants"
 	@$(BIN)/conformance mutants
+	@echo "== random graphs on the CPU, and known bugs of the frame that they must find"
+	@$(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
+	@$(BIN)/conformance mutants --frame --device=cpu
 	@echo "== killed writers of checkpoints"
 	@$(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"
@@ -105,6 +110,8 @@ peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
 	@$(PEERS)/bin/pytest core/tests/tensorflow_oracle core/tests/training
 	@$(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
+	@echo "== random graphs beside TensorFlow"
+	@$(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
 	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
 	@$(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 

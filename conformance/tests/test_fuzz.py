@@ -15,7 +15,7 @@ import timberframe
 from timberframe.dtypes import as_dtype
 from timberframe.ops import registry
 from timberframe_conformance.fuzz.draw import draw_program
-from timberframe_conformance.fuzz.findings import Finding, Store
+from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.judge import ORACLES, judge
 from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.fuzz.program import Program, Step, from_json, to_json
@@ -280,6 +280,13 @@ def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path,
     assert status == 1
     assert verdict in output
     assert "1 programs" in output
+
+
+@pytest.mark.parametrize("path", regressions(), ids=lambda p: p.stem)
+def test_failure_of_the_past_stays_mended(target: Target, path: Path) -> None:
+    verdict = judge(Finding.from_json(path.read_text()).program, target)
+    assert not verdict.invalid
+    assert verdict.failure is None
 
 
 def test_unknown_oracle_is_a_wrong_call(command: Any) -> None:

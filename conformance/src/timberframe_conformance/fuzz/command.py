@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long to draw programs")
     parser.add_argument("--programs", type=int, metavar="N", help="how many programs to draw, whatever time it takes")
     parser.add_argument(
-        "--seed", type=int, metavar="S", help="what programs are drawn from (default: another each time)"
+        "--seed", default="", metavar="S", help="what programs are drawn from: a number or 'commit' (default: another)"
     )
     parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
     parser.add_argument("--oracles", default="", metavar="A,B", help="only these oracles")
@@ -38,7 +38,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
 
     _check(given)
     target = _target(Options(given.device))
-    seed = random.SystemRandom().randrange(1 << 31) if given.seed is None else given.seed
+    seed = _seed(given.seed)
     seconds = 1e9 if given.programs is not None else given.seconds
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
@@ -52,6 +52,18 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     outcome = session.run()
     _summary(outcome, target.spec, console)
     return 1 if outcome.findings else 0
+
+
+def _seed(text: str) -> int:
+    """The number that a seed means."""
+    from timberframe_conformance.cli import UsageError
+    from timberframe_conformance.commit import commit_number
+
+    if text == "commit":
+        return commit_number() % (1 << 31)
+    if text and not text.isdecimal():
+        raise UsageError(f"seed {text!r} is no number; a number of at least 0, or 'commit', is required")
+    return int(text) if text else random.SystemRandom().randrange(1 << 31)
 
 
 def _check(given: argparse.Namespace) -> None:

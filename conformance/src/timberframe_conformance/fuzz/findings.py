@@ -84,6 +84,11 @@ class Store:
             (self.folder / f"{finding.name}{suffix}").unlink(missing_ok=True)
 
 
+def regressions() -> list[Path]:
+    """Failures of the past, which every session replays: no device may have them again."""
+    return sorted((Path(__file__).parent / "regressions").glob("*.json"))
+
+
 def default_folder() -> Path:
     """Where findings are kept: in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

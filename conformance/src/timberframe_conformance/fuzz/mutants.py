@@ -1,10 +1,11 @@
 """Known bugs of the frame, to prove that fuzzing finds them: `conformance fuzz --mutant NAME`.
 
-Each is put into a process for as long as that lives. The first ones were real.
+Each is put into a process for as long as that lives. The first five were real, and are here as they were.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import time
@@ -12,7 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import timberframe
+from timberframe.gradients import reverse
+from timberframe.graph.indexed_slices import IndexedSlices
+from timberframe.ops import registry as ops
+from timberframe.ops.host_values import settle, static_output
+from timberframe.ops.opdef import UNKNOWN
 from timberframe.runtime.session import BaseSession, Runner
 
 tf: Any = timberframe
@@ -67,6 +75,48 @@ def _logistic_kink() -> None:
 
     for module in (tf.nn, composites, losses):
         replace(module, "sigmoid_cross_entropy_with_logits", lambda _: loss)
+
+
+@mutant("offset-of-unknown", "the gradient of a join whose sizes are known in part adds an unknown size to a number")
+def _offset_of_unknown() -> None:
+    def value(c: Any) -> Any:
+        if any(v is None for v in c.values):
+            return [None] * (len(c.values) - 1)
+        axis, *shapes = c.values
+        offsets: list[Any] = []
+        for i, shape in enumerate(shapes):
+            offset = np.zeros(shape.shape, shape.dtype)
+            offset[int(axis)] = sum((s[int(axis)] for s in shapes[:i]), 0)
+            offsets.append(offset)
+        return offsets
+
+    ops.substitute(dataclasses.replace(ops.get("ConcatOffset"), value=value))
+
+
+@mutant("joins-unknown", "the value of a join of integers takes sizes that are known in one input alone for none")
+def _joins_unknown() -> None:
+    def value(c: Any) -> Any:
+        *values, axis = c.values
+        if axis is None or static_output(c) is None:
+            return [None]
+        sizes = [[d or 0 for d in shape or ()] for shape in c.shapes]
+        filled = [np.full(s, UNKNOWN, object) if v is None else v for v, s in zip(values, sizes, strict=False)]
+        return [settle(np.concatenate(filled, int(axis.reshape(-1)[0])), c.dtypes[0])]
+
+    ops.substitute(dataclasses.replace(ops.get("ConcatV2"), value=value))
+
+
+@mutant("slices-passed-on", "a gradient that arrives as IndexedSlices reaches gradient functions that take tensors")
+def _slices_passed_on() -> None:
+    def make(given: Any) -> Any:
+        def passed(op: Any, totals: Any) -> Any:
+            if any(isinstance(t, IndexedSlices) for t in totals):
+                return totals
+            return given(op, totals)
+
+        return passed
+
+    replace(reverse, "_given", make)
 
 
 @mutant("stale-sizes", "a run with other sizes than the one before gets results of the sizes before")

@@ -90,7 +90,12 @@ class Program:
     @property
     def has_updates(self) -> bool:
         """Whether a run changes variables."""
-        return any(s.kind == "assign" for s in self.all_steps())
+        return self.updates > 0
+
+    @property
+    def updates(self) -> int:
+        """How many steps change variables."""
+        return sum(s.kind == "assign" for s in self.all_steps())
 
 
 def is_ref(x: Any) -> bool:

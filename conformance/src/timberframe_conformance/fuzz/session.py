@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from timberframe_conformance.fuzz.findings import Finding, Store
+from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.shrink import shrink
 from timberframe_conformance.fuzz.worker import MARK, Task, read_current
 
 Tell = Callable[[str], None]
+Stop = Callable[[Finding], bool]
 CRASH_SHRINKING = 90.0
 """Seconds for shrinking a program that ends its process; each candidate gets a process of its own."""
 
@@ -41,10 +42,12 @@ class Outcome:
 
 
 class Session:
-    """Runs workers side by side until the time or the programs are up."""
+    """Runs workers side by side until the time or the programs are up, or `stop` says that a finding is enough."""
 
-    def __init__(self, task: Task, store: Store, spec: str, jobs: int, tell: Tell) -> None:
+    def __init__(self, task: Task, store: Store, spec: str, jobs: int, tell: Tell, stop: Stop | None = None) -> None:
         self.task = task
+        self.stop = stop
+        self._enough = False
         self.store = store
         self.spec = spec
         self.jobs = jobs
@@ -71,7 +74,8 @@ class Session:
         return self.outcome
 
     def _first_task(self, k: int) -> Task:
-        paths = [str(self.store.folder / f"{f.name}.json") for f in self.store.all()]
+        stored = [self.store.folder / f"{f.name}.json" for f in self.store.all()]
+        paths = [str(p) for p in (*stored, *(() if self.task.mutant else regressions()))]
         first = self.task.first + k * self.task.step
         replay = tuple(paths[k :: self.jobs])
         return dataclasses.replace(self.task, first=first, step=self.task.step * self.jobs, replay=replay)
@@ -94,7 +98,7 @@ class Session:
 
     def _gather(self, end: float) -> None:
         done: set[int] = set()
-        while self._workers:
+        while self._workers and not self._enough:
             k, event = self._events.get()
             if event is not None:
                 done |= {k} if "done" in event else set()
@@ -123,13 +127,15 @@ class Session:
         self.outcome.replayed += 1
         rest = tuple(p for p in self._tasks[k].replay if p != str(path))
         self._tasks[k] = dataclasses.replace(self._tasks[k], replay=rest)
-        if failure is None:
+        kept = path.parent == self.store.folder
+        if failure is not None:
+            script = path.with_suffix(".py") if kept else self.store.add(finding, self.spec)
+            self.outcome.findings.append((finding, script))
+            self.tell(f"still    {path.stem}: {failure[1]:.300}\n         {script}")
+        elif kept:
             self.store.remove(finding)
             self.outcome.mended += 1
-            self.tell(f"mended   {finding.name}: {finding.message:.100}")
-        else:
-            self.outcome.findings.append((finding, path.with_suffix(".py")))
-            self.tell(f"still    {finding.name}: {failure[1]:.300}\n         {path.with_suffix('.py')}")
+            self.tell(f"mended   {path.stem}: {finding.message:.100}")
 
     def _add(self, finding: Finding) -> None:
         if finding.kind in {f.kind for f, _ in self.outcome.findings}:
@@ -137,6 +143,7 @@ class Session:
             return
         path = self.store.add(finding, self.spec)
         self.outcome.findings.append((finding, path))
+        self._enough = self.stop is not None and self.stop(finding)
         self.tell(f"FAILED   {finding.oracle}, program {finding.number}: {finding.message:.600}\n         {path}")
 
     def _died(self, k: int, status: int, end: float) -> None:
@@ -170,6 +177,8 @@ class Session:
         def fails(program: Program) -> bool:
             return judge_apart(dataclasses.replace(finding, program=program), self.task, limit) == finding.oracle
 
+        if not self.task.shrink_seconds:
+            return finding
         small = shrink(finding.program, fails, CRASH_SHRINKING, 200)
         return dataclasses.replace(finding, program=small)
 

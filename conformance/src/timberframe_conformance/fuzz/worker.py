@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from timberframe_conformance.fuzz.draw import draw_program
 from timberframe_conformance.fuzz.findings import Finding
-from timberframe_conformance.fuzz.judge import Verdict, judge
+from timberframe_conformance.fuzz.judge import ORACLES, Verdict, judge
 from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.fuzz.program import Program, from_json, to_json
 from timberframe_conformance.fuzz.shrink import shrink
@@ -27,6 +29,9 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.target import NoSuchDeviceError, Target, open_target
 
 MARK = "fuzz-result "
+ALWAYS = ("truth", "slopes", "again", "tensorflow")
+OTHERS = 5
+"""Oracles that judge each program, and how many of the others do."""
 SHRUNK_PER_KIND = 1
 """Findings of one kind that are shrunk and reported; others are counted."""
 
@@ -98,11 +103,20 @@ class Worker:
         while number < self.task.end and time.monotonic() < end:
             self._watch()
             program = draw_program(pool, self.task.seed, number)
-            verdict = self.judge(program, number)
+            verdict = self.judge(program, number, self._chosen(number))
             self._tell(number=number, compared=dict(verdict.compared), invalid=verdict.invalid)
             if verdict.failure is not None:
                 self._found(Finding(program, *verdict.failure, self.task.device, self.task.seed, number))
             number += self.task.step
+
+    def _chosen(self, number: int) -> list[str]:
+        """The oracles of a program: those that always take part, and some of the others, as many programs tell more."""
+        if self.oracles is not None:
+            return self.oracles
+        rng = np.random.default_rng((self.task.seed, number, len(ORACLES)))
+        others = [name for name in ORACLES if name not in ALWAYS]
+        taken = {others[int(i)] for i in rng.permutation(len(others))[:OTHERS]}
+        return [name for name in ORACLES if name in ALWAYS or name in taken]
 
     def judge(self, program: Program, number: int, oracles: list[str] | None = None) -> Verdict:
         """Judges under the watchdog, with the program on record."""

@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
     parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the commit's")
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
+    parser.add_argument("--frame", action="store_true", help="known bugs of the frame, which fuzzing must find")
     parser.set_defaults(command=mutants)
 
 
@@ -27,6 +28,10 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     """Runs the mutants; status 0 when each is noticed as it should be."""
     from timberframe_conformance.mutants.catalogue import MUTANTS
 
+    if given.frame:
+        from timberframe_conformance.fuzz.prove import prove_frame
+
+        return prove_frame(given.device or _best_device(), given.name, console)
     if given.list:
         for m in MUTANTS.values():
             console.print(f"{m.name}: {m.op}: {m.what} ({', '.join(m.suites)})", highlight=False)

@@ -72,13 +72,15 @@ class Interpreter:
             return _of_variants(op, inputs)
         if op.op_def.reads or op.op_def.updates:
             return self._with_state(op, inputs)
-        if is_rounding(op):
-            outputs: tuple[Any, ...] = (np.asarray(inputs[0]),)
+        if op.type == "Const":
+            outputs: tuple[Any, ...] = (widen(np.asarray(op.attrs["value"])),)
+        elif is_rounding(op):
+            outputs = (np.asarray(inputs[0]),)
         elif op.op_def.reference is None:
             raise NotInterpretedError(f"{op.type} '{op.name}': it has no reference")
         else:
             outputs = evaluate_loudly(op.op_def, op.attrs, inputs)[: len(op.outputs)]
-            outputs = tuple(widen(x) for x in outputs)
+            outputs = tuple(_whole(widen(x), t) for x, t in zip(outputs, op.outputs, strict=False))
         return outputs if self._after is None else self._after(op, inputs, outputs)
 
     def _with_state(self, op: Any, inputs: list[Any]) -> tuple[Any, ...]:
@@ -150,6 +152,12 @@ def is_rounding(op: Any) -> bool:
     return x.name in FORMATS and y.name in FORMATS and bool(x.is_complex == y.is_complex)
 
 
+def _whole(x: np.ndarray, tensor: Any) -> np.ndarray:
+    """Integers where the tensor has such, though a reference that divides gives floats."""
+    dtype = tensor.dtype.base_dtype.numpy
+    return x.astype(dtype) if x.dtype.kind == "f" and dtype.kind in "iub" else x
+
+
 def _id(op: Any) -> int:
     return int(op.id)
 
@@ -179,7 +187,6 @@ def _placeholder(interpreter: Interpreter, op: Any, inputs: list[Any]) -> tuple[
 SPECIAL: dict[str, Callable[[Interpreter, Any, list[Any]], tuple[Any, ...]]] = {
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": lambda i, op, inputs: (inputs[0],),
-    "Const": lambda i, op, inputs: (widen(np.asarray(op.attrs["value"])),),
     "NoOp": lambda i, op, inputs: (),
     "VarHandleOp": _handle,
     "ReadVariableOp": lambda i, op, inputs: (i.value(inputs[0]),),

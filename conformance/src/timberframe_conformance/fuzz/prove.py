@@ -1,0 +1,57 @@
+"""Proves that fuzzing finds known bugs of the frame, each within MINUTES: `conformance mutants --frame`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from timberframe_conformance.fuzz.findings import Finding, Store
+from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+from timberframe_conformance.fuzz.session import Outcome, Session, judge_apart
+from timberframe_conformance.fuzz.worker import Task
+
+MINUTES = 5
+SEED = 1
+
+
+def prove_frame(device: str, names: str, console: Console) -> int:
+    """Fuzzes with each mutant in place until something is found; status 0 when that is so for all."""
+    from timberframe_conformance.cli import UsageError, _cores, _names, _target
+    from timberframe_conformance.options import Options
+
+    chosen = _names(names) or tuple(FRAME_MUTANTS)
+    unknown = [n for n in chosen if n not in FRAME_MUTANTS]
+    if unknown:
+        raise UsageError(f"mutant {', '.join(unknown)} is not known; known are {', '.join(FRAME_MUTANTS)}")
+    target = _target(Options(device))
+    missed = 0
+    for name in chosen:
+        outcome = fuzz_mutant(device, target.spec, name, _cores())
+        caught = [f for f, _ in outcome.findings if is_due(f)]
+        missed += not caught
+        if caught:
+            found = caught[0]
+            console.print(
+                f"[green]caught[/]  {name}: by {found.oracle} in {outcome.seconds:.0f} s, program {found.number}: "
+                f"{escape(found.message[:200])}",
+                highlight=False,
+            )
+        else:
+            console.print(f"[red]missed[/]  {name}: {escape(FRAME_MUTANTS[name].what)}", highlight=False)
+    console.print(f"{len(chosen) - missed} of {len(chosen)} mutants of the frame caught", highlight=False)
+    return 1 if missed else 0
+
+
+def is_due(finding: Finding) -> bool:
+    """Whether a program that fails with a mutant passes without."""
+    return not judge_apart(finding, Task(finding.device, finding.seed, ""), 60.0)
+
+
+def fuzz_mutant(device: str, spec: str, name: str, jobs: int, seconds: float = 60.0 * MINUTES) -> Outcome:
+    """A session with a mutant in place, until the first failure that is due to it."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        task = Task(device, SEED, "", seconds=seconds, timeout=20.0, shrink_seconds=0.0, mutant=name)
+        return Session(task, Store(Path(folder), device), spec, jobs, lambda text: None, is_due).run()
