@@ -27,6 +27,7 @@ from timberframe.api.assertions import *
 from timberframe.api.comparison import *
 from timberframe.api.composites import *
 from timberframe.api.constants import *
+from timberframe.api.contraction import *
 from timberframe.api.control_flow import *
 from timberframe.api.decompositions import *
 from timberframe.api.diagonal import *

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from timberframe.api.arrays import rank
 from timberframe.api.framework import name_scope
 from timberframe.arguments import instance, listed
 from timberframe.dtypes import NUMERIC, as_dtype, bool_, float32, int32
@@ -199,8 +200,8 @@ def embedding_lookup(
         rows = _op("GatherV2", table, ids, 0)
         if max_norm is None:
             return rows
-        rank = len(convert_to_tensor(ids).static_shape or ())
-        clipped: Tensor = clip_by_norm(rows, max_norm, list(range(rank, len(rows.static_shape or ()))))
+        inner = _op("Range", rank(ids), rank(rows), 1)
+        clipped: Tensor = clip_by_norm(rows, max_norm, inner)
         return clipped
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +15,11 @@ from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
 from timberframe.ops.einsum import ELLIPSIS, split_equation
 
-__all__ = ["cross", "diag", "diag_part", "einsum", "matmul", "norm", "tensordot", "trace"]
+__all__ = ["cross", "diag", "diag_part", "einsum", "matmul", "norm", "trace"]
 
 NAMESPACES = {
     "linalg": (
-        "cross", "einsum", "l2_normalize", "matmul", "norm", "tensor_diag", "tensor_diag_part", "tensordot", "trace",
+        "cross", "einsum", "l2_normalize", "matmul", "norm", "tensor_diag", "tensor_diag_part", "trace",
     ),
     "math": ("l2_normalize",),
     "nn": ("l2_normalize",),
@@ -107,37 +106,6 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
         tensors[:2] = [apply_op("Einsum", [tensors[:2]], {"equation": f"{terms[0]},{terms[1]}->{joined}"})]
         terms[:2] = [joined]
     result: Tensor = apply_op("Einsum", [tensors], {"equation": f"{','.join(terms)}->{output}"}, name)
-    return result
-
-
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over pairs of dimensions: the last `axes` of a with the first of b, or two lists of axes.
-
-    The ranks must be known.
-    """
-    x = convert_to_tensor(a)
-    y = convert_to_tensor(b, x.dtype.base_dtype)
-    left, right = (t.static_shape for t in (x, y))
-    if left is None or right is None:
-        raise InvalidArgumentError("tensordot: an input of unknown rank; its rank must be known")
-    if isinstance(axes, int | np.integer):
-        of_a, of_b = list(range(len(left) - int(axes), len(left))), list(range(int(axes)))
-    else:
-        of_a, of_b = ([int(i) for i in np.ravel(np.asarray(side))] for side in axes)
-    for rank, chosen in ((len(left), of_a), (len(right), of_b)):
-        if any(not -rank <= i < rank for i in chosen):
-            raise InvalidArgumentError(f"tensordot: axes {chosen} for an input of rank {rank}; each must lie in it")
-    if len(of_a) != len(of_b):
-        raise InvalidArgumentError(f"tensordot: {len(of_a)} axes of a, {len(of_b)} of b; there must be as many")
-    letters = iter(string.ascii_letters)
-    label_a = [next(letters) for _ in left]
-    label_b = [next(letters) for _ in right]
-    for i, j in zip(of_a, of_b, strict=True):
-        label_b[j] = label_a[i]
-    paired = {label_a[i] for i in of_a}
-    output = [x for x in (*label_a, *label_b) if x not in paired]
-    equation = f"{''.join(label_a)},{''.join(label_b)}->{''.join(output)}"
-    result: Tensor = apply_op("Einsum", [[x, y]], {"equation": equation}, name)
     return result
 
 

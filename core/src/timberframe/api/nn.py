@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.arrays import rank, reshape, shape, squeeze, stop_gradient
+from timberframe.api.arrays import rank, reshape, shape, squeeze, stop_gradient, transpose
+from timberframe.api.axis_order import move_to_end
 from timberframe.api.framework import name_scope
 from timberframe.api.nn_arguments import either, padding_attrs, spatial_values
 from timberframe.api.selection import cast
@@ -307,14 +308,15 @@ def _outer_shape(x: Tensor) -> Any:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """Cross entropy of the distribution `labels` and softmax(logits) along the last dimension, for each row."""
+    """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row."""
     along = next((a for a in (axis, dim) if a is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits"):
         scores = convert_to_tensor(logits)
         truth = convert_to_tensor(labels, scores.dtype)
+        order = move_to_end(scores, along, "tf.nn.softmax_cross_entropy_with_logits")
+        if order is not None:
+            scores, truth = transpose(scores, order), transpose(truth, order)
         known = scores.static_shape
-        if along != -1 and (known is None or along != len(known) - 1):
-            raise InvalidArgumentError(f"tf.nn.softmax_cross_entropy_with_logits: axis is {along}; it must be the last")
         if known is not None and len(known) == 2:
             return apply_op("SoftmaxCrossEntropyWithLogits", [scores, truth])[0]  # type: ignore[no-any-return]  # a Tensor
         flat = [reshape(t, [-1, _last_size(scores)]) for t in (scores, truth)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from timberframe.api.arrays import transpose
+from timberframe.api.axis_order import exchange_with_last
 from timberframe.api.framework import name_scope
 from timberframe.dtypes import int32
 from timberframe.errors import InvalidArgumentError
@@ -89,21 +90,15 @@ def _order(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise InvalidArgumentError(f"tf.sort: direction is {direction!r}; it must be ASCENDING or DESCENDING")
     x = convert_to_tensor(values)
-    sizes = x.static_shape
-    if not sizes:
-        raise InvalidArgumentError("tf.sort: values has unknown rank or rank 0; it must have a known rank above 0")
-    if not -len(sizes) <= axis < len(sizes):
-        raise InvalidArgumentError(f"tf.sort: axis is {axis} for rank {len(sizes)}; it must be below the rank")
-    at, last = axis % len(sizes), len(sizes) - 1
-    swap = [last if i == at else at if i == last else i for i in range(len(sizes))]
-    if at != last:
-        x = transpose(x, swap)
+    order = exchange_with_last(x, axis, "tf.sort")
+    if order is not None:
+        x = transpose(x, order)
     ascending = direction == "ASCENDING"
     found = top_k(_mirrored(x) if ascending else x, _last_size(x))
     ordered, positions = found.values, found.indices
     if ascending:
         ordered = _mirrored(ordered)
-    return (transpose(ordered, swap), transpose(positions, swap)) if at != last else (ordered, positions)
+    return (ordered, positions) if order is None else (transpose(ordered, order), transpose(positions, order))
 
 
 def _last_size(x: Tensor) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.arrays import rank, transpose
+from timberframe.api.arrays import transpose
+from timberframe.api.axis_order import exchange_with_last
 from timberframe.api.reduction import renamed
-from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
 
@@ -28,28 +28,8 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, d
 def _along_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
     """The op works on the last dimension; another axis changes places with that before and after."""
     x = convert_to_tensor(logits)
-    shape = x.static_shape
-    if axis is None or axis == -1 or (shape is not None and axis == len(shape) - 1):
+    order = None if axis is None or axis == -1 else exchange_with_last(x, axis, f"{op} '{name or op}'")
+    if order is None:
         result: Tensor = apply_op(op, [x], name=name)
         return result
-    order: Any = _dynamic_order(x, axis) if shape is None else None
-    if shape is not None:
-        if not -len(shape) <= axis < len(shape):
-            raise InvalidArgumentError(
-                f"{op} '{name or op}': axis {axis} is outside the rank {len(shape)} of logits; "
-                f"it must lie in [{-len(shape)}, {len(shape)})"
-            )
-        order = list(range(len(shape)))
-        order[axis], order[-1] = order[-1], order[axis]
     return transpose(apply_op(op, [transpose(x, order)]), order, name=name)
-
-
-def _dynamic_order(x: Tensor, axis: int) -> Tensor:
-    """The permutation that swaps `axis` and the last dimension of a tensor of unknown rank."""
-    n = rank(x)
-    last = apply_op("Sub", [n, 1])
-    place = apply_op("AddV2", [n, axis]) if axis < 0 else convert_to_tensor(axis)
-    positions = apply_op("Range", [0, n, 1])
-    swapped = apply_op("SelectV2", [apply_op("Equal", [positions, place]), last, positions])
-    order: Tensor = apply_op("SelectV2", [apply_op("Equal", [positions, last]), place, swapped])
-    return order
