@@ -33,6 +33,7 @@ STAMPS: dict[tuple[str, bool], Path | str] = {
     ("ops", False): CPU / "src", ("tests", False): TESTS, ("ops", True): "sdk/src/timberframe_sdk/accelerator",
 }  # fmt: skip
 """What a recording depends on most: while it is as it was committed, the recording is kept."""
+HEADER_TESTS = "plugins/opencl/tests"
 MOST_TESTS = 150
 FRAME_TESTS = (
     "test_program.py", "test_control_flow.py", "test_random_programs.py", "test_fusion.py", "test_watched.py",
@@ -100,7 +101,7 @@ class Bench:
         """What a fault in this file could change."""
         if self.headers:
             users = self._ops.get(str(Path(path).relative_to(INCLUDE)), [])
-            return Trial(self.device, self._changed, frozenset(users), (), self.thorough)
+            return Trial(self.device, self._changed, frozenset(users), (HEADER_TESTS,), self.thorough)
         kernels = self._kernels.get(path, [])
         serving = {user for kernel in kernels for user in self._ops.get(kernel, [])}
         tests = sorted({test for kernel in kernels for test in self._tests.get(kernel, [])} - set(self._tests[""]))

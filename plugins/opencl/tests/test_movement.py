@@ -59,6 +59,20 @@ def test_a_slice_that_begins_outside_is_named() -> None:
         on_device(lambda a, i: [tf.slice(a, i * 2, [4, 33])], numbers(9, 70), np.array([2, 20], np.int32))
 
 
+@pytest.mark.parametrize("index", [2, -4])
+def test_a_row_whose_index_the_device_finds(index: int) -> None:
+    x = numbers(9, 70)
+    (y,) = on_device(lambda a, i: [a[i + i, 3:9]], x, np.array(index))
+    np.testing.assert_array_equal(y, x[2 * index, 3:9])
+
+
+@pytest.mark.parametrize("index", [5, -5])
+def test_a_row_outside_is_named(index: int) -> None:
+    match = rf"index {2 * index} of dimension 0 is outside its size 9; it must lie in \[-9, 9\)"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+        on_device(lambda a, i: [a[i + i, 3:9]], numbers(9, 70), np.array(index))
+
+
 def test_a_span_of_another_size_than_planned_is_named() -> None:
     def gradient(end: tf.Tensor, dy: tf.Tensor) -> list[tf.Tensor]:
         inputs = [np.array([5, 7]), np.array([0, 1]), end + end, np.array([1, 1]), dy]

@@ -47,9 +47,22 @@ def _argument_samples() -> Iterable[Sample]:
         yield Sample([Arg(shape), Arg(values=axis)])
         yield Sample([Arg(shape, distinct=True), Arg(values=axis)], types={"T": ("float32", "int64")})
     nan, inf = math.nan, math.inf
+    floats = {"T": ("float16", "bfloat16", "float32", "float64")}
     rows = ((1, nan, 2), (nan, 1, 2), (nan, nan, nan), (nan, -inf, inf), (nan, inf, -inf), (-inf, -inf, nan), (3, 3, 1))
     for axis in (0, 1):
-        yield Sample([Arg(values=rows), Arg(values=axis)], types={"T": ("float16", "bfloat16", "float32", "float64")})
+        yield Sample([Arg(values=rows), Arg(values=axis)], types=floats)
+    for axis, x in enumerate((_extremes_before_nan().T, _extremes_before_nan())):
+        yield Sample([Arg(values=x), Arg(values=axis)], types=floats)
+
+
+def _extremes_before_nan() -> np.ndarray:
+    """Row k has its largest element at k and its smallest at k + 1, each with NaN in the same lane of the next vectors:
+    a NaN must not take the place of what a lane has found."""
+    x = np.zeros((64, 192))
+    k = np.arange(64)
+    x[k, k], x[k, k + 1] = 1, -1
+    x[k, k + 64] = x[k, k + 65] = math.nan
+    return x
 
 
 def _argument_errors() -> Iterable[ErrorSample]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -244,6 +245,11 @@ def _broadcast_size(c: InferenceContext, p: Any, q: Any, x: list[Any], y: list[A
     raise c.error(f"shapes {' and '.join(shown)} do not broadcast; {BROADCAST_RULE}")
 
 
+def _unequal(x: str, y: str, a: int, b: int, d: int) -> str:
+    """What is said of shapes x and y whose sizes a and b, dimension d from the last, differ: in the graph, in a run."""
+    return rf"shapes {re.escape(x)} and {re.escape(y)} do not|sizes {a} and {b}, dimension {d} from the last, do not"
+
+
 def _broadcast_args(attrs: Attrs, x: Any, y: Any) -> Any:
     return np.array(np.broadcast_shapes(tuple(x), tuple(y)), dtype=x.dtype)
 
@@ -266,7 +272,8 @@ define_op(
         Sample((Arg(values=(1, 70_000)), Arg(values=(5, 1)))),
     ),
     errors=lambda: (
-        ErrorSample((Arg(values=(2, 3)), Arg(values=(3, 2, 5))), match="do not broadcast"),
+        ErrorSample((Arg(values=(2, 3)), Arg(values=(3, 2, 5))), match=_unequal("(2, 3)", "(3, 2, 5)", 3, 5, 0)),
+        ErrorSample((Arg(values=(4, 2, 3)), Arg(values=(7, 3))), match=_unequal("(4, 2, 3)", "(7, 3)", 2, 7, 1)),
         ErrorSample((Arg(values=((1,),)), Arg(values=(3,))), match="rank 1"),
     ),
 )

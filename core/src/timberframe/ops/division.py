@@ -136,10 +136,16 @@ def _samples(floats: bool = True, complex_types: bool = False) -> Callable[[], I
 
 
 def _zero_divisors() -> tuple[ErrorSample, ...]:
-    integers = {"T": SIGNED + UNSIGNED}
-    return (
-        ErrorSample((Arg(values=(5, 1)), Arg(values=(2, 0))), match="division by zero", types=integers),
-        ErrorSample((Arg(values=(0, 1, 2)), Arg(values=0)), match="division by zero", types=integers),
+    samples = (
+        ((5, 1), (2, 0), 1), ((0, 1, 2), 0, 0), (7, ((1, 2, 3), (4, 0, 0)), 4), (((1, 2), (3, 4)), ((5, 0),), 1),
+    )  # fmt: skip
+    return tuple(
+        ErrorSample(
+            (Arg(values=x), Arg(values=y)),
+            match=f"integer division by zero: element {at} of y is 0;",
+            types={"T": SIGNED + UNSIGNED},
+        )
+        for x, y, at in samples
     )
 
 

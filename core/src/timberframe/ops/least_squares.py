@@ -99,6 +99,8 @@ def _errors() -> Iterator[ErrorSample]:
     b, none = Arg((3, 1)), Arg(values=0.0)
     dependent = Arg(values=np.ones((3, 2)))
     yield ErrorSample([dependent, b, none], "matrix 0 has dependent columns or rows, or nearly so", types=_ALL)
+    second = Arg(values=np.stack([np.eye(3, 2), np.ones((3, 2)), np.eye(3, 2)]))
+    yield ErrorSample([second, Arg((3, 3, 1)), none], "matrix 1 has dependent columns or rows", types=_ALL)
     yield ErrorSample(
         [Arg((3, 2)), b, Arg(values=-1.0)], "l2_regularizer is negative; it must be zero or more", types=_ALL
     )

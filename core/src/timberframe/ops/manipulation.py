@@ -358,6 +358,7 @@ def _invert_samples() -> Iterator[Sample]:
 
 def _invert_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([Arg(values=[0, 0])], "0 occurs twice; x must be a permutation of 0 to 1")
+    yield ErrorSample([Arg(values=[0, 2, 2])], "2 occurs twice; x must be a permutation of 0 to 2")
     yield ErrorSample([Arg(values=[0, 2])], "x holds 2; x must be a permutation of 0 to 1")
     yield ErrorSample([Arg(values=[-1, 0])], "x holds -1; x must be a permutation of 0 to 1")
     yield ErrorSample([Arg(values=[[0]])], r"x has shape \(1, 1\); it must be a vector")

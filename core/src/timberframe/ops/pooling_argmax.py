@@ -92,6 +92,8 @@ def _grad_errors() -> Iterator[ErrorSample]:
     x, grad = Arg((1, 2, 4, 1)), Arg((1, 1, 2, 1))
     yield ErrorSample((x, grad, Arg(values=[[[[0], [8]]]])), r"8 in image 0; it must lie in \[0, 8\)", base)
     yield ErrorSample((x, grad, Arg(values=[[[[-1], [7]]]])), r"-1 in image 0; it must lie in \[0, 8\)", base)
+    two = Arg((2, 2, 4, 1)), Arg((2, 1, 2, 1)), Arg(values=[[[[0], [1]]], [[[2], [9]]]])
+    yield ErrorSample(two, r"9 in image 1; it must lie in \[0, 8\)", base)
     yield ErrorSample((x, Arg((1, 1, 3, 1)), Arg(values=[[[[0], [1]]]])), "the pooled input and grad have shapes", base)
     yield ErrorSample((x, grad, Arg(values=[[[[0]]]])), "the pooled input and argmax have shapes", base)
 

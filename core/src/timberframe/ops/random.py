@@ -377,6 +377,8 @@ def _bounded_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg(values=(2, 2)), Arg(values=(0.0, 1.0, 2.0)), *good[1:]], r"length 1 or 2")
     for wrong in ((0.0, -1.0, -1.0, 1.0), (0.0, 1.0, 1.0, -1.0)):
         yield ErrorSample([Arg(values=(2, 2)), *(Arg(values=p) for p in wrong)], r"row 0 has a deviation or bounds")
+    second = [Arg(values=p) for p in ((0.0, 0.0), (1.0, -1.0), (-1.0, -1.0), (1.0, 1.0))]
+    yield ErrorSample([Arg(values=(2, 2)), *second], r"row 1 has a deviation or bounds")
 
 
 _define(

@@ -203,6 +203,8 @@ def _bounded_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([Arg(values=(2, 2)), Arg(values=(1, 2, 3)), *good], r"seed has shape \(3,\)")
     wrong = [Arg(values=p) for p in (0.0, -1.0, -1.0, 1.0)]
     yield ErrorSample([Arg(values=(2, 2)), *seed_args(), *wrong], r"row 0 has a deviation or bounds")
+    wrong[1] = Arg(values=(1.0, -1.0))
+    yield ErrorSample([Arg(values=(2, 2)), *seed_args(), *wrong], r"row 1 has a deviation or bounds")
 
 
 define_stateless(
