@@ -127,16 +127,33 @@ class Workshop:
                     command, check=True, capture_output=True, text=True, cwd=entry["directory"]
                 ).stdout
                 by_object[entry["output"]] = _ENTRY.findall(text)
+        served = self._served(by_object)
         found: dict[str, set[str]] = defaultdict(set)
         deps = subprocess.run(
             ["ninja", "-C", str(self._build), "-t", "deps"], check=True, capture_output=True, text=True
         )
-        names: list[str] = []
+        names: set[str] = set()
         for line in deps.stdout.splitlines():
             if not line.startswith(" "):
-                names = by_object.get(line.split(":")[0], [])
+                names = served.get(line.split(":")[0], set())
             elif line.strip():
                 file = (self._build / line.strip()).resolve()
                 if file.is_relative_to(self.tree.resolve()):
                     found[str(file.relative_to(self.tree.resolve()))].update(names)
         return {file: sorted(names) for file, names in found.items()}
+
+    def _served(self, by_object: dict[str, list[str]]) -> dict[str, set[str]]:
+        """The kernels of each object: those in its own tables, and those of objects that call its functions."""
+        defined: dict[str, set[str]] = {}
+        wanted: dict[str, set[str]] = {}
+        for name in by_object:
+            command = ["nm", "--extern-only", str(self._build / name)]
+            lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+            symbols = [line.split()[-2:] for line in lines]
+            defined[name] = {symbol for kind, symbol in symbols if kind != "U"}
+            wanted[name] = {symbol for kind, symbol in symbols if kind == "U"}
+        served = {name: set(kernels) for name, kernels in by_object.items()}
+        for _ in range(4):  # calls of calls
+            for name in by_object:
+                served[name] |= {k for other in by_object if wanted[other] & defined[name] for k in served[other]}
+        return served
