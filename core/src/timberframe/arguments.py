@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,5 +25,16 @@ def instance(value: Any, kinds: type | tuple[type, ...], what: str, wanted: str)
 
 def brief(value: Any) -> str:
     """The value as messages show it: at most 60 characters, then its type."""
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
+    return f"{shown(value)} of type {type(value).__name__}"
+
+
+def shown(value: Any) -> str:
+    """The value as Python would write it, cut to 60 characters, however long or deeply nested it is."""
+    text = repr(value) if not isinstance(value, list | tuple | dict | set) else _SHORT.repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 30
+_SHORT.maxlevel = 30
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

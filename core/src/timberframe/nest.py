@@ -5,12 +5,33 @@ Everything else is a leaf. Dicts are gone through in the order of their sorted k
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _told_if_too_deep(function: Function) -> Function:
+    """Has InvalidArgumentError tell of a structure nested deeper than Python can recurse, or that contains itself."""
+
+    @wraps(function)
+    def told(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except RecursionError:
+            raise InvalidArgumentError(
+                f"a structure is nested deeper than the recursion limit of {sys.getrecursionlimit()} allows; "
+                "a flatter one is required"
+            ) from None
+
+    return told  # type: ignore[return-value]  # a function of the same arguments
 
 
 def is_nested(value: Any) -> bool:
@@ -22,13 +43,19 @@ def _children(structure: Any) -> Sequence[Any]:
     return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
 
 
+@_told_if_too_deep
 def flatten(structure: Any) -> list[Any]:
     """The leaves from left to right."""
+    return _flatten(structure)
+
+
+def _flatten(structure: Any) -> list[Any]:
     if not is_nested(structure):
         return [structure]
-    return [leaf for child in _children(structure) for leaf in flatten(child)]
+    return [leaf for child in _children(structure) for leaf in _flatten(child)]
 
 
+@_told_if_too_deep
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
     """The structure with other leaves; raises InvalidArgumentError where their number differs."""
     wanted = len(flatten(structure))
@@ -57,13 +84,18 @@ def map_structure(func: Callable[..., Any], *structures: Any) -> Any:
     return pack_sequence_as(structures[0], [func(*leaves) for leaves in columns])
 
 
+@_told_if_too_deep
 def assert_same_structure(nest1: Any, nest2: Any) -> None:
     """Raises InvalidArgumentError unless both have the same form."""
+    _assert_same(nest1, nest2)
+
+
+def _assert_same(nest1: Any, nest2: Any) -> None:
     if is_nested(nest1) != is_nested(nest2) or (is_nested(nest1) and not _same_keys(nest1, nest2)):
         raise InvalidTypeError(f"structures {_outline(nest1)} and {_outline(nest2)} differ; they must have one form")
     if is_nested(nest1):
         for a, b in zip(_children(nest1), _children(nest2), strict=True):
-            assert_same_structure(a, b)
+            _assert_same(a, b)
 
 
 def _same_keys(a: Any, b: Any) -> bool:

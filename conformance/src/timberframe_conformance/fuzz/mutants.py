@@ -21,7 +21,8 @@ from timberframe.graph.indexed_slices import IndexedSlices
 from timberframe.ops import registry as ops
 from timberframe.ops.host_values import settle, static_output
 from timberframe.ops.opdef import UNKNOWN
-from timberframe.runtime.session import BaseSession, Runner
+from timberframe.runtime.runner import Runner
+from timberframe.runtime.session import BaseSession
 
 tf: Any = timberframe
 

@@ -54,9 +54,8 @@ def _filled(shape: Any, dtype: DType, value: int, name: str | None) -> Tensor:
 
 
 def _holds_tensor(shape: Any) -> bool:
-    if isinstance(shape, list | tuple):
-        return any(_holds_tensor(x) for x in shape)
-    return isinstance(shape, Tensor) or hasattr(shape, "__tf_tensor__")
+    parts = shape if isinstance(shape, list | tuple) else (shape,)
+    return any(isinstance(x, Tensor) or hasattr(x, "__tf_tensor__") for x in parts)
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:

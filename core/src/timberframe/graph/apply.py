@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.arguments import shown
 from timberframe.dtypes import DType, as_dtype, bool_, float32, int32, string, uint64
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.function import FuncGraph
@@ -15,7 +16,7 @@ from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops import registry
 from timberframe.ops.opdef import OpDef
 from timberframe.ops.signature import ArgDef
-from timberframe.shapes import format_shape
+from timberframe.shapes import MAX_ARRAY_RANK, format_shape
 
 Result = Any  # Tensor, list of Tensors, or Operation: what the op's outputs call for
 
@@ -155,9 +156,15 @@ def constant_op(array: np.ndarray, dtype: DType, name: str | None = None) -> Ten
     return graph.apply("Const", (), {"value": array, "dtype": dtype}, name or "Const").outputs[0]
 
 
-def _holds_tensor(value: Sequence[Any]) -> bool:
+def _holds_tensor(value: Sequence[Any], depth: int = 1) -> bool:
+    if depth > MAX_ARRAY_RANK:
+        raise InvalidArgumentError(
+            f"value {_brief(value)} is nested over {MAX_ARRAY_RANK} deep; a tensor has at most so many dimensions"
+        )
     return any(
-        isinstance(v, Tensor) or hasattr(v, "__tf_tensor__") or (isinstance(v, list | tuple) and _holds_tensor(v))
+        isinstance(v, Tensor)
+        or hasattr(v, "__tf_tensor__")
+        or (isinstance(v, list | tuple) and _holds_tensor(v, depth + 1))
         for v in value
     )
 
@@ -313,5 +320,4 @@ def _bytes(x: Any) -> bytes:
 def _brief(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"of shape {format_shape(value.shape)}"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.arguments import shown
 from timberframe.dtypes import as_dtype
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.tensor_shape import as_shape
@@ -69,7 +70,7 @@ def normalise(op: OpDef, name: str, attr: AttrDef, value: Any) -> Any:
         return _CONVERT[kind](value)
     except (TypeError, ValueError):
         raise InvalidTypeError(
-            f"{op.name} '{name}': attr {attr.name} is {value!r}; it must be a {kind}", name
+            f"{op.name} '{name}': attr {attr.name} is {shown(value)}; it must be a {kind}", name
         ) from None
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from timberframe import recursion
 from timberframe.dtypes import DType
+from timberframe.errors import ResourceExhaustedError
 from timberframe.graph.graph import Graph
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import OpDef
 from timberframe.shapes import Shape, in_common
+
+_LEVELS_BETWEEN = 8  # bodies within bodies that Python's usual stack has room for, the user's own functions included
 
 
 class FuncGraph(Graph):
@@ -20,6 +24,12 @@ class FuncGraph(Graph):
         super().__init__()
         self.name = name
         self.outer = outer
+        self.level: int = 1 + (outer.level if isinstance(outer, FuncGraph) else 0)
+        """How many bodies within bodies it is, itself included."""
+        if self.level > recursion.MAX_NESTING:
+            raise ResourceExhaustedError(
+                f"function '{name}': bodies are nested {self.level} deep; at most {recursion.MAX_NESTING} can be"
+            )
         self.seed = None if outer is None else outer.seed
         if outer is not None:
             self._collections = outer._collections  # bodies have no collections of their own
@@ -33,6 +43,13 @@ class FuncGraph(Graph):
         """Operations that must run whenever the function does."""
         self.outer_control_inputs: dict[Operation, None] = {}
         """Operations of graphs around this one, in order, that must have run before the node that runs the body."""
+
+    @contextmanager
+    def as_default(self) -> Iterator[FuncGraph]:
+        """Makes the operations of the block parts of the body."""
+        often_enough = self.level % _LEVELS_BETWEEN == 0
+        with recursion.room(0) if often_enough else nullcontext(), super().as_default():
+            yield self
 
     def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
         """Declares the next input."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from timberframe import shapes
+from timberframe.arguments import shown
 from timberframe.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from timberframe.shapes import MAX_ELEMENTS, Shape, format_shape
 
@@ -149,7 +150,7 @@ def as_shape(value: Any) -> Shape:
     try:
         sizes = tuple([_size(d) for d in value])
     except TypeError:
-        raise InvalidTypeError(f"shape {value!r} given; sizes are integers, or None for unknown") from None
+        raise InvalidTypeError(f"shape {shown(value)} given; sizes are integers, or None for unknown") from None
     if any(d is not None and d > MAX_ELEMENTS for d in sizes):
         raise InvalidArgumentError(f"shape {format_shape(sizes)} has a size over 2^63 - 1; sizes must fit 63 bits")
     if any(d is not None and d < 0 for d in sizes):

@@ -17,7 +17,7 @@ from timberframe.runtime.fetches import Fetches
 from timberframe.shapes import format_shape, is_static
 
 if TYPE_CHECKING:
-    from timberframe.runtime.session import Runner
+    from timberframe.runtime.runner import Runner
 
 
 @dataclass(frozen=True)

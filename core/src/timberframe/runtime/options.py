@@ -15,7 +15,8 @@ from timberframe.errors import DeadlineExceededError
 from timberframe.plugin.contracts import CancelToken, RunContext
 
 if TYPE_CHECKING:
-    from timberframe.runtime.session import BaseSession, Runner
+    from timberframe.runtime.runner import Runner
+    from timberframe.runtime.session import BaseSession
 
 
 class Timeline:
