@@ -232,8 +232,8 @@ def test_settling_waits_for_busy_threads_of_other_sides(monkeypatch: pytest.Monk
 def test_geometric_mean_is_over_the_rows_that_have_the_peer() -> None:
     rows = [Row("a", 1, INFERENCE), Row("b", 1, INFERENCE)]
     for row, seconds in zip(rows, (2.0, 8.0), strict=True):
-        row.times = {DEVICE: Spread(1, 1, 1, 3, 1), TENSORFLOW: Spread(seconds, seconds, seconds, 3, 1)}
-    rows[0].times[ONNXRUNTIME] = Spread(1, 1, 1, 3, 1)
+        row.times = {DEVICE: Spread(1, 1, 1, 1, 3, 1), TENSORFLOW: Spread(seconds, seconds, seconds, seconds, 3, 1)}
+    rows[0].times[ONNXRUNTIME] = Spread(1, 1, 1, 1, 3, 1)
     means = geometric_means(rows, INFERENCE)
     assert means == pytest.approx({"of TF": 4.0, "of ORT": 1.0, "of the best": math.sqrt(8)})
 
@@ -250,7 +250,7 @@ def test_keyword_selects_networks_at_all_batches_and_training_steps() -> None:
 
 
 def test_tables_for_documents_have_a_line_for_each_row() -> None:
-    row = Row("net", 8, INFERENCE, {DEVICE: Spread(2e-3, 1.9e-3, 2.1e-3, 3, 1)})
+    row = Row("net", 8, INFERENCE, {DEVICE: Spread(2e-3, 1.9e-3, 2.1e-3, 1.8e-3, 3, 1)})
     text = markdown(Results("/device:X:0", 1, Effort(), {}, [row]))
     assert text.splitlines() == ["|model|batch|ours|", "|-|-|-|", "|net|8|2 ms ±5%|"]
 

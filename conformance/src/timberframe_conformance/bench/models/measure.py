@@ -38,11 +38,12 @@ LEAST_SAMPLE = 2e-4
 
 @dataclass(frozen=True)
 class Spread:
-    """Seconds of a run: median and quartiles of the samples, each the mean of so many calls one after the other."""
+    """Seconds of a run: median, quartiles and least of the samples, each the mean of so many calls in a row."""
 
     median: float
     lower: float
     upper: float
+    fastest: float
     samples: int
     calls: int
 
@@ -170,4 +171,4 @@ def _seconds(call: Callable[[], Any], calls: int) -> float:
 
 def _spread(times: list[float], calls: int) -> Spread:
     lower, median, upper = (float(v) for v in np.percentile(times, (25, 50, 75)))
-    return Spread(median, lower, upper, len(times), calls)
+    return Spread(median, lower, upper, min(times), len(times), calls)
