@@ -17,7 +17,7 @@ from timberframe.ops.gradients import apply_op, shape_of
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.philox import Philox, to_float64
 from timberframe.ops.samples import Arg, ErrorSample, Sample
-from timberframe.ops.shape_functions import late_errors
+from timberframe.ops.shape_functions import late_errors, merge_shapes
 from timberframe.shapes import Shape, compatible, format_shape
 
 _TYPES = "T: {float, double, int32, int64}"
@@ -184,9 +184,22 @@ def _check_sequences(c: InferenceContext, grads: Shape, rows: Shape, columns: Sh
 
 @late_errors
 def _max_grad_shape(c: InferenceContext) -> list[Shape]:
-    c.require_rank(0, 4)
-    _check_sequences(c, c.require_rank(2, 4), c.shapes[3], c.shapes[4])
-    return [c.shapes[0]]
+    given, grads = c.require_rank(0, 4), c.require_rank(2, 4)
+    merge_shapes(c, c.shapes[1], grads, "orig_output and out_backprop")
+    _check_rest(c, given, grads)
+    _check_sequences(c, grads, c.shapes[3], c.shapes[4])
+    return [given]
+
+
+def _check_rest(c: InferenceContext, given: Shape, grads: Shape) -> None:
+    """Batch and channels, which pooling leaves alone."""
+    if given is None or grads is None:
+        return
+    if not compatible((given[0], given[3]), (grads[0], grads[3])):
+        raise c.late_error(
+            f"the input's shape is {format_shape(given)} and out_backprop's {format_shape(grads)}; batch and channels "
+            "must be equal"
+        )
 
 
 def _limits(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -216,6 +229,7 @@ def _average_grad_shape(c: InferenceContext) -> list[Shape]:
     shape = c.shape_value(0)
     if shape is not None and len(shape) != 4:
         raise c.late_error(f"orig_input_tensor_shape has {len(shape)} elements; it must have 4")
+    _check_rest(c, shape, c.require_rank(1, 4))
     return [shape]
 
 
@@ -258,7 +272,14 @@ define_op(
         ErrorSample(
             [Arg((2, 5, 4, 2)), Arg((2, 3, 2, 2)), Arg((2, 3, 2, 2)), Arg(values=_COLUMNS), Arg(values=_COLUMNS)],
             r"a pooling sequence has shape \(3,\); it must be \(4,\)",
-        )
+        ),
+        *(
+            ErrorSample([Arg(x), Arg(y), Arg((2, 3, 2, 2)), Arg(values=_ROWS), Arg(values=_COLUMNS)], match)
+            for x, y, match in (
+                ((2, 5, 4, 2), (3, 3, 2, 2), r"orig_output and out_backprop have shapes \(3, 3, 2, 2\) and"),
+                ((3, 5, 4, 2), (2, 3, 2, 2), r"the input's shape is \(3, 5, 4, 2\) and out_backprop's"),
+            )
+        ),
     ],
     level="training",
 )
@@ -279,7 +300,11 @@ define_op(
         ErrorSample(
             [Arg(values=np.array((2, 5, 4), np.int64)), Arg((2, 3, 2, 2)), Arg(values=_ROWS), Arg(values=_COLUMNS)],
             "orig_input_tensor_shape has 3 elements",
-        )
+        ),
+        ErrorSample(
+            [Arg(values=np.array((2, 5, 4, 3), np.int64)), Arg((2, 3, 2, 2)), Arg(values=_ROWS), Arg(values=_COLUMNS)],
+            r"the input's shape is \(2, 5, 4, 3\) and out_backprop's \(2, 3, 2, 2\)",
+        ),
     ],
     level="training",
 )

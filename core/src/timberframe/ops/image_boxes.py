@@ -11,7 +11,7 @@ from timberframe.errors import UnimplementedError
 from timberframe.ops.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
 from timberframe.ops.shape_functions import late_errors
-from timberframe.shapes import Shape, format_shape
+from timberframe.shapes import Shape, compatible, format_shape
 
 _DRAWN = NotDifferentiable("TensorFlow gives drawn boxes no gradient either")
 
@@ -34,6 +34,10 @@ def _drawn_shape(c: InferenceContext) -> list[Shape]:
         raise c.late_error(f"boxes has shape {format_shape(boxes)}; its last size must be 4")
     if None not in (images[0], boxes[0]) and images[0] != boxes[0]:
         raise c.late_error(f"there are {images[0]} images and boxes for {boxes[0]}; they must be equally many")
+    if len(c.shapes) == 3:
+        channels = c.require_rank(2, 2)[1]
+        if channels is not None and images[3] is not None and channels < images[3]:
+            raise c.error(f"colors has {channels} channels and images {images[3]}; it must have at least as many")
     return [images]
 
 
@@ -81,6 +85,10 @@ def _drawn_errors(colors: bool) -> Iterator[ErrorSample]:
         ((2, 4, 4, 3), (1, 1, 4), "there are 2 images and boxes for 1"),
     ):
         yield ErrorSample([Arg(images), Arg(values=np.zeros(boxes, np.float32)), *more], match)
+    for shape, match in (
+        (((4,), "it must have rank 2"), ((2, 2), "colors has 2 channels and images 3")) if colors else ()
+    ):
+        yield ErrorSample([Arg((1, 4, 4, 3)), Arg(values=np.zeros((1, 1, 4), np.float32)), Arg(shape)], match)
 
 
 for _version, _colors in (("", False), ("V2", True)):
@@ -102,6 +110,8 @@ def _glimpse_shape(c: InferenceContext) -> list[Shape]:
     images, offsets = c.require_rank(0, 4), c.require_rank(2, 2)
     if offsets[1] not in (None, 2):
         raise c.late_error(f"offsets has shape {format_shape(offsets)}; its rows must have 2 elements")
+    if not compatible(images[:1], offsets[:1]):
+        raise c.late_error(f"there are {images[0]} images and {offsets[0]} offsets; they must be equally many")
     size = c.shape_value(1)
     found: Any = (None, None) if size is None else size
     if len(found) != 2 or any(d is not None and d <= 0 for d in found):
@@ -170,6 +180,10 @@ for _version in ("", "V2"):
         shape_inputs=("size",),
         samples=_glimpse_samples,
         errors=lambda: [
-            ErrorSample([Arg((2, 3)), Arg(values=np.array((2, 3), np.int32)), Arg((2, 2))], "it must have rank 4")
+            ErrorSample([Arg((2, 3)), Arg(values=np.array((2, 3), np.int32)), Arg((2, 2))], "it must have rank 4"),
+            ErrorSample(
+                [Arg((1, 4, 4, 1)), Arg(values=np.array((2, 3), np.int32)), Arg((2, 2))],
+                "there are 1 images and 2 offs",
+            ),
         ],
     )

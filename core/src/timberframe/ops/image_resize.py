@@ -23,6 +23,8 @@ _SHAPES = (((1, 2, 2, 1), (4, 4)), ((2, 5, 3, 3), (2, 7)), ((1, 3, 4, 2), (3, 4)
 
 def _new_size(c: InferenceContext) -> list[int | None]:
     """Height and width that input 1 asks for."""
+    if c.shapes[1] is not None and len(c.shapes[1]) != 1:
+        raise c.error(f"size has shape {format_shape(c.shapes[1])}; it must be (2,)")
     wanted = c.shape_value(1)
     found: list[int | None] = [None, None] if wanted is None else list(wanted)
     if len(found) != 2:
@@ -74,6 +76,7 @@ def _errors() -> Iterator[ErrorSample]:
         ((2, 3, 1), (2, 2), "it must have rank 4"),
         ((1, 2, 3, 1), (0, 2), r"size is \[0, 2\]; both must be positive"),
         ((1, 2, 3, 1), (2, 2, 2), "size has 3 elements; it must have 2"),
+        ((1, 2, 3, 1), ((2, 2),), r"size has shape \(1, 2\); it must be \(2,\)"),
     ):
         yield ErrorSample([Arg(shape), Arg(values=np.array(size, np.int32))], match)
 
