@@ -186,8 +186,8 @@ _BY_OUTPUTS = ("gradients", "outputs")
 
 _gradient_op(
     "ReluGrad",
-    "The gradient where the feature (or Relu's result) is positive, 0 elsewhere, by element.",
-    lambda g, x: np.where(x > 0, g, np.zeros((), g.dtype)),
+    "The gradient times 1 where the feature (or Relu's result) is positive, times 0 elsewhere, by element.",
+    lambda g, x: g * (x > 0).astype(g.dtype),
     _BY_FEATURES,
     _REAL_NUMBERS,
     _piecewise("ReluGrad"),
@@ -195,8 +195,8 @@ _gradient_op(
 )
 _gradient_op(
     "Relu6Grad",
-    "The gradient where the feature (or Relu6's result) lies between 0 and 6, 0 elsewhere, by element.",
-    lambda g, x: np.where((x > 0) & (x < 6), g, np.zeros((), g.dtype)),
+    "The gradient times 1 where the feature (or Relu6's result) lies between 0 and 6, times 0 elsewhere, by element.",
+    lambda g, x: g * ((x > 0) & (x < 6)).astype(g.dtype),
     _BY_FEATURES,
     _REAL_NUMBERS,
     _piecewise("Relu6Grad"),
