@@ -38,3 +38,40 @@ def test_loops_of_few_iterations(check_gradients: Check, count: int) -> None:
 
 def test_unknown_shape(check_gradients: Check) -> None:
     check_gradients(lambda x: nested(3, x, x), AT, [None])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_loop_in_a_branch_that_keeps_values_of_several_shapes(check_gradients: Check, sign: float) -> None:
+    """The lists that the branch hands out are told apart."""
+
+    def loop(x: Any) -> Any:
+        def body(i: Any, v: Any) -> Any:
+            return i + 1, tf.tanh(v * tf.reduce_sum(tf.sin(v)) * x)
+
+        return tf.while_loop(lambda i, _: i < 3, body, (0, x))[1]
+
+    check_gradients(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: loop(x), lambda: x * x), sign * AT, [None])
+
+
+def test_loop_in_a_branch_in_a_loop_in_a_branch(check_gradients: Check) -> None:
+    def inner(x: Any, v: Any) -> Any:
+        return tf.while_loop(lambda j, _: j < 2, lambda j, u: (j + 1, tf.sin(u) * tf.reduce_sum(u * x)), (0, v))[1]
+
+    def outer(x: Any) -> Any:
+        def body(i: Any, v: Any) -> Any:
+            return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: inner(x, v), lambda: tf.cos(v) * x)
+
+        return tf.while_loop(lambda i, _: i < 3, body, (0, x))[1]
+
+    check_gradients(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: outer(x), lambda: x * x), AT)
+
+
+def test_loop_variable_that_grows(check_gradients: Check) -> None:
+    """The gradient has another shape in each iteration, as its variable has."""
+
+    def build(x: Any) -> Any:
+        shapes = (tf.TensorShape([]), tf.TensorShape([None]))
+        grown = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, tf.concat([v, v * x[0]], 0)), (0, x), shapes)[1]
+        return tf.reduce_sum(tf.sin(grown)) * x
+
+    check_gradients(build, AT, orders=3)

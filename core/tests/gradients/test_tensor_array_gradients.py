@@ -79,6 +79,21 @@ def test_elements_of_different_lengths_written_in_a_loop(check_gradients: Check)
     check_gradients(build, ROWS)
 
 
+@pytest.mark.parametrize("element_shape", [None, [2]])
+def test_array_that_is_read_while_it_is_written(check_gradients: Check, element_shape: list[int] | None) -> None:
+    def build(x: Any) -> Any:
+        def body(i: Any, v: Any, array: tf.TensorArray) -> Any:
+            new = tf.tanh(v * x[i]) * tf.cond(i > 0, lambda: array.read(i - 1), lambda: x[2])
+            new.set_shape([2])
+            return i + 1, new, array.write(i, new)
+
+        start = (0, x[0], tf.TensorArray(tf.float64, 0, dynamic_size=True, element_shape=element_shape))
+        _, last, array = tf.while_loop(lambda i, *_: i < 3, body, start)
+        return array.read(1) * last
+
+    check_gradients(build, ROWS)
+
+
 def test_array_that_each_iteration_replaces(check_gradients: Check) -> None:
     def body(x: Any) -> Callable[..., Any]:
         def one(i: Any, array: tf.TensorArray) -> Any:

@@ -162,6 +162,16 @@ def test_loop_may_grow_with_a_shape_invariant(session: tf.Session) -> None:
     assert session.run(result[1]).shape == (24,)
 
 
+def test_size_that_is_computed_long_before_it_is_needed(session: tf.Session) -> None:
+    """It is on the host when nothing else is planned, and used when the loop has told its shape."""
+    x, scores = tf.placeholder(tf.float32, [1]), tf.placeholder(tf.float32, [2, 4])
+    shapes = (tf.TensorShape([]), tf.TensorShape([None]))
+    grown = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, tf.concat([v, v], 0)), (0, x * 2.0), shapes)[1]
+    y = tf.reshape(grown, tf.argmax(scores * 2.0, axis=1, output_type=tf.int32))
+    feeds = {x: [1.0], scores: [[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]]}
+    assert session.run(y, feeds).tolist() == [[2, 2], [2, 2]]
+
+
 def test_loop_changes_a_variable_in_each_turn(session: tf.Session) -> None:
     v = initialized(session, 1.0)
     loop = tf.while_loop(lambda i: i < 5, lambda i: tf.tuple([i + 1], control_inputs=[v.assign(v * 2)])[0], [0])

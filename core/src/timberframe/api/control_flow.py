@@ -7,13 +7,14 @@ from typing import Any
 
 from timberframe import nest
 from timberframe.api.tensor_array import TensorArray, like_structure, to_flow
-from timberframe.dtypes import bool_, int32, variant
+from timberframe.dtypes import bool_, int32
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.function import (
     FuncGraph,
     common_shapes,
     outer_control_inputs,
+    set_handles,
     share_captures,
     stateful_variant,
     unique_function_name,
@@ -96,9 +97,7 @@ class _Branches:
         attrs = {**functions, "Tout": [t.dtype for t in first.outputs], "output_shapes": common_shapes(self.bodies)}
         with self._graph.control_dependencies(outer_control_inputs(self.bodies)):
             made = list(apply_op(stateful_variant(op, self.bodies), [selector, captured], attrs, self._scope))
-        for tensor, result in zip(made, first.outputs, strict=True):
-            if tensor.dtype is variant:
-                tensor.handle = result.handle
+        set_handles(made, self.bodies)
         if not made:
             return self._graph.get_operation_by_name(self._scope[:-1])
         return like_structure(self._structures[0], made)

@@ -113,7 +113,10 @@ class Plan:
         devices = self._find_devices()
         self.one_device = len(devices) == 1
         self.asynchronous = [d for d in devices if d.asynchronous]  # may still be at work when all stages have run
-        self.depths = sorted({s.depth for s in self.schedule.stages} | set(self.schedule.inference) | {0})
+        schedule = self.schedule
+        planned = {*schedule.inference, *schedule.fetched_values, *(s.level for s in schedule.stages)}
+        self.deeper_at = frozenset(planned - {0})  # the depths at which shapes or values are found out
+        self.depths = sorted({s.depth for s in schedule.stages} | self.deeper_at | {0})
 
     def _find_devices(self) -> list[Device]:
         """The devices that run stages."""

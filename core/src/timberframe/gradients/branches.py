@@ -18,7 +18,7 @@ from timberframe.gradients.bodies import (
 )
 from timberframe.gradients.reverse import is_differentiable
 from timberframe.graph.apply import apply_op, convert_to_tensor
-from timberframe.graph.function import FuncGraph, common_shapes, share_captures, stateful_variant
+from timberframe.graph.function import FuncGraph, common_shapes, set_handles, share_captures, stateful_variant
 from timberframe.graph.graph import get_default_graph
 from timberframe.graph.growth import extend_operation
 from timberframe.graph.operation import Operation, Tensor
@@ -129,6 +129,7 @@ def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
                 "output_shapes": common_shapes(bodies),
             },
         )
+        set_handles(made, bodies)
     return [None, *_spread(len(op.inputs) - 1, positions, made)]
 
 
@@ -141,6 +142,7 @@ def call_gradient(op: Operation, *grads: Any) -> list[Any]:
         name = "PartitionedCall" if stateful_variant("", bodies) else "StatefulPartitionedCall"
         attrs = {"f": bodies[0], "Tout": [t.dtype for t in bodies[0].outputs]}
         made = apply_op(name, [share_captures(bodies)], attrs)
+        set_handles(made, bodies)
         for tensor, result in zip(made, bodies[0].outputs, strict=True):
             if tensor.dtype is not variant:
                 tensor.set_shape(result.static_shape)

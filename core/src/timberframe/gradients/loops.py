@@ -161,9 +161,7 @@ def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
         body = _BodyGradient(forward)
         with body.as_default():
             turn = body.add_input(int32, (), "turn")
-            given = [body.add_input(g.dtype, g.static_shape, "grad") for g in start]
-            for inner, outer in zip(given, start, strict=True):
-                inner.handle = outer.handle
+            given = [_gradient_input(forward, body, i, g) for i, g in zip(live, start, strict=True)]
             found = _turn_gradients(forward, live, given)
             following = [apply_op("AddV2", [turn, 1]), *found, *(after for _, _, after in body.lists)]
             body.finish(following)
@@ -192,6 +190,15 @@ def _start(op: Operation, i: int, grad: Any) -> Tensor:
     if grad is not None:
         return convert_to_tensor(grad)
     return zeros_like(op.inputs[i] if op.inputs[i].dtype is resource else op.outputs[i])
+
+
+def _gradient_input(forward: _Forward, body: _BodyGradient, i: int, start: Tensor) -> Tensor:
+    """The gradient of loop variable i in a turn, which has the variable's shape there; the last turn's may differ."""
+    variable = forward.body.inputs[i]
+    shape = start.static_shape if variable.dtype is resource else variable.static_shape
+    inner = body.add_input(start.dtype, shape, "grad")
+    inner.handle = start.handle
+    return inner
 
 
 def _turn_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tensor]) -> list[Tensor]:

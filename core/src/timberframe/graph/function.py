@@ -7,9 +7,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from timberframe import recursion
-from timberframe.dtypes import DType
+from timberframe.dtypes import DType, variant
 from timberframe.errors import ResourceExhaustedError
 from timberframe.graph.graph import Graph
+from timberframe.graph.inference import common_handle
 from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.opdef import OpDef
 from timberframe.shapes import Shape, in_common
@@ -186,6 +187,13 @@ def share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tenso
 def common_shapes(bodies: Sequence[FuncGraph]) -> list[Shape]:
     """For each result what the shapes that the bodies give have in common."""
     return [in_common(t.static_shape for t in results) for results in zip(*(b.outputs for b in bodies), strict=True)]
+
+
+def set_handles(outputs: Sequence[Tensor], bodies: Sequence[FuncGraph]) -> None:
+    """Notes what is known of the lists that the node gives which runs one of these bodies."""
+    for output, results in zip(outputs, zip(*(b.outputs for b in bodies), strict=True), strict=True):
+        if output.dtype is variant:
+            output.handle = common_handle(t.handle for t in results)
 
 
 def outer_control_inputs(bodies: Iterable[FuncGraph]) -> list[Operation]:

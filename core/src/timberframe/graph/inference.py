@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops.host_values import infer_values
 from timberframe.ops.opdef import InferenceContext, OpDef
 from timberframe.ops.signature import ArgDef
-from timberframe.shapes import Shape, num_elements
+from timberframe.shapes import Shape, in_common, num_elements
 
 HOST_VALUE_ELEMENTS = 1024  # larger tensors are data, not shape arithmetic
 
@@ -119,11 +119,24 @@ def _infer(op: Operation, with_values: bool) -> None:
 
 
 def element_handle(context: InferenceContext, i: int) -> tuple[DType | None, Shape] | None:
-    """The handle of output i. A list that its op says nothing about is like the list that the op was given."""
+    """The handle of output i. A list that its op says nothing about is like the lists that the op was given.
+
+    Functions may return any list, so of those that an op calls only the caller can tell.
+    """
     if i in context.output_handles:
         return context.output_handles[i]
-    lists = (h for t, h in zip(context.dtypes, context.handles, strict=False) if t is variant and h is not None)
-    return next(lists, None)
+    if context.op.function_attrs:
+        return None
+    return common_handle(h for t, h in zip(context.dtypes, context.handles, strict=False) if t is variant and h)
+
+
+def common_handle(handles: Iterable[tuple[DType | None, Shape] | None]) -> tuple[DType | None, Shape] | None:
+    """What is known of the elements of a list that may be any of several."""
+    known = [(None, None) if h is None else h for h in handles]
+    dtypes = {dtype for dtype, _ in known}
+    if len(dtypes) != 1 or None in dtypes:
+        return None
+    return dtypes.pop(), in_common(shape for _, shape in known)
 
 
 def run_shape_function(context: InferenceContext, outputs: int) -> Sequence[Shape]:

@@ -98,6 +98,10 @@ def first_size(shape: Shape) -> int | None:
 
 
 def shape_of_elements(handle: Any) -> Any:
+    """What is known of the shape of all elements, as list ops take it."""
+    known = None if handle.handle is None else handle.handle[1]
+    if known is not None and is_static(known):
+        return constant(list(known), "int32")
     return apply_op("TensorListElementShape", [handle], {"shape_type": "int32"})
 
 

@@ -141,17 +141,12 @@ define_op(
 )
 
 
-def _element_shape_shape(c: InferenceContext) -> list[Shape]:
-    shape = list_handle(c)[1]
-    return [None if shape is None else (len(shape),)]
-
-
 define_op(
     "TensorListElementShape",
     inputs=["input_handle: variant"],
     outputs=["element_shape: shape_type"],
     attrs=[SHAPE_TYPE],
     doc="The shape that all elements suit, with -1 for unknown sizes; the scalar -1 where the rank is unknown.",
-    shape=_element_shape_shape,
+    shape=lambda c: [None],  # a list may be declared with less than is known of it, or with nothing: a scalar
     gradient=NotDifferentiable("shapes do not change with the values"),
 )

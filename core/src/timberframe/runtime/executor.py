@@ -138,7 +138,7 @@ class Run:
     def _run_by_depth(self) -> None:
         plan, bound = self.plan, dict(self.level.stages)
         for depth in plan.depths:
-            if depth and (depth in plan.schedule.inference or any(s.level == depth for s in plan.schedule.stages)):
+            if depth in plan.deeper_at:
                 found = {x: (self._on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
                 self.level = plan.deeper(self.level, depth, {**self.found, **found} if found else self.found)
                 bound.update(self.level.stages)
