@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from child import in_child
 from faults import Fault, find_faults
 from ledger import Judged, Ledger, Result
-from trial import Trial, last_step
+from trial import FRAME_SUITES, Trial, last_step
 from usage import Uses, record_ops, record_tests
 from workshop import CPU, INCLUDE, ROOT, Workshop, digest, revision
 
@@ -51,6 +51,7 @@ class Bench:
         self.thorough: bool = bool(options.again) or options.thorough
         self.workshop = Workshop(options.folder.resolve(), options.isa)
         self._log = self.workshop.folder / "trial.log"
+        self._broken: set[str] = set()
         self.faults = [
             (str(path), fault)
             for path in self.workshop.sources(self.headers)
@@ -62,7 +63,7 @@ class Bench:
             if refused:
                 raise SystemExit(f"the sources do not compile without a fault:\n{refused}")
             self._plain = digest(self.workshop.module)
-            self.workshop.make_stage()
+            self.workshop.make_stages()
         self._kernels = {} if self.headers else self.workshop.kernels()
         self._ops = self._known("ops", partial(record_ops, self.device, self._changed))
         self._tests = {} if self.headers else self._known("tests", partial(record_tests, self._changed, TESTS))
@@ -108,7 +109,8 @@ class Bench:
         chosen = tests if self.thorough else tests[:: max(1, -(-len(tests) // MOST_TESTS))]
         if not kernels:
             chosen = [str(TESTS / name) for name in FRAME_TESTS]
-        return Trial(self.device, self._changed, frozenset(serving), tuple(chosen), self.thorough)
+        skip = frozenset(self._broken)
+        return Trial(self.device, self._changed, frozenset(serving), tuple(chosen), self.thorough, skip=skip)
 
     def run(self, seed: str, number: int, path: str, fault: Fault, judged: Judged) -> Result:
         """Puts the fault in, builds and tries."""
@@ -132,6 +134,9 @@ class Bench:
                 result.verdict = "equal"
                 return
         found, ended = in_child(self.trial(result.file), self._log, self.seconds)
+        while found is not None and self._fails_without(found["by"]):
+            self._broken.add(found["by"])
+            found, ended = in_child(self.trial(result.file), self._log, self.seconds)
         if found is None:
             timed_out = ended.startswith("timeout")
             result.verdict = "unfinished" if timed_out else "killed"
@@ -140,6 +145,16 @@ class Bench:
         result.by = found.pop("by")
         result.verdict = "killed" if result.by else "survived"
         result.details = found
+
+    def _fails_without(self, by: str) -> bool:
+        """Whether this case of the frame, or this test, fails on this machine without a fault, too."""
+        if self.headers or not by or by in self._broken or not (".py::" in by or by.startswith(tuple(FRAME_SUITES))):
+            return False
+        is_test = ".py::" in by
+        tests, only = ((by,), "no case") if is_test else ((), by)
+        trial = Trial(self.device, self.workshop.plain, frozenset(), tests, True, only)
+        found, _ = in_child(trial, self.workshop.folder / "plain.log", self.seconds)
+        return found is None or bool(found["by"])
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -29,7 +29,7 @@ OP_SUITES = {
 class Trial:
     """What to run, with what is in the folder `changed`, see `take`.
 
-    users: ops with dtypes, ``Op/float32``; empty for the whole frame. tests: pytest's ids.
+    users: ops with dtypes, ``Op/float32``; empty for the whole frame. tests: pytest's ids. only: the id of a case; skip: ids of cases and tests.
     """
 
     device: str
@@ -37,6 +37,8 @@ class Trial:
     users: frozenset[str]
     tests: tuple[str, ...]
     thorough: bool = False
+    only: str = ""
+    skip: frozenset[str] = frozenset()
 
     def __call__(self) -> dict[str, Any]:
         """``by``: the case or test that failed, "" where none did; ``cases``, ``tests``: how many were tried."""
@@ -52,13 +54,15 @@ class Trial:
             tried += 1
             if result.verdict in FAILING:
                 return {"by": case.id, "cases": tried, "message": result.message[:300]}
-        return {"cases": tried} | (_run_tests(self.tests) if self.tests else {"by": ""})
+        return {"cases": tried} | (_run_tests(self.tests, self.skip) if self.tests else {"by": ""})
 
     def _cases(self, target: Any) -> Iterator[Case]:
         ops = tuple({user.split("/")[0] for user in self.users})
         suites = OP_SUITES if self.users else FRAME_SUITES
         cases: dict[str, list[Case]] = {suite: [] for suite in suites}
         for case in collect(target, Options(self.device, ops=ops, suites=tuple(suites))):
+            if case.id in self.skip or self.only not in ("", case.id):
+                continue
             if not self.users or f"{case.op}/{case.dtype_label}" in self.users:
                 cases[case.suite].append(case)
         for suite in suites:
@@ -93,7 +97,7 @@ def _say(text: str, file: int = 1) -> None:
     os.write(file, f"{text}\n".encode())
 
 
-def _run_tests(tests: Sequence[str]) -> dict[str, Any]:
+def _run_tests(tests: Sequence[str], skip: frozenset[str]) -> dict[str, Any]:
     import pytest
 
     log = os.dup(1)  # pytest puts a file of its own in its place while a test runs
@@ -117,6 +121,7 @@ def _run_tests(tests: Sequence[str]) -> dict[str, Any]:
 
     plugin = Plugin()
     options = ["-q", "-x", "-pno:xdist", "-pno:cacheprovider", "-pno:randomly", "-pno:faulthandler"]
+    options += [f"--deselect={test}" for test in skip]
     pytest.main([*tests, *options], plugins=[plugin])
     faulthandler.cancel_dump_traceback_later()
     return {"by": plugin.failed, "tests": plugin.count}

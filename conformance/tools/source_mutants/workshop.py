@@ -44,6 +44,7 @@ class Workshop:
         self.tree = folder / "tree"
         self._build = folder / f"build-{isa}"
         self.stage = folder / f"stage-{isa}"
+        self.plain = folder / f"stage-{isa}-plain"
         self._copy_sources()
 
     def _copy_sources(self) -> None:
@@ -103,10 +104,20 @@ class Workshop:
         )
         return None if done.returncode == 0 else done.stdout[-4000:]
 
-    def make_stage(self) -> None:
-        """A folder for the front of sys.path: the CPU's package as in the checkout, with the module built here."""
-        shutil.rmtree(self.stage, ignore_errors=True)
-        package = self.stage / "timberframe_cpu"
+    def make_stages(self) -> None:
+        """Folders for the front of sys.path: the CPU's package as in the checkout, with the module built here.
+
+        That in `stage` is always the one built last; that in `plain` has no fault.
+        """
+        for stage in (self.stage, self.plain):
+            self._make_stage(stage)
+        module = self.plain / "timberframe_cpu" / self.module.name
+        module.unlink()
+        shutil.copy(self.module, module)
+
+    def _make_stage(self, stage: Path) -> None:
+        shutil.rmtree(stage, ignore_errors=True)
+        package = stage / "timberframe_cpu"
         ignored = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / "plugins/cpu/src/timberframe_cpu", package, ignore=ignored)
         for file in (self.module, *(self._build / "csrc").glob("libscipy_openblas*")):
