@@ -29,7 +29,8 @@ OP_SUITES = {
 class Trial:
     """What to run, with what is in the folder `changed`, see `take`.
 
-    users: ops with dtypes, ``Op/float32``; empty for the whole frame. tests: pytest's ids. only: the id of a case; skip: ids of cases and tests.
+    users: ops with dtypes, ``Op/float32``; empty for the whole frame. tests: pytest's ids. only: the id of a case.
+    skip: ids of cases and tests.
     """
 
     device: str

@@ -11,18 +11,21 @@ from timberframe.shapes import Shape
 
 Shapes = tuple[tuple[int, ...], ...]
 
-# 0-d, empty, one, primes around vector widths, several dimensions, one above 65,535, and large in two dimensions.
-UNARY: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (7,), (17,), (3, 5), (2, 3, 1, 5), (1031,), (70001,), (257, 300))
+# 0-d, empty, one, primes around vector widths, several dimensions, one above 65,535, and large in two dimensions; last,
+# one less than whole vectors.
+UNARY: tuple[tuple[int, ...], ...] = (
+    (), (0,), (1,), (7,), (17,), (3, 5), (2, 3, 1, 5), (1031,), (70001,), (257, 300), (127,),
+)  # fmt: skip
 
 BINARY: tuple[Shapes, ...] = (
     ((), ()), ((0,), (0,)), ((0, 3), (1, 3)), ((1,), (1,)), ((17,), (17,)), ((7,), ()), ((), (13,)), ((3, 5), (5,)),
     ((3, 1), (1, 5)), ((2, 3, 4), (3, 1)), ((2, 1, 3, 1), (1, 5, 1, 7)), ((1031,), (1,)), ((1031,), (1031,)),
-    ((70001,), (70001,)), ((70001, 1), (1, 2)), ((131, 67), (131, 1)),
+    ((70001,), (70001,)), ((70001, 1), (1, 2)), ((131, 67), (131, 1)), ((127,), (127,)),
 )  # fmt: skip
 
 TERNARY: tuple[Shapes, ...] = (
     ((), (), ()), ((0,), (0,), (0,)), ((17,), (17,), (17,)), ((3, 5), (3, 5), (3, 5)), ((1031,), (1031,), (1031,)),
-    ((70001,), (70001,), (70001,)),
+    ((70001,), (70001,), (70001,)), ((127,), (127,), (127,)),
 )  # fmt: skip
 
 

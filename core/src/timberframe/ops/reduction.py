@@ -182,6 +182,8 @@ _SAMPLES: tuple[tuple[StaticShape, Any], ...] = (
     ((131_101,), (0,)),  # long enough to be cut into segments
     ((2, 70_001), (1,)),
     ((2, 1500, 50), (0, 1)),
+    ((3, 127), (1,)),  # one less than whole vectors
+    ((127, 3), (0,)),
 )
 
 
