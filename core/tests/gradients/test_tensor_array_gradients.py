@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.graph.apply import apply_op
 
 ROWS = np.linspace(-0.8, 1.2, 12).reshape(6, 2)
 LENGTHS = [[1, 2, 3], [0, 2, 4], [2, 2, 2]]
@@ -152,9 +153,18 @@ def test_elements_that_were_never_written_do_not_stop_a_gradient(check_gradients
     check_gradients(build, ROWS)
 
 
-def test_shape_of_elements_is_what_the_list_was_declared_with() -> None:
-    from timberframe.graph.apply import apply_op
+def element_shape(array: tf.TensorArray) -> Any:
+    return apply_op("TensorListElementShape", [array.flow], {"shape_type": "int32"})
 
+
+def test_shape_of_elements_is_what_the_list_was_declared_with() -> None:
     array = tf.TensorArray(tf.float64, 2, infer_shape=False, element_shape=[None]).write(0, [1.0, 2.0])
     with tf.Session() as session:
-        assert session.run(apply_op("TensorListElementShape", [array.flow], {"shape_type": "int32"})).tolist() == [-1]
+        assert session.run(element_shape(array)).tolist() == [-1]
+
+
+def test_shape_of_elements_may_be_a_scalar_whatever_is_known_of_them() -> None:
+    """-1, where the list was declared with nothing."""
+    assert element_shape(tf.TensorArray(tf.float64, 2, element_shape=[None])).static_shape is None
+    with tf.Session() as session:
+        assert session.run(element_shape(tf.TensorArray(tf.float64, 2))).shape == ()
