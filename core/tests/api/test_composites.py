@@ -111,3 +111,7 @@ def test_assertion_of_a_rank(session: tf.Session) -> None:
     session.run(check, {x: [1.0]})
     with pytest.raises(tf.errors.InvalidArgumentError):
         session.run(check, {x: 1.0})
+
+
+def test_norm_carries_its_name(session: tf.Session) -> None:
+    assert [tf.norm(X).op.name, tf.norm(X, name="length").op.name] == ["norm", "length"]

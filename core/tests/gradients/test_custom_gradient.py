@@ -107,3 +107,10 @@ def test_hessian_of_a_matrix_has_four_dimensions(session: tf.Session) -> None:
 def test_hessian_of_a_linear_function_is_zero(session: tf.Session) -> None:
     x = tf.placeholder(tf.float64, [2])
     assert session.run(tf.hessians(3.0 * x, x)[0], {x: [1.0, 2.0]}).tolist() == [[0, 0], [0, 0]]
+
+
+def test_gradient_may_be_given_as_an_array() -> None:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        x = tf.constant([1.0, 2.0])
+        y = tf.custom_gradient(lambda a: (a * 2.0, lambda upstream: np.float32([5, 6])))(x)
+        assert session.run(tf.gradients(y, [x])[0]).tolist() == [5, 6]

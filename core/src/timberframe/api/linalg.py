@@ -173,9 +173,11 @@ def norm(
 def _euclidean_norm(x: Tensor, axis: Any, keep: bool, name: str | None) -> Tensor:
     """Squares without a modulus, which has no slope at 0 and would leave out that element's second derivative."""
     squares = apply_op("Mul", [x, _conjugate(x)]) if x.dtype.is_complex else apply_op("Square", [x])
-    root = apply_op("Sqrt", [apply_op("Sum", [squares, reduction_axes(x, axis)], {"keep_dims": keep})])
-    result: Tensor = apply_op("Real", [root], {"Tout": x.dtype.real_dtype}) if x.dtype.is_complex else root
-    return result
+    total = apply_op("Sum", [squares, reduction_axes(x, axis)], {"keep_dims": keep})
+    if x.dtype.is_complex:
+        total = apply_op("Real", [total], {"Tout": x.dtype.real_dtype})
+    root: Tensor = apply_op("Sqrt", [total], name=name or "norm")
+    return root
 
 
 def _magnitude(x: Tensor) -> Tensor:

@@ -240,7 +240,7 @@ class _Backward:
                 scopes.enter_context(get_default_graph().device(op.device))
             given = _given(op, totals)
             passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
-            made = [passed_on.get(g, g) for g in op.gradient(op, *given)]
+            made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in op.gradient(op, *given)]
         if len(made) != len(op.inputs):
             raise InvalidArgumentError(
                 f"{op.type} '{op.name}': its gradient function returned {len(made)} gradients; the operation has "

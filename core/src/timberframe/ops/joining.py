@@ -18,7 +18,7 @@ from timberframe.ops.gradients import (
     known,
     shape_of,
     size_of,
-)  # fmt: skip
+)
 from timberframe.ops.host_values import HostValue, scalar_value, static_output
 from timberframe.ops.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
