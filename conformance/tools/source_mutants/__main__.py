@@ -182,7 +182,7 @@ def main() -> int:
     ledger, judged = Ledger(options.results or options.folder / "results.json"), Judged()
     bench = Bench(options)
     survived = 0
-    for seed, number, path, fault in _again(options, ledger) if options.again else _new(options, bench, ledger):
+    for seed, number, path, fault in _again(options, bench, ledger) if options.again else _new(options, bench, ledger):
         result = bench.run(seed, number, path, fault, judged)
         ledger.add(result)
         survived += result.verdict in ("survived", "unfinished")
@@ -200,10 +200,15 @@ def _new(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[
             done += ledger.results[-1].verdict not in ("equal", "invalid", "equivalent")
 
 
-def _again(options: argparse.Namespace, ledger: Ledger) -> Iterator[Chosen]:
-    wanted = [r for r in ledger.results if options.again in (r.verdict, f"{r.seed}/{r.number}")]
-    for r in wanted:
-        yield r.seed, r.number, r.file, r.fault
+def _again(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[Chosen]:
+    """Those that are still in the sources, wherever they are now."""
+    now = {(path, f.text, f.before, f.after): f for path, f in reversed(bench.faults)}
+    for r in [r for r in ledger.results if options.again in (r.verdict, f"{r.seed}/{r.number}")]:
+        fault = now.get((r.file, r.fault.text, r.fault.before, r.fault.after))
+        if fault is None:
+            print(f"{r.seed}/{r.number} is no longer in {r.file}")
+        else:
+            yield r.seed, r.number, r.file, fault
 
 
 if __name__ == "__main__":
