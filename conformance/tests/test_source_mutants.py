@@ -70,7 +70,7 @@ def test_statement_deleted_from_a_macro_leaves_its_lines():
 
 def test_fault_names_the_line():
     fault = next(f for f in find_faults(MACRO) if f.before == "7")
-    assert (fault.line, fault.text) == (3, "if (x[0] <= 1) return 7;")
+    assert (fault.line, fault.text, fault.column) == (3, "if (x[0] <= 1) return 7;", 22)
 
 
 @pytest.mark.parametrize("folder", [CSRC, HEADERS])
@@ -97,16 +97,17 @@ def test_later_result_takes_the_place_of_an_older_one(tmp_path):
 
 def test_judged_fault_has_its_reason(tmp_path):
     (tmp_path / "judged.toml").write_text(
-        '[[equivalent]]\nfile = "a.c"\ntext = "x = 1;"\nbefore = "1"\nafter = "2"\nreason = "x is not read"\n'
+        '[[equivalent]]\nfile = "a.c"\ntext = "x = 1;"\ncolumn = 4\nbefore = "1"\nafter = "2"\n'
+        'reason = "x is not read"\n'
     )
-    fault = Fault("constant", 4, 5, "1", "2", 9, "x = 1;")
+    fault = Fault("constant", 4, 5, "1", "2", 9, "x = 1;", 4)
     assert Judged(tmp_path / "judged.toml").reason("a.c", fault) == "x is not read"
 
 
 def test_judged_faults_are_still_in_the_sources():
-    for file, text, before, after in Judged().entries():
-        faults = {(f.text, f.before, f.after) for f in find_faults((ROOT / file).read_bytes())}
-        assert (text, before, after) in faults, f"{file}: {text!r} with {before!r} -> {after!r} is gone; drop the entry"
+    for file, *fault in Judged().entries():
+        faults = [[f.text, f.column, f.before, f.after] for f in find_faults((ROOT / file).read_bytes())]
+        assert fault in faults, f"{file}: {fault} is gone; drop the entry"
 
 
 def test_child_returns_its_result(tmp_path):

@@ -202,9 +202,9 @@ def _new(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[
 
 def _again(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[Chosen]:
     """Those that are still in the sources, wherever they are now."""
-    now = {(path, f.text, f.before, f.after): f for path, f in reversed(bench.faults)}
+    now = {(path, f.text, f.column, f.before, f.after): f for path, f in bench.faults}
     for r in [r for r in ledger.results if options.again in (r.verdict, f"{r.seed}/{r.number}")]:
-        fault = now.get((r.file, r.fault.text, r.fault.before, r.fault.after))
+        fault = now.get((r.file, r.fault.text, r.fault.column, r.fault.before, r.fault.after))
         if fault is None:
             print(f"{r.seed}/{r.number} is no longer in {r.file}")
         else:

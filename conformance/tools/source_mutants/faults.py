@@ -26,7 +26,10 @@ _INTEGER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)$")
 
 @dataclass(frozen=True)
 class Fault:
-    """`before` at bytes [start, end) of a file becomes `after`. line counts from 1; text: the line as it is."""
+    """`before` at bytes [start, end) of a file becomes `after`.
+
+    line counts from 1; text: the line as it is, without spaces around it; column: where in it the fault begins, from 0.
+    """
 
     kind: str
     start: int
@@ -35,6 +38,7 @@ class Fault:
     after: str
     line: int
     text: str
+    column: int = 0
 
     def describe(self) -> str:
         """One line for people: what becomes what."""
@@ -81,9 +85,11 @@ def _at(source: bytes, node: Node, base: int) -> Iterator[Fault]:
     start, end = base + node.start_byte, base + node.end_byte
 
     def fault(kind: str, begin: int, stop: int, after: str) -> Fault:
-        line = source.count(b"\n", 0, begin)
-        text = source.split(b"\n")[line].decode().strip().rstrip("\\").strip()
-        return Fault(kind, begin, stop, source[begin:stop].decode(), after, line + 1, text)
+        line, line_start = source.count(b"\n", 0, begin), source.rfind(b"\n", 0, begin) + 1
+        whole = source[line_start:].split(b"\n", 1)[0]
+        column = begin - line_start - (len(whole) - len(whole.lstrip()))
+        text = whole.decode().strip().rstrip("\\").strip()
+        return Fault(kind, begin, stop, source[begin:stop].decode(), after, line + 1, text, column)
 
     operator = node.child_by_field_name("operator")
     if operator is not None and node.type in ("binary_expression", "assignment_expression", "update_expression"):

@@ -68,17 +68,21 @@ class Ledger:
         return f"{len(self.results)} faults: {told}; {counts['killed']} of {tried} noticed"
 
 
+Key = tuple[Any, ...]
+_KEY = ("file", "text", "column", "before", "after")
+
+
 class Judged:
     """The faults that people have looked at: equivalent ones are not tried again."""
 
     def __init__(self, path: Path = JUDGED) -> None:
         entries = tomllib.loads(path.read_text()).get("equivalent", []) if path.exists() else []
-        self._reasons = {(e["file"], e["text"], e["before"], e["after"]): e["reason"] for e in entries}
+        self._reasons = {tuple(e[name] for name in _KEY): e["reason"] for e in entries}
 
-    def entries(self) -> list[tuple[str, str, str, str]]:
-        """File, line, and what becomes what, of each."""
+    def entries(self) -> list[Key]:
+        """File, line, column in it, and what becomes what, of each."""
         return list(self._reasons)
 
     def reason(self, file: str, fault: Fault) -> str | None:
         """Why a fault changes no result, where somebody found that."""
-        return self._reasons.get((file, fault.text, fault.before, fault.after))
+        return self._reasons.get((file, fault.text, fault.column, fault.before, fault.after))
