@@ -65,7 +65,7 @@ def test_config_cannot_be_changed() -> None:
         ({"allow_soft_placement": True, "strict_placement": True}, "contradict each other"),
         ({"memory_limit": {"ACME": 1.5}}, r"memory_limit\['ACME'\] is 1.5; bytes or a fraction"),
         ({"memory_limit": {"ACME": 0}}, r"memory_limit\['ACME'\] is 0"),
-        ({"plugins": "acme"}, "plugins is 'acme'; a list of names"),
+        ({"plugins": "acme"}, "plugins is 'acme' of type str; a list of names"),
         ({"optimizations": {"fold": 1}}, "optimizations has 'fold': 1; strings with bool"),
         ({"optimizations": {"fyse": False}}, "optimizations names 'fyse'; known are cse, fold, fuse, simplify"),
     ],

@@ -4,6 +4,8 @@
 """
 # ruff: noqa: F403 - the families' modules list their public names in __all__; see timberframe.api
 
+import sys as _sys
+
 from timberframe import bitwise as bitwise
 from timberframe import errors as errors
 from timberframe import image as image
@@ -57,9 +59,15 @@ from timberframe.api.unary import *
 from timberframe.api.variable_collections import *
 from timberframe.api.variable_functions import *
 from timberframe.api.variable_scope import *
+from timberframe.boundary import guard as _guard
 from timberframe.runtime.device_array import DeviceArray as DeviceArray
 from timberframe.runtime.session import InteractiveSession as InteractiveSession
 from timberframe.runtime.session import Session as Session
 from timberframe.runtime.session import get_default_session as get_default_session
 
 __version__ = "0.1.0"
+
+_SPACES = (
+    bitwise, image, initializers, linalg, losses, math, nest, nn, quantization, random, saved_model, strings, train
+)  # fmt: skip
+_guard([_sys.modules[__name__], *_SPACES])

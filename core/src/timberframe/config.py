@@ -9,7 +9,8 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from timberframe.errors import InvalidArgumentError
+from timberframe.arguments import listed
+from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graphdef import messages
 
 ACCELERATORS = "ACCELERATORS"
@@ -86,9 +87,10 @@ class SessionConfig:
             )
         self._check_mappings()
         if self.plugins is not None:
-            if isinstance(self.plugins, str) or not all(isinstance(p, str) for p in self.plugins):
-                raise InvalidArgumentError(f"SessionConfig.plugins is {self.plugins!r}; a list of names is required")
-            object.__setattr__(self, "plugins", tuple(self.plugins))
+            names = listed(self.plugins, "SessionConfig.plugins", "names")
+            if not all(isinstance(p, str) for p in names):
+                raise InvalidTypeError(f"SessionConfig.plugins is {self.plugins!r}; a list of names is required")
+            object.__setattr__(self, "plugins", tuple(names))
 
     def _check_mappings(self) -> None:
         kinds: dict[str, tuple[type, ...]] = {

@@ -167,7 +167,7 @@ def as_dtype(value: Any) -> DType:
     if found is None and value is not None:
         try:
             key = np.dtype(value)
-        except TypeError:
+        except (TypeError, ValueError):
             key = None
         if key is not None:
             found = string if key.kind in "SU" else _BY_NUMPY.get(key)

@@ -20,6 +20,13 @@ from timberframe.graph.apply import apply_op, convert_to_tensor
 from timberframe.graph.operation import Tensor
 from timberframe.shapes import compatible, format_shape
 
+__all__ = [
+    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "get_losses",
+    "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss",
+    "log_loss", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]  # fmt: skip
+
 
 class Reduction:
     """How losses become one number; SUM_BY_NONZERO_WEIGHTS is the mean over the elements whose weight is not 0."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from timberframe.arguments import instance
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -29,6 +30,7 @@ class DeviceSpec:
 
     def __post_init__(self) -> None:
         if self.device_type is not None:
+            instance(self.device_type, str, "DeviceSpec: device_type", "a str")
             object.__setattr__(self, "device_type", self.device_type.upper())
 
     @classmethod

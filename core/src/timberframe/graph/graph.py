@@ -271,7 +271,7 @@ class Graph:
 
         entry = device_name_or_function
         if entry is not None and not callable(entry):
-            entry = canonical_device(entry.to_string() if hasattr(entry, "to_string") else entry)
+            entry = canonical_device(entry.to_string() if hasattr(entry, "to_string") else _text(entry, "device"))
         self._scopes.devices.append(entry)
         try:
             yield
