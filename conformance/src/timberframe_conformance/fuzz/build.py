@@ -135,7 +135,11 @@ def _case(b: Builder, step: Step) -> list[Any]:
 def _while(b: Builder, step: Step) -> list[Any]:
     limit, *start = b.inputs(step)
     body = b.function(step.bodies[0])
-    made = tf.while_loop(lambda i, *_: i < limit, lambda i, *v: [i + 1, *body(i, *v)], [tf.constant(0), *start])
+
+    def following(i: Any, *values: Any) -> list[Any]:
+        return [i + 1, *(_kept_shape(t, v) for t, v in zip(body(i, *values), values, strict=True))]
+
+    made = tf.while_loop(lambda i, *_: i < limit, following, [tf.constant(0), *start])
     return list(made[1:])
 
 
@@ -148,7 +152,14 @@ def _map(b: Builder, step: Step) -> list[Any]:
 def _scan(b: Builder, step: Step) -> list[Any]:
     start, x, *captured = b.inputs(step)
     body = b.function(step.bodies[0])
-    return [tf.scan(lambda a, row: body(a, row, *captured)[0], x, start)]
+    return [tf.scan(lambda a, row: _kept_shape(body(a, row, *captured)[0], a), x, start)]
+
+
+def _kept_shape(tensor: Any, variable: Any) -> Any:
+    """A loop variable's next value, which is said to have the variable's shape, as a loop demands it."""
+    same = tf.identity(tensor)
+    same.set_shape(variable.shape)
+    return same
 
 
 def _array(b: Builder, step: Step) -> list[Any]:

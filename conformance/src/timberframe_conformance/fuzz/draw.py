@@ -51,11 +51,11 @@ class Drawer:
         made = 0
         for _ in range(4 * count):
             kind = self.rng.random()
-            if kind < 0.62 or (self.depth >= 2 and kind < 0.82):
+            if kind < 0.56 or (self.depth >= 2 and kind < 0.8):
                 done = self.op()
-            elif kind < 0.74:
+            elif kind < 0.68:
                 done = self.composite()
-            elif kind < 0.86:
+            elif kind < 0.84:
                 done = self.gradient()
             else:
                 done = FLOW[int(self.rng.integers(len(FLOW)))](self)

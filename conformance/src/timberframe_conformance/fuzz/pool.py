@@ -33,7 +33,7 @@ POPULAR = (
     "Softmax", "BiasAdd", "Pad", "Tile", "ExpandDims", "Cast", "AddN", "Conv2D", "MaxPool", "GatherNd", "OneHot",
     "Cumsum", "TopKV2",
 )  # fmt: skip
-"""Ops of which ordinary graphs are made; a third of the steps are drawn from them."""
+"""Ops of which ordinary graphs are made; half of the steps are drawn from them."""
 
 
 @dataclass
@@ -133,7 +133,7 @@ class Pool:
 
     def draw(self, rng: np.random.Generator) -> Entry | None:
         """An op; None where the devices have no kernel of the one that came up."""
-        names = self.popular if self.popular and rng.random() < 1 / 3 else self.names
+        names = self.popular if self.popular and rng.random() < 1 / 2 else self.names
         return self.entry(names[int(rng.integers(len(names)))])
 
     def entry(self, name: str) -> Entry | None:

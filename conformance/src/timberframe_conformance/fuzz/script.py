@@ -10,6 +10,15 @@ import numpy as np
 from timberframe_conformance.fuzz.program import Program, Ref, Step, is_ref
 from timberframe_conformance.repro import array_source, value_source
 
+KEPT_SHAPE = """
+def keep_shape(tensor, variable):
+    same = tf.identity(tensor)
+    same.set_shape(variable.shape)
+    return same
+
+
+"""
+
 HEADER = '''"""{title}"""
 import base64, zlib
 import ml_dtypes
@@ -40,6 +49,7 @@ def script(program: Program, title: str, spec: str = "", ending: str = "") -> st
     fetches = ", ".join(writer.ref(r) for r in program.outputs)
     return (
         HEADER.format(title=title.replace('"""', "'''").replace("\\", "\\\\"))
+        + (KEPT_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else "")
         + "\n".join(lines)
         + "\n"
         + (ending or RUN).format(fetches=fetches)
@@ -142,8 +152,9 @@ class _Writer:
             case "case":
                 made = f"tf.switch_case({given[0]}, [{', '.join(calls)}])"
             case "while":
+                following = f"[i + 1, *map(keep_shape, {name}_body0(i, *v), v)]"
                 made = (
-                    f"list(tf.while_loop(lambda i, *_: i < {given[0]}, lambda i, *v: [i + 1, *{name}_body0(i, *v)], "
+                    f"list(tf.while_loop(lambda i, *_: i < {given[0]}, lambda i, *v: {following}, "
                     f"[tf.constant(0), {rest}]))[1:]"
                 )
                 return [*lines, f"{name} = {made}"]
@@ -158,7 +169,8 @@ class _Writer:
                 arguments = ", ".join(["a", "row", *given[2:]])
                 return [
                     *lines,
-                    f"{name} = tf.scan(lambda a, row: {name}_body0({arguments})[0], {given[1]}, {given[0]})",
+                    f"{name} = tf.scan(lambda a, row: keep_shape({name}_body0({arguments})[0], a), "
+                    f"{given[1]}, {given[0]})",
                 ]
         return [*lines, f"{name} = {made}", f"{name} = list({name}) if isinstance({name}, (list, tuple)) else [{name}]"]
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.errors import OpError
+from timberframe_conformance import drive
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.build import Built, build
-from timberframe_conformance.fuzz.expected import Expected, expect
+from timberframe_conformance.fuzz.expected import Expected, evaluate, expect
 from timberframe_conformance.fuzz.program import Program
 
 if TYPE_CHECKING:
@@ -68,7 +69,27 @@ class Subject:
                 build(constant_wholly(self.program), self.target.spec)
             except OpError:
                 raise InvalidProgramError(str(e)) from e
+            if self._refuses_alone(e):
+                raise InvalidProgramError(str(e)) from e
             raise
+
+    def _refuses_alone(self, error: OpError) -> bool:
+        """Whether the node that an error names raises it by itself, for the inputs that references give it."""
+        nodes = {op.name: op for op in self.built.graph.get_operations()}
+        op = nodes.get(error.node or "")
+        if op is None or op.op_def.stateful:
+            return False
+        inputs = evaluate(op.inputs, self.built.feeds, self.built.initializers)
+        with np.errstate(all="ignore"):
+            flat = [np.asarray(x).astype(t.dtype.base_dtype.numpy) for x, t in zip(inputs, op.inputs, strict=True)]
+        given = iter(flat)
+        lists = [[next(given) for _ in range(n)] for n in _lengths(op)]
+        arrays = [x if a.is_list else x[0] for a, x in zip(op.op_def.inputs, lists, strict=True)]
+        try:
+            drive.call(self.target, op.op_def, op.attrs, arrays, known=False)
+        except type(error):
+            return True
+        return False
 
     def session(self, built: Built | None = None, **config: Any) -> Any:
         """A session in which the variables have their first values."""
@@ -113,6 +134,15 @@ class Subject:
                 raise CaseFailedError(f"{what}: result {i} differs from that of the first run: {message}")
             count += 1
         return count
+
+
+def _lengths(op: Any) -> list[int]:
+    """How many tensors each declared input of a node has."""
+    counts = []
+    for arg in op.op_def.inputs:
+        listed = op.attrs[arg.type_list_attr] if arg.type_list_attr else None
+        counts.append(len(listed) if listed is not None else op.attrs[arg.number_attr] if arg.number_attr else 1)
+    return counts
 
 
 def _wide(x: np.ndarray, e: Expected) -> np.ndarray:

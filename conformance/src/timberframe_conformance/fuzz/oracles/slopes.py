@@ -81,6 +81,8 @@ def _judge(s: Subject, ys: Sequence[Any], x: Any, gradient: Any) -> int:
         unsure = evaluate([gradient], s.built.feeds, s.built.initializers, Noise(rng))[0]
     except Exception:
         return 0
+    if unsure.shape != told.shape:
+        return 0
     allowed = 64 * np.abs(unsure - told) + 2.0**-36 * np.abs(told)
     if not (np.isfinite(noise) and np.all(np.isfinite(allowed))):
         return 0
