@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 import timberframe
 from timberframe.dtypes import as_dtype
 from timberframe.ops import registry
+from timberframe.runtime.devices import devices_for
 from timberframe_conformance.fuzz.draw import draw_program
 from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.judge import ORACLES, judge
@@ -287,6 +290,39 @@ def test_failure_of_the_past_stays_mended(target: Target, path: Path) -> None:
     verdict = judge(Finding.from_json(path.read_text()).program, target)
     assert not verdict.invalid
     assert verdict.failure is None
+
+
+BUGS = {
+    "assembles-twice": "results-of-lists-assembled-twice",
+    "logistic-kink": "logistic-loss-at-logit-zero",
+    "offset-of-unknown": "join-of-sizes-known-in-part",
+    "joins-unknown": "join-of-integers-known-in-part",
+    "slices-passed-on": "slices-through-an-addition",
+}
+"""Known bugs of the frame, and the failure of the past that each brings back."""
+
+BRING_BACK = """
+import sys
+from pathlib import Path
+from timberframe_conformance.fuzz.findings import Finding
+from timberframe_conformance.fuzz.judge import judge
+from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import open_target
+
+FRAME_MUTANTS[sys.argv[1]].apply()
+print(judge(Finding.from_json(Path(sys.argv[2]).read_text()).program, open_target(Options("cpu"))).failure)
+"""
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_known_bug_of_the_frame_is_noticed(name: str) -> None:
+    if not any(d.type == "CPU" for d in devices_for(tf.SessionConfig())):
+        pytest.skip("the CPU's plugin is not installed")  # what the first bug needs, others lack
+    (path,) = [str(p) for p in regressions() if p.stem == BUGS[name]]
+    arguments = [sys.executable, "-c", BRING_BACK, name, path]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.startswith("("), done.stdout + done.stderr
 
 
 def test_unknown_oracle_is_a_wrong_call(command: Any) -> None:

@@ -23,7 +23,8 @@ def _wider(x: np.ndarray) -> Any:
     return x.astype(np.float64) if x.dtype.kind in "fV" else x.astype(np.int64) if x.dtype.kind == "i" else x
 
 
-def _list(x: np.ndarray) -> Any:
+def as_list(x: np.ndarray) -> Any:
+    """The values as nested lists of Python numbers, where these can tell the shape."""
     # Of an empty list one cannot tell the inner sizes; TensorFlow cannot either.
     return x.tolist() if x.size and x.dtype.kind != "V" else x
 
@@ -35,7 +36,7 @@ def _read_only(x: np.ndarray) -> Any:
 
 
 FORMS: dict[str, Form] = {
-    "lists and Python numbers": _list,
+    "lists and Python numbers": as_list,
     "float64 and int64": _wider,
     "strided arrays": _strided,
     "reversed arrays": lambda x: x[::-1].copy()[::-1] if x.ndim else x,
