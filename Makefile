@@ -84,6 +84,8 @@ endif
 	@echo "== random graphs on the CPU, and known bugs of the frame that they must find"
 	@$(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
 	@$(BIN)/conformance mutants --frame --device=cpu
+	@echo "== 5,000 damaged files"
+	@$(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"
 	@$(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"

@@ -1,4 +1,4 @@
-"""The command `conformance`: run, list, repro, compare, report, bench, fuzz and mutants."""
+"""The command `conformance`: run, list, repro, compare, report, bench, fuzz, hostile and mutants."""
 
 from __future__ import annotations
 
@@ -80,6 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     from timberframe_conformance.fuzz.command import add_arguments as fuzz_arguments
 
     fuzz_arguments(fuzz)
+    hostile = commands.add_parser("hostile", help="look for damaged files that lead to more than an error")
+    from timberframe_conformance.hostile.command import add_arguments as hostile_arguments
+
+    hostile_arguments(hostile)
     mutants = commands.add_parser("mutants", help="prove that the suite catches known bugs")
     from timberframe_conformance.mutants.command import add_arguments as mutant_arguments
 

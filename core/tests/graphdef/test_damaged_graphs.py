@@ -94,6 +94,17 @@ def test_list_of_more_elements_than_memory_holds_is_refused() -> None:
             session.run(length, {size: 2**31 - 1})
 
 
+# Dtypes
+
+
+def test_attr_that_holds_the_type_of_a_reference_is_refused(write: Write) -> None:
+    write.const("c", b"text")
+    attrs = write.message.node[0].attr
+    attrs["dtype"].type = attrs["value"].tensor.dtype = 107  # DT_STRING_REF
+    with pytest.raises(Invalid, match=r"Const 'c': attr dtype: it is string_ref; attrs hold no types of references"):
+        write.graph()
+
+
 # Names
 
 

@@ -6,7 +6,7 @@ that and nobody reads the input afterwards.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -62,8 +62,8 @@ class _Arena:
 
     def give(self, offset: int, nbytes: int) -> None:
         size = self.round(nbytes)
-        insort(self.free, (offset, size))
-        i = self.free.index((offset, size))
+        i = bisect_left(self.free, (offset, size))
+        self.free.insert(i, (offset, size))
         if i + 1 < len(self.free) and self.free[i + 1][0] == offset + size:
             size += self.free.pop(i + 1)[1]
             self.free[i] = (offset, size)
@@ -86,10 +86,11 @@ def plan_memory(cluster: Cluster, inplace: InplacePairs, alignment: int) -> Memo
     offsets = plan.offsets
     for i, node in enumerate(cluster.nodes):
         taken_over: set[int] = set()
+        pairs = inplace(node)
         for k, value in enumerate(node.outputs):
             if value.id in escaping:
                 continue
-            source = _reusable(node, k, value, inplace(node), last, i, offsets, kept | taken_over)
+            source = _reusable(node, k, value, pairs, last, i, offsets, kept | taken_over) if pairs else None
             if source is None:
                 offsets[value.id] = arena.take(value.nbytes)
             else:

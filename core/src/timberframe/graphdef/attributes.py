@@ -25,12 +25,19 @@ def _decode_text(value: bytes) -> str | bytes:
         return value
 
 
+def _decode_type(number: int) -> DType:
+    found = as_dtype(number)
+    if found.is_ref:
+        raise InvalidArgumentError(f"it is {found.name}; attrs hold no types of references, only outputs have them")
+    return found
+
+
 _DECODE: Mapping[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
     "bool": bool,
     "string": _decode_text,
-    "type": as_dtype,
+    "type": _decode_type,
     "shape": decode_shape,
     "tensor": make_ndarray,
     "func": lambda f: f.name,

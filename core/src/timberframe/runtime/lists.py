@@ -37,7 +37,10 @@ def _list(node: Node, located: Located) -> TensorList:
 
 
 def _integer(located: Located) -> int:
-    return int(host_array(located))
+    value = host_array(located)
+    if value.ndim:
+        raise InvalidArgumentError(f"a number has shape {format_shape(value.shape)}; it must be a scalar")
+    return int(value)
 
 
 def _integers(located: Located) -> list[int]:
@@ -51,6 +54,8 @@ def _shape(node: Node, located: Located) -> Shape:
         if int(value) != -1:
             raise _error(node, f"element_shape is the scalar {int(value)}; it must be a vector of sizes, or -1")
         return None
+    if value.ndim > 1:
+        raise _error(node, f"element_shape has shape {format_shape(value.shape)}; it must be a vector of sizes, or -1")
     return tuple(None if d < 0 else int(d) for d in value)
 
 

@@ -1,0 +1,1 @@
+"""Hostile files: damaged graphs, checkpoints and saved models must give right answers or OpErrors, nothing else."""

@@ -1,0 +1,104 @@
+"""The command `conformance hostile`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from timberframe_conformance.commit import commit_number
+
+if TYPE_CHECKING:
+    from timberframe_conformance.hostile.verdict import Verdict
+
+_SHOWN = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--device", default="", metavar="NAME", help="that runs the graphs (default: the best)")
+    parser.add_argument("--count", type=int, default=5000, metavar="N", help="how many files (default: 5000)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="begin no further file after so many seconds")
+    parser.add_argument(
+        "--seed", default="commit", metavar="S", help="a number, or 'commit' for the commit's (default)"
+    )
+    parser.add_argument("--format", default="", metavar="A,B", help="only files of these formats")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds for one file (default: 30)")
+    parser.add_argument("--memory", type=int, default=256, metavar="MB", help="that a session may take (default: 256)")
+    parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
+    parser.set_defaults(command=hostile)
+
+
+def hostile(given: argparse.Namespace, console: Console) -> int:
+    """Uses mutated files; status 0 when each gave a right answer or an OpError, 1 when one did not."""
+    from timberframe_conformance.cli import _cores, _target
+    from timberframe_conformance.hostile import findings
+    from timberframe_conformance.hostile.case import Limits
+    from timberframe_conformance.hostile.run import run_files, tasks_of
+    from timberframe_conformance.options import Options
+
+    formats, seed = _formats(given.format), _seed(given.seed)
+    kind = _target(Options(given.device)).device.type if given.device else ""
+    limits = Limits(seconds=given.timeout, memory=given.memory << 20, device_type=kind)
+    folder, jobs, start = given.store or findings.default_folder(), given.jobs or _cores(), time.monotonic()
+    seen: set[tuple[str, str, str]] = set()
+
+    def tell(verdict: Verdict) -> None:
+        if verdict.failed and verdict.signature not in seen:
+            seen.add(verdict.signature)
+            what = f"{verdict.kind} in {verdict.place}: {verdict.message}" if verdict.kind else verdict.message
+            console.print(f"[red]{verdict.verdict}[/] {verdict.id}: {escape(what)}", highlight=False)
+
+    before = run_files(findings.stored(folder), limits, jobs, done=tell)
+    gone = findings.mended(folder, before)
+    if before:
+        console.print(f"{len(before)} stored files tried first: {gone} fail no more", highlight=False)
+    console.print(f"mutated files of seed {seed}", highlight=False)
+    known = {v.signature for v in before}
+    verdicts = run_files(tasks_of(formats, seed, given.count), limits, jobs, given.seconds, tell)
+    for verdict in _first_of_each([v for v in verdicts if v.failed and v.signature not in known])[:_SHOWN]:
+        console.print(f"{verdict.id}: stored in {findings.keep(folder, verdict, limits)}", highlight=False)
+    _summary(console, formats, verdicts, time.monotonic() - start)
+    return 1 if any(v.failed for v in (*before, *verdicts)) else 0
+
+
+def _formats(text: str) -> list[str]:
+    from timberframe_conformance.cli import UsageError, _names
+    from timberframe_conformance.hostile.formats import FORMATS
+
+    chosen = _names(text) or tuple(FORMATS)
+    unknown = [name for name in chosen if name not in FORMATS]
+    if unknown:
+        raise UsageError(f"format {', '.join(unknown)} is not known; formats are {', '.join(FORMATS)}")
+    return list(chosen)
+
+
+def _seed(text: str) -> int:
+    from timberframe_conformance.cli import UsageError
+
+    if text != "commit" and not text.isdecimal():
+        raise UsageError(f"seed {text!r} is none; a number or 'commit' is required")
+    return commit_number() % 10**6 if text == "commit" else int(text)
+
+
+def _first_of_each(failed: list[Verdict]) -> list[Verdict]:
+    """One failure of each cause."""
+    return list({v.signature: v for v in reversed(failed)}.values())
+
+
+def _summary(console: Console, formats: list[str], verdicts: list[Verdict], seconds: float) -> None:
+    from timberframe_conformance.hostile.verdict import PASS, VERDICTS
+
+    counts = Counter((v.format, v.verdict) for v in verdicts)
+    used = [w for w in VERDICTS if w == PASS or any(counts[f, w] for f in formats)]
+    console.print(f"{'format':<12}" + "".join(f"{w:>15}" for w in used), highlight=False)
+    for name in formats:
+        console.print(f"{name:<12}" + "".join(f"{counts[name, w] or '':>15}" for w in used), highlight=False)
+    failed = sum(v.failed for v in verdicts)
+    console.print(f"{len(verdicts)} files in {seconds:.0f} s: {failed} failures", highlight=False)

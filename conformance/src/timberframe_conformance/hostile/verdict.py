@@ -1,0 +1,60 @@
+"""What became of one file."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from timberframe_conformance.hostile.case import Limits, use
+
+PASS, RAW, WRONG, CRASH, TIMEOUT = "pass", "raw exception", "wrong", "crash", "timeout"
+VERDICTS = (PASS, RAW, WRONG, CRASH, TIMEOUT)
+
+
+@dataclass
+class Verdict:
+    """place: file and line where an exception was raised; failures of one verdict, type and place count as the same."""
+
+    id: str
+    format: str
+    verdict: str = PASS
+    kind: str = ""
+    place: str = ""
+    message: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict != PASS
+
+    @property
+    def signature(self) -> tuple[str, str, str]:
+        """What failures of the same cause have in common."""
+        return self.verdict, self.kind, self.place
+
+
+def judge_case(case_id: str, name: str, files: Mapping[str, bytes], limits: Limits) -> Verdict:
+    """Uses the files in this process."""
+    from timberframe_conformance.hostile.attempts import WrongUseError
+
+    result = Verdict(case_id, name)
+    try:
+        use(name, files, limits)
+    except Exception as e:
+        cause: BaseException = e
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        result.verdict = WRONG if isinstance(cause, WrongUseError) else RAW
+        result.kind, result.message = type(cause).__name__, str(cause)[:500]
+        result.place = _place(cause)
+    return result
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of ours."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if f"{os.sep}timberframe" in f.filename] or list(frames)
+    last = ours[-1]
+    _, found, inside = last.filename.rpartition(f"{os.sep}timberframe")
+    return f"{found[1:]}{inside}:{last.lineno}" if found else f"{last.filename}:{last.lineno}"

@@ -1,0 +1,141 @@
+"""Hostile files: the share of the commit is used; defects that are put in are found, kept and tried first."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe.graphdef.messages import GraphDef
+from timberframe_conformance.commit import commit_number
+from timberframe_conformance.hostile import case, checkpoints, findings, graphs
+from timberframe_conformance.hostile.case import HostileCase, Limits
+from timberframe_conformance.hostile.formats import FORMATS
+from timberframe_conformance.hostile.run import Task, run_files, tasks_of
+from timberframe_conformance.hostile.verdict import Verdict
+
+UNCHECKED = "from timberframe.graph import signatures; signatures._check = lambda *a: None"
+SHARE = 60  # files a run of the tests
+LIMITS = Limits(seconds=60)
+
+
+def defect(lines: str) -> tuple[str, str]:
+    """A child process that runs these lines, which put a defect into the library, before it begins."""
+    start = "from timberframe_conformance.hostile import child"
+    return "-c", f"import sys\n{start}\ndef put():\n {lines}\nchild.main(*sys.argv[1:], prepare=put)"
+
+
+@pytest.fixture
+def forged(tmp_path: Path) -> Task:
+    """A graph that has a loop, of which the body has a result too few, and other nodes."""
+    message = GraphDef.FromString(graphs.named_graph("loop"))
+    body = next(f for f in message.library.function if "body" in f.signature.name)
+    body.signature.output_arg.remove(body.signature.output_arg[-1])
+    for i in range(6):
+        message.node.add(name=f"other{i}", op="NoOp")
+    (tmp_path / "forged").mkdir()
+    (tmp_path / "forged" / "graph.pb").write_bytes(message.SerializeToString())
+    return Task("graphdef/0/0", "graphdef", str(tmp_path / "forged"))
+
+
+def failures(name: str, count: int, program: tuple[str, str], limits: Limits = LIMITS) -> list[Verdict]:
+    found = run_files(tasks_of([name], 1, count), limits, program=program)
+    assert len(found) == count
+    return [v for v in found if v.failed]
+
+
+def test_share_of_the_commit_gives_right_answers_or_errors() -> None:
+    found = run_files(tasks_of(list(FORMATS), commit_number() % 10**6, SHARE), LIMITS)
+    assert [v for v in found if v.failed] == []
+    assert len(found) == SHARE
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_undamaged_files_give_right_answers(name: str) -> None:
+    for seed in range(3):
+        case.use(name, FORMATS[name].make(random.Random(seed)), LIMITS)
+
+
+def test_file_of_an_id_is_the_same_in_every_process() -> None:
+    ids = [f"{name}/3/{i}" for name in FORMATS for i in range(4)]
+    script = (
+        "import hashlib, sys; from timberframe_conformance.hostile.case import HostileCase\n"
+        "for i in sys.argv[1:]: print(hashlib.sha1(repr(HostileCase.parse(i).files()).encode()).hexdigest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *ids], capture_output=True, text=True, env=environment, check=True
+    )
+    own = [hashlib.sha1(repr(HostileCase.parse(i).files()).encode()).hexdigest() for i in ids]
+    assert done.stdout.split() == own
+
+
+# Defects
+
+
+def test_functions_that_are_not_checked_are_found(forged: Task) -> None:
+    (verdict,) = run_files([forged], LIMITS, program=defect(UNCHECKED))
+    assert verdict.verdict == "raw exception"
+
+
+def test_index_that_is_not_checked_is_found() -> None:
+    found = failures("checkpoint", 40, defect("from timberframe.saving import index; index._check = lambda i: None"))
+    assert "raw exception" in {v.verdict for v in found}
+
+
+def test_checksum_that_is_not_compared_is_found(tmp_path: Path) -> None:
+    files = checkpoints.bundle()
+    files[checkpoints.DATA] = bytes([files[checkpoints.DATA][0] ^ 1]) + files[checkpoints.DATA][1:]
+    findings.write(tmp_path, files)
+    lines = "from timberframe.saving import tensorflow_bundle as b; b.TensorFlowBundle._check = lambda *a: None"
+    task = Task("bundle/0/0", "bundle", str(tmp_path))
+    assert [v.verdict for v in run_files([task], LIMITS, program=defect(lines))] == ["wrong"]
+    assert [v.verdict for v in run_files([task], LIMITS)] == ["pass"]
+
+
+@pytest.mark.parametrize(
+    ("what", "verdict"),
+    [("np.ones(1 << 32)", "raw exception"), ("os._exit(3)", "crash"), ("time.sleep(99)", "timeout")],
+    ids=["memory", "crash", "hang"],
+)
+def test_what_a_file_does_to_its_process_is_found_and_the_next_one_tried(what: str, verdict: str) -> None:
+    lines = f"import numpy as np, os, time; from timberframe.saving import formats; formats._open = lambda p: {what}"
+    found = failures("safetensors", 2, defect(lines), Limits(seconds=3))
+    assert [v.verdict for v in found] == [verdict] * 2
+
+
+# Findings
+
+
+def test_finding_is_made_small_kept_and_tried_first(tmp_path: Path, command: Any) -> None:
+    program = defect("from timberframe.saving import index; index._check = lambda i: None")
+    finding = failures("checkpoint", 40, program)[0]
+    folder = findings.keep(tmp_path, finding, LIMITS, program)
+    (again,) = findings.stored(tmp_path)
+    assert again == Task(finding.id, "checkpoint", str(folder / "files"))
+    (verdict,) = run_files([again], LIMITS, program=program)
+    assert verdict.signature == finding.signature
+    status, output, _ = command("hostile", "--count=6", "--jobs=1", "--seed=1", f"--store={tmp_path}")
+    assert status == 0
+    assert "1 stored files tried first: 1 fail no more" in output
+    assert list(findings.stored(tmp_path)) == []
+
+
+def test_graph_of_a_finding_keeps_the_nodes_that_matter(forged: Task) -> None:
+    (verdict,) = run_files([forged], LIMITS, program=defect(UNCHECKED))
+    files = {"graph.pb": Path(forged.folder, "graph.pb").read_bytes()}
+    left = findings.fewer_nodes(files, verdict, LIMITS, defect(UNCHECKED))
+    assert "StatelessWhile" in {n.op for n in GraphDef.FromString(left["graph.pb"]).node}
+    assert len(GraphDef.FromString(left["graph.pb"]).node) < len(GraphDef.FromString(files["graph.pb"]).node)
+
+
+def test_unknown_format_is_a_wrong_call(command: Any) -> None:
+    status, _, errors = command("hostile", "--format=onnx")
+    assert status == 2
+    assert "format onnx is not known; formats are graphdef, metagraph" in errors
