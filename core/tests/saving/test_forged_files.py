@@ -60,6 +60,7 @@ def set_to(*keys: str) -> Callable[[Any], Callable[[Any], None]]:
     [
         (set_to("data")("../other"), "which is no name of a file beside it"),
         (set_to("data")(None), "its data file is None"),
+        (set_to("data")(""), "which is no name of a file beside it"),
         (set_to("size")(-1), "size is -1"),
         (set_to("tensors")([]), "no index of a checkpoint"),
         (set_to("tensors", "numbers", "dtype")("resource"), "its dtype is 'resource'"),
@@ -261,3 +262,10 @@ def test_saver_settings_without_content_are_those_by_default() -> None:
     meta.collection_def["timberframe_saver"].bytes_list.SetInParent()
     with tf.Graph().as_default():
         assert tf.train.import_meta_graph(meta) is not None
+
+
+def test_empty_tensor_of_a_shape_that_no_array_has_is_refused(tmp_path: Path) -> None:
+    header = b'{"x":{"dtype":"F32","shape":[0,4611686018427387904],"data_offsets":[0,0]}}'
+    (tmp_path / "m.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(Loss, match=r"as none can have|is no whole safetensors file"):
+        tf.train.load_variable(str(tmp_path / "m.safetensors"), "x")

@@ -56,7 +56,7 @@ def read_index(path: Path) -> dict[str, Any]:
 def _check(index: Mapping[str, Any]) -> None:
     """Raises ValueError, TypeError or KeyError unless all that readers use is there and fits together."""
     data, size = index["data"], _count(index["size"], "size")
-    if not isinstance(data, str) or "\0" in data or Path(data).name != data:
+    if not isinstance(data, str) or data in ("", "..") or "\0" in data or Path(data).name != data:
         raise ValueError(f"its data file is {data!r}, which is no name of a file beside it")
     if not isinstance(index["tensors"], dict):
         raise TypeError("its tensors are no mapping")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from timberframe.dtypes import DType
-from timberframe.errors import NotFoundError, UnimplementedError
+from timberframe.errors import DataLossError, NotFoundError, UnimplementedError
 from timberframe.saving.files import file_errors
-from timberframe.shapes import MAX_ARRAY_RANK
+from timberframe.shapes import MAX_ARRAY_RANK, MAX_ELEMENTS, num_elements
 
 _SHOWN = 10
 
@@ -37,11 +37,14 @@ class CheckpointReader(ABC):
 
     def read(self, name: str) -> np.ndarray:
         """The checked value of a tensor that is there: an array that must not be written to."""
-        rank = len(self.entries[name].shape)
+        shape, dtype = self.entries[name].shape, self.entries[name].dtype
+        rank = len(shape)
         if rank > MAX_ARRAY_RANK:
             raise UnimplementedError(
                 f"checkpoint '{self.path}': tensor '{name}' has {rank} dimensions; up to {MAX_ARRAY_RANK} can be read"
             )
+        if num_elements(tuple(d for d in shape if d)) * dtype.numpy.itemsize > MAX_ELEMENTS:
+            raise DataLossError(f"checkpoint '{self.path}': tensor '{name}' has shape {list(shape)}, as none can have")
         with file_errors(f"checkpoint '{self.path}' cannot be read"):
             return self._read(name)
 
