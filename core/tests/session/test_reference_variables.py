@@ -35,6 +35,12 @@ def test_reader_runs_behind_the_write_that_it_waits_for(write: Write) -> None:
     assert write.run("read:0") == 5
 
 
+def test_variable_of_a_shape_known_in_part_has_no_value_though_a_size_is_zero(write: Write) -> None:
+    write("VariableV2", "v", shape=tf.TensorShape([None, 0]), dtype=tf.int32)("Identity", "read", "v")
+    with pytest.raises(tf.errors.FailedPreconditionError, match="variable 'v' has no value"):
+        write.run("read:0")
+
+
 def test_variable_without_a_value_is_named(write: Write) -> None:
     variable(write)("Identity", "read", "v")
     with pytest.raises(tf.errors.FailedPreconditionError, match="variable 'v' has no value"):

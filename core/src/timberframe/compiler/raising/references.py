@@ -19,7 +19,7 @@ from timberframe.graph.operation import Operation, Tensor
 from timberframe.ops import registry
 from timberframe.ops.references import REPLACED
 from timberframe.ops.signature import ArgDef
-from timberframe.shapes import Shape
+from timberframe.shapes import Shape, is_static
 
 if TYPE_CHECKING:
     from timberframe.compiler.raising.scope import Scope
@@ -40,8 +40,8 @@ class Reference:
 
     @property
     def empty(self) -> bool:
-        """Whether the value has no elements."""
-        return self.shape is not None and 0 in self.shape
+        """Whether the value is known to have no elements, and so what it is."""
+        return is_static(self.shape) and 0 in (self.shape or ())
 
 
 def flat_args(args: tuple[ArgDef, ...], attrs: dict[str, Any]) -> list[ArgDef]:
