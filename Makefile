@@ -5,6 +5,9 @@
 # PYTHON=python3.12 make test uses another interpreter.
 
 PYTHON ?= python3
+# Each command says how long it took.
+SHELL := bash
+export TIMEFORMAT := %1R s
 VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
@@ -23,30 +26,30 @@ setup: $(STAMPS)/packages $(STAMPS)/cpu
 
 $(STAMPS)/venv: requirements-dev.txt constraints.txt
 	@echo "== creating $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@time $(PYTHON) -m venv $(VENV)
+	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/packages: $(STAMPS)/venv $(PACKAGES:%=%/pyproject.toml)
 	@echo "== installing $(PACKAGES)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PACKAGES:%=-e ./%)
+	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PACKAGES:%=-e ./%)
 	@touch $@
 
 $(STAMPS)/cpu: $(STAMPS)/packages $(NATIVE)
 	@echo "== building and installing plugins/cpu"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  --config-settings=build-dir=build/wheel ./plugins/cpu
 	@touch $@
 
 run: setup
 	@echo "== conformance run --device=cpu"
-	@$(BIN)/conformance run --device=cpu
+	@time $(BIN)/conformance run --device=cpu
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl, the commit's share"
-	@$(BIN)/conformance run --device=opencl --share commit/$(OPENCL_SHARES)
+	@time $(BIN)/conformance run --device=opencl --share commit/$(OPENCL_SHARES)
 endif
 	@echo "== examples/digits.py"
-	@$(BIN)/python examples/digits.py
+	@time $(BIN)/python examples/digits.py
 	@echo "make run: passed (conformance on the CPU and of a share on OpenCL, digits example)"
 
 test: lint types tests
@@ -54,76 +57,76 @@ test: lint types tests
 
 lint: setup
 	@echo "== ruff"
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check --quiet .
+	@time $(BIN)/ruff check .
+	@time $(BIN)/ruff format --check --quiet .
 
 types: setup
 	@echo "== mypy --strict"
-	@$(BIN)/mypy core/src sdk/src plugins/cpu/src plugins/opencl/src plugins/cuda/src conformance/src
+	@time $(BIN)/mypy core/src sdk/src plugins/cpu/src plugins/opencl/src plugins/cuda/src conformance/src
 
 tests: setup
 	@echo "== pytest"
-	@$(BIN)/pytest -n 2
+	@time $(BIN)/pytest -n 2
 
 full: test run sanitize faults peers
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
-	@$(BIN)/conformance run --device=opencl
+	@time $(BIN)/conformance run --device=opencl
 	@echo "== random graphs on OpenCL"
-	@$(BIN)/conformance fuzz --device=opencl --seconds 300 --seed commit
+	@time $(BIN)/conformance fuzz --device=opencl --seconds 300 --seed commit
 	@echo "== a convolutional network trained on OpenCL"
-	@$(BIN)/python examples/digits_cnn.py --device /device:OPENCL:0
+	@time $(BIN)/python examples/digits_cnn.py --device /device:OPENCL:0
 	@echo "== small cases on oclgrind, the commit's share, where it is installed"
-	@if command -v oclgrind > /dev/null; then \
+	@time if command -v oclgrind > /dev/null; then \
 	  $(BIN)/python plugins/opencl/tests/oclgrind.py --share commit/$(OPENCL_SHARES); fi
 endif
 	@echo "== all CUDA sources"
-	@$(BIN)/python plugins/cuda/tests/test_nvrtc.py
+	@time $(BIN)/python plugins/cuda/tests/test_nvrtc.py
 	@echo "== all mutants"
-	@$(BIN)/conformance mutants
+	@time $(BIN)/conformance mutants
 	@echo "== random graphs on the CPU, and known bugs of the frame that they must find"
-	@$(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
-	@$(BIN)/conformance mutants --frame --device=cpu
+	@time $(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
+	@time $(BIN)/conformance mutants --frame --device=cpu
 	@echo "== 5,000 damaged files"
-	@$(BIN)/conformance hostile --count 5000
+	@time $(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"
-	@$(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
+	@time $(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"
-	@$(BIN)/conformance run --device=cpu --level soak --timeout 600
+	@time $(BIN)/conformance run --device=cpu --level soak --timeout 600
 	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
+	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
+	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
+	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
 
 # Which faults it tries is told by the commit. One that nothing notices is to be judged: see conformance/README.md.
 faults: setup
 	@echo "== random faults in the C sources"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --count 25
+	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
+	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --count 25
 ifneq ($(OPENCL),)
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
+	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
 endif
 
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
-	@$(PEERS)/bin/pytest core/tests/tensorflow_oracle core/tests/training
-	@$(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
+	@time $(PEERS)/bin/pytest core/tests/tensorflow_oracle core/tests/training
+	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
-	@# It reports and does not fail: not all of what TensorFlow refuses is listed yet in tensorflow_differences.toml.
+	@time # It reports and does not fail: not all of what TensorFlow refuses is listed yet in tensorflow_differences.toml.
 	-@$(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
 	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
-	@$(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
+	@time $(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 
 $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@echo "== installing TensorFlow and ONNX Runtime into $(PEERS)"
-	@$(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	@time $(PYTHON) -m venv $(PEERS)
+	@time $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  -r requirements-dev.txt -r requirements-peers.txt $(PACKAGES:%=-e ./%)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	@time $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  --config-settings=build-dir=build/wheel ./plugins/cpu
 	@touch $@
 
