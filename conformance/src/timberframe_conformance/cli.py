@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
 from timberframe.standard_output import run_command
 from timberframe_conformance.case import LEVELS, SUBJECTS
+from timberframe_conformance.commands import UsageError, cores, open_device, select, split_names
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.keyword import KeywordError, compile_keyword
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+
+if TYPE_CHECKING:
+    from timberframe_conformance.reports.summary import Run
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
 
@@ -35,17 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_CALL
 
 
-class UsageError(Exception):
-    """A call that cannot be carried out as it stands."""
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="conformance", description="Judges Timberframe devices.")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     run = commands.add_parser("run", help="run the suite on a device")
     _selection(run)
-    run.add_argument("--jobs", type=int, default=_cores(), metavar="N", help="worker processes (default: one a core)")
+    run.add_argument("--jobs", type=int, default=cores(), metavar="N", help="worker processes (default: one a core)")
     run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
@@ -106,14 +106,6 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def _share(text: str) -> tuple[int, int]:
     """K/N as numbers; which share "commit" is follows from the hash of the commit that is checked out."""
     part, _, of = text.partition("/")
@@ -129,17 +121,15 @@ def _options(given: argparse.Namespace) -> Options:
     from timberframe.ops import registry
     from timberframe_conformance.collect import collectors
 
+    suites = select(given.suite, collectors(), "suite")
     options = Options(
-        given.device, given.level, _names(given.op), _names(given.suite), given.timeout, given.profile,
+        given.device, given.level, split_names(given.op), suites, given.timeout, given.profile,
         keyword=given.keyword, share=_share(given.share),
     )  # fmt: skip
     try:
         compile_keyword(given.keyword or "x")
     except KeywordError as e:
         raise UsageError(str(e)) from e
-    suites = [s for s in options.suites if s not in collectors()]
-    if suites:
-        raise UsageError(f"suite {', '.join(suites)} is not known; suites are {', '.join(collectors())}")
     for name in options.ops:
         if name not in SUBJECTS:
             try:
@@ -147,16 +137,6 @@ def _options(given: argparse.Namespace) -> Options:
             except LookupError as e:
                 raise UsageError(str(e)) from e
     return options
-
-
-def _target(options: Options):  # type: ignore[no-untyped-def]  # imported late: listing help needs no device
-    from timberframe_conformance.profile import ProfileError
-    from timberframe_conformance.target import NoSuchDeviceError, open_target
-
-    try:
-        return open_target(options)
-    except (NoSuchDeviceError, ProfileError) as e:
-        raise UsageError(str(e)) from e
 
 
 def _run(given: argparse.Namespace, console: Console) -> int:
@@ -167,7 +147,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     options = replace(_options(given), mutant=given.mutant)
     if given.mutant and given.mutant not in MUTANTS:
         raise UsageError(f"mutant {given.mutant!r} is not known; `conformance mutants --list` shows all")
-    target = _target(options)
+    target = open_device(options)
     for path in (given.json, given.html, given.junit):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"report {path}: its folder does not exist")
@@ -182,7 +162,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     return FAILED if done.failed else OK
 
 
-def _write(run, given: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]  # as in _target
+def _write(run: Run, given: argparse.Namespace) -> None:
     from timberframe_conformance.reports.html import html
     from timberframe_conformance.reports.junit import junit
 
@@ -196,7 +176,7 @@ def _list(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.collect import collect
 
     options = _options(given)
-    for case in collect(_target(options), options):
+    for case in collect(open_device(options), options):
         print(case.id)
     return OK
 
@@ -206,7 +186,7 @@ def _repro(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.repro import case_script
 
     options = Options(given.device)
-    target = _target(options)
+    target = open_device(options)
     try:
         case = find_case(target, given.case, options)
     except NoSuchCaseError as e:
@@ -215,7 +195,7 @@ def _repro(given: argparse.Namespace, console: Console) -> int:
     return OK
 
 
-def _load(path: Path):  # type: ignore[no-untyped-def]  # as in _target
+def _load(path: Path) -> Run:
     from timberframe_conformance.reports.summary import load_run
 
     try:
@@ -250,7 +230,4 @@ def _report(given: argparse.Namespace, console: Console) -> int:
 
 
 if __name__ == "__main__":
-    # As a script this module is another than the one that the commands import, with an UsageError of its own.
-    from timberframe_conformance import cli
-
-    sys.exit(cli.main())
+    sys.exit(main())

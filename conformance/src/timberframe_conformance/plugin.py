@@ -13,6 +13,7 @@ import pytest
 
 from timberframe.fallback import STRICT_VARIABLE
 from timberframe_conformance.case import Case, Result
+from timberframe_conformance.commands import split_names
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import Journal
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
@@ -51,15 +52,11 @@ def options_of(config: pytest.Config) -> Options | None:
     return Options(
         device,
         config.getoption("timberframe_level"),
-        _names(config.getoption("timberframe_op")),
-        _names(config.getoption("timberframe_suite")),
+        split_names(config.getoption("timberframe_op")),
+        split_names(config.getoption("timberframe_suite")),
         config.getoption("timberframe_timeout"),
         config.getoption("timberframe_profile"),
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def pytest_configure(config: pytest.Config) -> None:

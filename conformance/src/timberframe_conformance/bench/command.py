@@ -12,6 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
+from timberframe_conformance.commands import open_device, split_names
+
 BENDING = (
     "OPENBLAS_",
     "MKL_",
@@ -53,11 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=bench)
 
 
-def names(text: str | None, default: str) -> list[str]:
-    """The names in a list with commas."""
-    return [part.strip() for part in (default if text is None else text).split(",") if part.strip()]
-
-
 def _count(text: str) -> int:
     """A number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
@@ -75,16 +72,15 @@ def bench(given: argparse.Namespace, console: Console) -> int:
         _start_again(given.one_core)
     from timberframe_conformance.bench.sides import installed
     from timberframe_conformance.bench.table import Figures, show
-    from timberframe_conformance.cli import _target
     from timberframe_conformance.options import Options
 
-    target = _target(Options(given.device))
+    target = open_device(Options(given.device))
     cleared = json.loads(os.environ[CLEARED])
     if given.models:
         from timberframe_conformance.bench.models.command import bench_models
 
         return bench_models(given, console, target, cleared)
-    peers, absent = installed(names(given.vs, "numpy"))
+    peers, absent = installed(["numpy"] if given.vs is None else split_names(given.vs))
     figures = Figures(target.spec, cleared, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0)
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)

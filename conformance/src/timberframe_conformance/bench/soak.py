@@ -69,7 +69,7 @@ def growth(found: list[Memory]) -> str | None:
 
 def main() -> int:
     """Runs the soak and prints a line for each part; status 1 where memory grew."""
-    from timberframe_conformance.cli import _target
+    from timberframe_conformance.commands import open_device
     from timberframe_conformance.options import Options
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=STEPS)
     given = parser.parse_args()
     found = []
-    for memory in run_steps(_target(Options(given.device)), given.steps):
+    for memory in run_steps(open_device(Options(given.device)), given.steps):
         found.append(memory)
         print(
             f"{memory.steps} steps: {memory.resident} bytes resident, {memory.live} allocations of {memory.used} bytes"

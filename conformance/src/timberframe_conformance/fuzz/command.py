@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
+
+from timberframe_conformance.commands import UsageError, cache_folder, cores, open_device, parse_seed, select
+
+if TYPE_CHECKING:
+    from timberframe_conformance.fuzz.session import Outcome
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,23 +35,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def fuzz(given: argparse.Namespace, console: Console) -> int:
     """Draws and judges programs; status 0 when none failed, 1 when one did."""
-    from timberframe_conformance.cli import _cores, _names, _target
-    from timberframe_conformance.fuzz.findings import Store, default_folder
+    from timberframe_conformance.fuzz.findings import Store
+    from timberframe_conformance.fuzz.judge import ORACLES
     from timberframe_conformance.fuzz.session import Session
     from timberframe_conformance.fuzz.worker import Task
     from timberframe_conformance.options import Options
 
     _check(given)
-    target = _target(Options(given.device))
-    seed = _seed(given.seed)
+    oracles = select(given.oracles, ORACLES, "oracle")
+    target = open_device(Options(given.device))
+    seed = parse_seed(given.seed) if given.seed else random.SystemRandom().randrange(1 << 31)
     seconds = 1e9 if given.programs is not None else given.seconds
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
-        given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=_names(given.oracles),
-        mutant=given.mutant, vs=given.vs,
+        given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=oracles, mutant=given.mutant,
+        vs=given.vs,
     )  # fmt: skip
-    store = Store(given.store or default_folder(), given.device)
-    jobs = given.jobs or (1 if given.vs else _cores())
+    store = Store(given.store or cache_folder("fuzz"), given.device)
+    jobs = given.jobs or (1 if given.vs else cores())
     console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
     session = Session(task, store, target.spec, jobs, lambda text: console.print(escape(text), highlight=False))
     outcome = session.run()
@@ -54,30 +60,12 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     return 1 if outcome.findings else 0
 
 
-def _seed(text: str) -> int:
-    """The number that a seed means."""
-    from timberframe_conformance.cli import UsageError
-    from timberframe_conformance.commit import commit_number
-
-    if text == "commit":
-        return commit_number() % (1 << 31)
-    if text and not text.isdecimal():
-        raise UsageError(f"seed {text!r} is no number; a number of at least 0, or 'commit', is required")
-    return int(text) if text else random.SystemRandom().randrange(1 << 31)
-
-
 def _check(given: argparse.Namespace) -> None:
-    from timberframe_conformance.cli import UsageError, _names
-    from timberframe_conformance.fuzz.judge import ORACLES
-
     if given.vs:
         try:
             from timberframe_conformance.fuzz.oracles import tensorflow as tensorflow
         except ImportError as e:
             raise UsageError(f"tensorflow cannot be imported ({e}); --vs tensorflow runs beside it") from e
-    unknown = [n for n in _names(given.oracles) if n not in ORACLES]
-    if unknown:
-        raise UsageError(f"oracle {', '.join(unknown)} is not known; oracles are {', '.join(ORACLES)}")
     if given.mutant:
         from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
 
@@ -90,11 +78,11 @@ def _check(given: argparse.Namespace) -> None:
         or (given.programs is not None and given.programs < 1)
     ):
         raise UsageError("--seconds, --timeout, --programs and --jobs must be positive")
-    if given.store is not None and given.store.exists() and not os.path.isdir(given.store):
+    if given.store is not None and given.store.exists() and not given.store.is_dir():
         raise UsageError(f"store {given.store} is no folder")
 
 
-def _summary(outcome, spec: str, console: Console) -> None:  # type: ignore[no-untyped-def]  # imported late, as in cli
+def _summary(outcome: Outcome, spec: str, console: Console) -> None:
     width = max((len(name) for name in outcome.compared), default=6)
     console.print(f"{'oracle':<{width}}  results compared", highlight=False)
     for name, count in outcome.compared.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +86,3 @@ class Store:
 def regressions() -> list[Path]:
     """Failures of the past, which every session replays: no device may have them again."""
     return sorted((Path(__file__).parent / "regressions").glob("*.json"))
-
-
-def default_folder() -> Path:
-    """Where findings are kept: in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "timberframe" / "fuzz"

@@ -8,10 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from timberframe_conformance.commands import cores, open_device, select
 from timberframe_conformance.fuzz.findings import Finding, Store
 from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
 from timberframe_conformance.fuzz.session import Outcome, Session, judge_apart
 from timberframe_conformance.fuzz.worker import Task
+from timberframe_conformance.options import Options
 
 MINUTES = 5
 SEED = 1
@@ -19,17 +21,11 @@ SEED = 1
 
 def prove_frame(device: str, names: str, console: Console) -> int:
     """Fuzzes with each mutant in place until something is found; status 0 when that is so for all."""
-    from timberframe_conformance.cli import UsageError, _cores, _names, _target
-    from timberframe_conformance.options import Options
-
-    chosen = _names(names) or tuple(FRAME_MUTANTS)
-    unknown = [n for n in chosen if n not in FRAME_MUTANTS]
-    if unknown:
-        raise UsageError(f"mutant {', '.join(unknown)} is not known; known are {', '.join(FRAME_MUTANTS)}")
-    target = _target(Options(device))
+    chosen = select(names, FRAME_MUTANTS, "mutant") or tuple(FRAME_MUTANTS)
+    target = open_device(Options(device))
     missed = 0
     for name in chosen:
-        outcome = fuzz_mutant(device, target.spec, name, _cores())
+        outcome = fuzz_mutant(device, target.spec, name, cores())
         caught = [f for f, _ in outcome.findings if is_due(f)]
         missed += not caught
         if caught:

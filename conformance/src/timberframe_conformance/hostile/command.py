@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.commit import commit_number
+from timberframe_conformance.commands import cache_folder, cores, open_device, parse_seed, select
 
 if TYPE_CHECKING:
     from timberframe_conformance.hostile.verdict import Verdict
@@ -37,16 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def hostile(given: argparse.Namespace, console: Console) -> int:
     """Uses mutated files; status 0 when each gave a right answer or an OpError, 1 when one did not."""
-    from timberframe_conformance.cli import _cores, _target
     from timberframe_conformance.hostile import findings
     from timberframe_conformance.hostile.case import Limits
+    from timberframe_conformance.hostile.formats import FORMATS
     from timberframe_conformance.hostile.run import run_files, tasks_of
     from timberframe_conformance.options import Options
 
-    formats, seed = _formats(given.format), _seed(given.seed)
-    kind = _target(Options(given.device)).device.type if given.device else ""
+    formats, seed = select(given.format, FORMATS, "format") or tuple(FORMATS), parse_seed(given.seed)
+    kind = open_device(Options(given.device)).device.type if given.device else ""
     limits = Limits(seconds=given.timeout, memory=given.memory << 20, device_type=kind)
-    folder, jobs, start = given.store or findings.default_folder(), given.jobs or _cores(), time.monotonic()
+    folder, jobs, start = given.store or cache_folder("hostile"), given.jobs or cores(), time.monotonic()
     seen: set[tuple[str, str, str]] = set()
 
     def tell(verdict: Verdict) -> None:
@@ -68,31 +69,12 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     return 1 if any(v.failed for v in (*before, *verdicts)) else 0
 
 
-def _formats(text: str) -> list[str]:
-    from timberframe_conformance.cli import UsageError, _names
-    from timberframe_conformance.hostile.formats import FORMATS
-
-    chosen = _names(text) or tuple(FORMATS)
-    unknown = [name for name in chosen if name not in FORMATS]
-    if unknown:
-        raise UsageError(f"format {', '.join(unknown)} is not known; formats are {', '.join(FORMATS)}")
-    return list(chosen)
-
-
-def _seed(text: str) -> int:
-    from timberframe_conformance.cli import UsageError
-
-    if text != "commit" and not text.isdecimal():
-        raise UsageError(f"seed {text!r} is none; a number or 'commit' is required")
-    return commit_number() % 10**6 if text == "commit" else int(text)
-
-
 def _first_of_each(failed: list[Verdict]) -> list[Verdict]:
     """One failure of each cause."""
     return list({v.signature: v for v in reversed(failed)}.values())
 
 
-def _summary(console: Console, formats: list[str], verdicts: list[Verdict], seconds: float) -> None:
+def _summary(console: Console, formats: Sequence[str], verdicts: list[Verdict], seconds: float) -> None:
     from timberframe_conformance.hostile.verdict import PASS, VERDICTS
 
     counts = Counter((v.format, v.verdict) for v in verdicts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -21,12 +20,6 @@ from timberframe_conformance.hostile.verdict import Verdict
 
 NOTE = "finding.json"
 _TRIALS = 60  # uses of a file, to find a smaller one
-
-
-def default_folder() -> Path:
-    """Where findings are kept: in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "timberframe" / "hostile"
 
 
 def stored(folder: Path) -> Iterator[Task]:

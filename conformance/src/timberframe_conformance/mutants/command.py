@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from timberframe_conformance.commands import UsageError, open_device, split_names
 from timberframe_conformance.commit import commit_number
 
 
@@ -64,7 +65,6 @@ def _best_device() -> str:
     """The name of the device that sessions prefer."""
     from timberframe import SessionConfig
     from timberframe.runtime.devices import devices_for
-    from timberframe_conformance.cli import UsageError
 
     devices = devices_for(SessionConfig())
     if not devices:
@@ -73,12 +73,11 @@ def _best_device() -> str:
 
 
 def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
-    from timberframe_conformance.cli import UsageError
     from timberframe_conformance.mutants.prove import changed_mutants, eighth
 
     chosen: list[str] = []
     if given.name:
-        chosen = [n.strip() for n in given.name.split(",")]
+        chosen = list(split_names(given.name))
         unknown = [n for n in chosen if n not in names]
         if unknown:
             raise UsageError(f"mutant {', '.join(unknown)} is not known; --list prints all")
@@ -97,12 +96,11 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
 
 def _prove_all(device: str, names: list[str]) -> Any:
     """Proofs in order: those in this process one by one, those that need processes of their own beside them."""
-    from timberframe_conformance.cli import _target
     from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.mutants.prove import prove
     from timberframe_conformance.options import Options
 
     options = Options(device)
-    target = _target(options)
+    target = open_device(options)
     for name in names:
         yield prove(target, MUTANTS[name], options)

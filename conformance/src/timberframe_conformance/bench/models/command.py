@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
-from timberframe_conformance.bench.command import names
 from timberframe_conformance.bench.models import catalogue
 from timberframe_conformance.bench.models.measure import QUICK, Effort, Row, measure
 from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, markdown, show
 from timberframe_conformance.bench.models.sides import PEERS, Sides, installed
+from timberframe_conformance.commands import UsageError, cores, split_names
 
 BATCHES = (1, 8)
 
 
 def bench_models(given: argparse.Namespace, console: Console, target: Any, cleared: dict[str, str]) -> int:
     """Measures the models that the options select; status 1 when one failed."""
-    from timberframe_conformance.cli import UsageError
-
-    peers, absent = installed(names(given.vs, ",".join(PEERS)))
+    peers, absent = installed(tuple(PEERS) if given.vs is None else split_names(given.vs))
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)
     effort = QUICK if given.quick else Effort()
@@ -42,11 +39,6 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
     if given.markdown:
         given.markdown.write_text(markdown(results))
     return 1 if results.failed else 0
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def selected(keyword: str, batches: Sequence[int]) -> list[Row]:
