@@ -12,11 +12,14 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from timberframe.dtypes import BY_NAME, DType, as_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Ref = tuple[int, int]
 """(step, output): a value that an earlier step made."""
@@ -43,7 +46,7 @@ KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step of a program; KINDS tells what the kinds mean. device: "", "host", or "device", the one under test."""
+    """One step of a program; kind: one of KINDS. device: "", "host", or "device", the one under test."""
 
     kind: str
     op: str = ""
@@ -56,7 +59,7 @@ class Step:
 
     def refs(self) -> list[Ref]:
         """All inputs, flat."""
-        return [r for x in self.inputs for r in ([x] if is_ref(x) else x)]  # type: ignore[misc]  # is_ref tells
+        return [r for x in self.inputs for r in ([x] if is_ref(x) else x)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +101,14 @@ class Program:
         return sum(s.kind == "assign" for s in self.all_steps())
 
 
-def is_ref(x: Any) -> bool:
+def is_ref(x: Ref | tuple[Ref, ...]) -> TypeIs[Ref]:
     """Whether an input is one value, and not a list of them."""
     return len(x) == 2 and isinstance(x[0], int)
 
 
 def renamed(inputs: Inputs, numbers: dict[int, int]) -> Inputs:
     """Inputs whose steps have other numbers."""
-    return tuple(
-        (numbers[x[0]], x[1]) if is_ref(x) else tuple((numbers[s], o) for s, o in x)  # type: ignore[misc,index]  # is_ref tells
-        for x in inputs
-    )
+    return tuple((numbers[x[0]], x[1]) if is_ref(x) else tuple((numbers[s], o) for s, o in x) for x in inputs)
 
 
 def to_json(program: Program) -> str:

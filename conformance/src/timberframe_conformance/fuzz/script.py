@@ -69,10 +69,7 @@ class _Writer:
         return name if self.single.get(r[0], True) else f"{name}[{r[1]}]"
 
     def inputs(self, step: Step) -> list[str]:
-        return [
-            self.ref(x) if is_ref(x) else "[" + ", ".join(map(self.ref, x)) + "]"  # type: ignore[arg-type]  # is_ref tells
-            for x in step.inputs
-        ]
+        return [self.ref(x) if is_ref(x) else "[" + ", ".join(map(self.ref, x)) + "]" for x in step.inputs]
 
     def step(self, i: int, step: Step, indent: str) -> list[str]:
         """The lines of a step."""

@@ -20,6 +20,7 @@ from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.shrink import shrink
 from timberframe_conformance.fuzz.worker import MARK, Task, read_current
+from timberframe_conformance.isolation.journal import read_trace
 
 Tell = Callable[[str], None]
 Stop = Callable[[Finding], bool]
@@ -150,12 +151,11 @@ class Session:
         """A worker ended before its time: the program that it was at is a finding; another one goes on after it."""
         task = self._tasks[k]
         folder = self.base / str(k)
-        trace = (folder / "trace").read_text(errors="replace") if (folder / "trace").exists() else ""
         current = read_current(folder)
         if current is None:
             raise RuntimeError(f"a worker ended with status {status} before its first program: {_errors(folder)}")
         number, program = current
-        oracle, message = _cause(status, trace, _errors(folder))
+        oracle, message = _cause(status, folder)
         (folder / "current.json").unlink()
         found = Finding(program, oracle, message, task.device, task.seed, number)
         if task.replay:
@@ -202,18 +202,16 @@ def judge_apart(finding: Finding, task: Task, timeout: float) -> str:
             if line.startswith(MARK) and "verdict" in line:
                 failure = json.loads(line.removeprefix(MARK))["verdict"]
                 return str(failure[0]) if failure else ""
-        return _cause(process.returncode, (folder / "trace").read_text(errors="replace"), "")[0]
+        return _cause(process.returncode, folder)[0]
 
 
-def _cause(status: int, trace: str, errors: str) -> tuple[str, str]:
+def _cause(status: int, folder: Path) -> tuple[str, str]:
     """``crash`` or ``timeout``, and what is known of it."""
-    lines = [line.strip() for line in trace.splitlines()]
-    place = "; ".join(line for line in lines if line.startswith("File"))[:300]
-    if "Timeout (" in trace:
-        return "timeout", f"the program did not end in time; the process was at {place}"
-    fatal = next((line for line in lines if line.startswith("Fatal Python error")), "")
-    reason = fatal.removeprefix("Fatal Python error: ") or errors
-    return "crash", f"the process ended with status {status}: {reason}{' at ' + place if place else ''}"
+    verdict, reason, location = read_trace(folder / "trace")
+    if verdict == "timeout":
+        return verdict, f"the program did not end in time; the process was at {location}"
+    reason = reason or _errors(folder)
+    return verdict, f"the process ended with status {status}: {reason}{' at ' + location if location else ''}"
 
 
 def _errors(folder: Path) -> str:

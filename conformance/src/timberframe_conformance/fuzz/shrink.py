@@ -19,7 +19,7 @@ import numpy as np
 
 from timberframe_conformance.fuzz.build import build
 from timberframe_conformance.fuzz.expected import evaluate
-from timberframe_conformance.fuzz.program import Program, Ref, Step, is_ref, renamed
+from timberframe_conformance.fuzz.program import Program, Ref, Step, is_ref, renamed, to_json
 
 Fails = Callable[[Program], bool]
 
@@ -30,7 +30,7 @@ def shrink(program: Program, fails: Fails, seconds: float = 30.0, tries: int = 2
     current = without_unused(program)
     if not fails(current):
         current = program
-    seen = {_key(current)}
+    seen = {to_json(current)}
     progress = True
     while progress:
         progress = False
@@ -38,7 +38,7 @@ def shrink(program: Program, fails: Fails, seconds: float = 30.0, tries: int = 2
             if time.monotonic() > end or tries <= 0:
                 return current
             candidate = without_unused(candidate)
-            key = _key(candidate)
+            key = to_json(candidate)
             if key in seen:
                 continue
             seen.add(key)
@@ -47,12 +47,6 @@ def shrink(program: Program, fails: Fails, seconds: float = 30.0, tries: int = 2
                 current, progress = candidate, True
                 break
     return current
-
-
-def _key(program: Program) -> str:
-    from timberframe_conformance.fuzz.program import to_json
-
-    return to_json(program)
 
 
 def candidates(program: Program) -> Iterator[Program]:
@@ -101,7 +95,7 @@ def _values_for_steps(program: Program) -> Iterator[Program]:
 
 
 def _values(program: Program) -> dict[int, list[np.ndarray]]:
-    """What each step gives, in its dtype, as far as references tell."""
+    """What each step gives, in its dtype, where references compute it."""
     try:
         built = build(_undeviced(program))
     except Exception:  # a program whose fault it is that it cannot be built
@@ -123,16 +117,17 @@ def _undeviced(program: Program) -> Program:
 
 def _replaced(program: Program, i: int, step: Step) -> Program:
     """With another step at i, of which every use takes the first output."""
+    return _redirected(_with(program, i, step), i, (i, 0))
 
-    def first(r: Ref) -> Ref:
-        return (i, 0) if r[0] == i else r
 
-    return _mapped(replace(program, steps=(*program.steps[:i], step, *program.steps[i + 1 :])), first)
+def _redirected(program: Program, i: int, ref: Ref) -> Program:
+    """With another value wherever an output of step i is used."""
+    return _mapped(program, lambda r: ref if r[0] == i else r)
 
 
 def _mapped(program: Program, change: Callable[[Ref], Ref]) -> Program:
     def inputs(step: Step) -> Step:
-        given = tuple(change(x) if is_ref(x) else tuple(map(change, x)) for x in step.inputs)  # type: ignore[arg-type]  # is_ref tells
+        given = tuple(change(x) if is_ref(x) else tuple(map(change, x)) for x in step.inputs)
         return replace(step, inputs=given)
 
     return Program(tuple(map(inputs, program.steps)), tuple(map(change, program.outputs)))
@@ -142,7 +137,7 @@ def _inputs_for_steps(program: Program) -> Iterator[Program]:
     """An input in place of a step's results."""
     for i in range(len(program.steps) - 1, -1, -1):
         for ref in dict.fromkeys(program.steps[i].refs()):
-            yield _mapped(program, lambda r, i=i, ref=ref: ref if r[0] == i else r)  # type: ignore[misc]  # mypy cannot see through the defaults
+            yield _redirected(program, i, ref)
 
 
 def _fewer_list_inputs(program: Program) -> Iterator[Program]:

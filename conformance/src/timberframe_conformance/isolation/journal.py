@@ -6,7 +6,7 @@ import faulthandler
 import os
 import re
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 CRASHES_BEFORE_QUARANTINE = 3
 """After this many crashes of one (op, dtypes) its other cases run in processes of their own."""
@@ -60,20 +60,37 @@ def quarantine(directory: Path, key: str) -> None:
         file.write(key + "\n")
 
 
-def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str]:
-    """``("timeout" | "crash", message)`` for a worker that died in a case."""
-    trace_file = directory / f"{worker}.trace"
-    trace = trace_file.read_text(errors="replace") if trace_file.exists() else ""
+class Death(NamedTuple):
+    """What faulthandler wrote of the end of a process.
+
+    verdict: ``timeout`` or ``crash``. reason: the time limit or the fatal error, "" where it wrote nothing. location:
+    the lines of the stack.
+    """
+
+    verdict: str
+    reason: str
+    location: str
+
+
+def read_trace(path: Path) -> Death:
+    """How the process ended that writes its traces into this file."""
+    trace = path.read_text(errors="replace") if path.exists() else ""
     start = max(trace.rfind("Timeout ("), trace.rfind("Fatal Python error"))
     last = trace[start:] if start >= 0 else ""
-    place = "; ".join(line.strip() for line in _busy_thread(last) if line.strip().startswith("File"))[:500]
+    location = "; ".join(line.strip() for line in _busy_thread(last) if line.strip().startswith("File"))[:500]
     if last.startswith("Timeout ("):
-        return "timeout", f"did not end within {last[9 : last.find(')')]}; the worker was ended at {place}"
-    reason = (
-        last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "the worker process ended without a word"
-    )
+        return Death("timeout", last[9 : last.find(")")], location)
+    return Death("crash", last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "", location)
+
+
+def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str]:
+    """``("timeout" | "crash", message)`` for a worker that died in a case."""
+    verdict, reason, location = read_trace(directory / f"{worker}.trace")
+    if verdict == "timeout":
+        return verdict, f"did not end within {reason}; the worker was ended at {location}"
     began = is_open(directory / f"{worker}.journal", case_id)
-    return "crash", f"{reason}{'' if began else ' (between cases)'}{' at ' + place if place else ''}"
+    reason = reason or "the worker process ended without a message"
+    return verdict, f"{reason}{'' if began else ' (between cases)'}{' at ' + location if location else ''}"
 
 
 def _busy_thread(trace: str) -> list[str]:
