@@ -61,18 +61,17 @@ class GuardedArray:
         if fence:
             start, end = place(PAGE, nbytes, fence, alignment or dtype.alignment)
             block = new_pages(end)
-            close_pages(block[:PAGE])
-            close_pages(block[end - PAGE : end])
-            block = block[PAGE : end - PAGE]
-            block[:] = zone_bytes(phase, block.size)
-            start -= PAGE
+            first, last = PAGE, end - PAGE
+            close_pages(block[:first])
+            close_pages(block[last:end])
+            block[first:last] = zone_bytes(phase, last - first)
         else:
             block = zone_bytes(phase, nbytes + 3 * GUARD)
-            start = GUARD + -block.ctypes.data % GUARD
-        before, after = block[:start], block[start + nbytes :]
+            start, first, last = GUARD + -block.ctypes.data % GUARD, 0, block.size
+        before, after = block[first:start], block[start + nbytes : last]
         self._zones = [(before, before.copy(), "before"), (after, after.copy(), "after")]
         block[start : start + nbytes] = POISON
-        self.array = block[start : start + nbytes].view(dtype).reshape(shape)
+        self.array = np.ndarray(shape, dtype, block, start)  # an empty slice would begin where the block does
 
     def check(self, what: str) -> None:
         """Raises InternalError if a guard zone was written."""

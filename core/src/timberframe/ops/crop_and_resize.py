@@ -280,11 +280,12 @@ def _box_gradient_samples() -> Iterator[Sample]:
 
 
 _ONE = np.array([[0.1, 0.1, 0.9, 0.9]], np.float32)
+_TWO = np.repeat(_ONE, 2, 0)
 _WRONG = (
     (
-        np.array([[0.1, np.nan, 0.9, 0.9]], np.float32),
-        (0,),
-        "box 0 has an element that is not finite",
+        np.array([[0.1, 0.1, 0.9, 0.9], [0.1, np.nan, 0.9, 0.9]], np.float32),
+        (0, 0),
+        "box 1 has an element that is not finite",
         "InvalidArgument",
     ),
     (
@@ -293,7 +294,7 @@ _WRONG = (
         "box 0 has an element that is not finite",
         "InvalidArgument",
     ),
-    (_ONE, (2,), r"box_ind\[0\] is 2; it must lie in \[0, 2\)", "OutOfRange"),
+    (_TWO, (0, 2), r"box_ind\[1\] is 2; it must lie in \[0, 2\)", "OutOfRange"),
     (_ONE, (-1,), r"box_ind\[0\] is -1; it must lie in \[0, 2\)", "OutOfRange"),
     (_ONE, (0, 1), "there are 1 boxes and box_ind has 2 elements", "InvalidArgument"),
     (_ONE[:, :3], (0,), r"boxes has shape \(1, 3\); its rows must have 4 elements", "InvalidArgument"),
@@ -322,7 +323,7 @@ def _crop_errors() -> Iterator[ErrorSample]:
 def _image_gradient_errors() -> Iterator[ErrorSample]:
     grads, size = Arg((1, 2, 2, 1)), Arg(values=np.array((2, 3, 3, 1), np.int32))
     for boxes, match, error in _wrong_boxes():
-        yield ErrorSample([grads, *boxes, size], match, error=error)
+        yield ErrorSample([Arg((len(boxes[0].values), 2, 2, 1)), *boxes, size], match, error=error)
     good = [Arg(values=_ONE), Arg(values=np.array([0], np.int32))]
     yield ErrorSample(
         [grads, *good, Arg(values=np.array((2, 3, 3, 2), np.int32))], "grads has 1 channels and the image 2"
@@ -332,9 +333,9 @@ def _image_gradient_errors() -> Iterator[ErrorSample]:
 
 
 def _box_gradient_errors() -> Iterator[ErrorSample]:
-    grads, image = Arg((1, 2, 2, 1)), Arg((2, 3, 3, 1))
+    image = Arg((2, 3, 3, 1))
     for boxes, match, error in _wrong_boxes():
-        yield ErrorSample([grads, image, *boxes], match, error=error)
+        yield ErrorSample([Arg((len(boxes[0].values), 2, 2, 1)), image, *boxes], match, error=error)
 
 
 _METHOD = "method: {'bilinear', 'nearest'} = 'bilinear'"
