@@ -1,8 +1,8 @@
 """The boundary of the public API: what a function of `tf.*` raises is one of `tf.errors`, whatever it was given.
 
-Functions check what users often get wrong, in words of their own. For all other arguments of a wrong kind, this turns
-the exception that Python or NumPy raised deep inside into an error that names the function; the first exception stays
-its cause. Exceptions of the user's own functions, which `tf.cond` and others call, pass as they are.
+Functions check what users often get wrong, with messages of their own. For all other arguments of a wrong kind, this
+turns the exception that Python or NumPy raised deep inside into an error that names the function; the first exception
+stays its cause. Exceptions of the user's own functions, which `tf.cond` and others call, pass as they are.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ _OURS = (_PACKAGE, "<frozen ", *(f"{Path(m.__path__[0])}/" for m in (np, ml_dtyp
 
 
 def guard(modules: Iterable[ModuleType]) -> None:
-    """Puts what modules offer behind the boundary: functions, one that several of them offer only once, and the
-    constructors of classes that take settings."""
+    """Puts the boundary around what modules offer: functions, and the constructors of classes that take settings.
+
+    A function that several modules offer is wrapped once, so that all of them offer the same one.
+    """
     guarded: dict[FunctionType, Callable[..., Any]] = {}
     for module in modules:
         space = ".".join(["tf", *module.__name__.split(".")[1:]])
@@ -57,7 +59,7 @@ def guard(modules: Iterable[ModuleType]) -> None:
                 isinstance(value, type) and value.__module__.startswith(_WITH_SETTINGS) and not issubclass(value, Enum)
             ):
                 made = vars(value).get("__init__")
-                if isinstance(made, FunctionType) and not issubclass(value, Enum) and not hasattr(made, "__wrapped__"):
+                if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
                     setattr(value, "__init__", _guarded(made, f"{space}.{name}"))  # noqa: B010 - mypy forbids assigning it
 
 

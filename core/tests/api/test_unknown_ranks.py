@@ -1,4 +1,4 @@
-"""Functions that need the order of dimensions, of tensors whose rank only a run tells."""
+"""Functions that need the order of dimensions, of tensors whose rank only a run finds out."""
 
 from __future__ import annotations
 
@@ -66,6 +66,11 @@ def test_tensordot_over_axes_that_a_run_computes() -> None:
         axes = tf.placeholder(tf.int32, [2, 1])
         found = session.run(tf.tensordot(X, X, axes), {axes: [[1], [1]]})
     np.testing.assert_allclose(found, X @ X.T)
+
+
+def test_tensordot_splits_axes_that_a_run_computes_once() -> None:
+    tf.tensordot(X, X, tf.placeholder(tf.int32, [2, 1]))
+    assert [op.type for op in tf.get_default_graph().get_operations()].count("Unpack") == 1
 
 
 def test_tensordot_of_unknown_ranks_has_a_gradient() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.framework import get_static_value
+from timberframe.api.framework import get_static_value, is_tensor
 from timberframe.dtypes import int32, int64
 from timberframe.errors import InvalidArgumentError
 from timberframe.graph.apply import apply_op, convert_to_tensor, to_array
@@ -128,7 +128,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors one behind the other along dimension `axis`, an integer scalar; one alone comes back as it is."""
+    """The tensors one after the other along dimension `axis`, an integer scalar; one alone comes back as it is."""
     if np.isscalar(values):
         raise InvalidArgumentError(
             f"tf.concat: values is {values!r}; a list of tensors is required (values come first, axis after them)"
@@ -144,7 +144,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
 
 def _check_axis(function: str, axis: Any, tensor: Tensor) -> None:
     """Raises InvalidArgumentError unless axis is an integer scalar that, where known, is a dimension of the tensor."""
-    if isinstance(axis, Tensor) or hasattr(axis, "__tf_tensor__"):
+    if is_tensor(axis):
         given = convert_to_tensor(axis)
         dtype, sizes, value = given.dtype, given.static_shape, get_static_value(given)
     else:

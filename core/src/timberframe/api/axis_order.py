@@ -1,4 +1,4 @@
-"""Orders of dimensions that bring some of them to an end, for known ranks and for those that only a run tells."""
+"""Orders of dimensions that bring some of them to an end, for known ranks and for those that only a run finds out."""
 
 from __future__ import annotations
 

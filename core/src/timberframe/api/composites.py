@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from timberframe.api.arrays import rank
-from timberframe.api.framework import name_scope
+from timberframe.api.framework import is_tensor, name_scope
 from timberframe.arguments import instance, listed
 from timberframe.dtypes import NUMERIC, as_dtype, bool_, float32, int32
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
@@ -141,7 +141,7 @@ def eye(
 
 def _size(value: Any, what: str) -> Any:
     """A number of rows or columns: an int, or a tensor as it is."""
-    if isinstance(value, Tensor) or hasattr(value, "__tf_tensor__"):
+    if is_tensor(value):
         return convert_to_tensor(value, int32)
     size = operator.index(instance(value, SupportsIndex, f"tf.eye: {what}", "an integer"))
     if size < 0:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.arrays import shape as shape_of
+from timberframe.api.framework import is_tensor
 from timberframe.dtypes import DType, as_dtype, bfloat16, float16, float32, float64, int32, int64, string, variant
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 from timberframe.graph.apply import apply_op, constant_op, convert_to_tensor
@@ -55,7 +56,7 @@ def _filled(shape: Any, dtype: DType, value: int, name: str | None) -> Tensor:
 
 def _holds_tensor(shape: Any) -> bool:
     parts = shape if isinstance(shape, list | tuple) else (shape,)
-    return any(isinstance(x, Tensor) or hasattr(x, "__tf_tensor__") for x in parts)
+    return any(map(is_tensor, parts))
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
@@ -103,7 +104,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 def _as(value: Any, dtype: DType) -> Tensor:
-    if not isinstance(value, Tensor) and not hasattr(value, "__tf_tensor__"):
+    if not is_tensor(value):
         return convert_to_tensor(value, dtype)
     x = convert_to_tensor(value)
     if x.dtype is dtype:

@@ -27,15 +27,15 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(a)
     y = convert_to_tensor(b, x.dtype.base_dtype)
-    by_number = isinstance(axes, int | np.integer)
-    computed = not by_number and any(isinstance(part, Tensor) for part in (axes, *_sides(axes)))
+    summed = int(axes) if isinstance(axes, int | np.integer) else _sides(axes)
+    computed = not isinstance(summed, int) and any(isinstance(side, Tensor) for side in summed)
     if computed or x.static_shape is None or y.static_shape is None:
-        return _contract(x, y, axes, by_number, name)
-    return _einsum(x, y, axes, by_number, name)
+        return _contract(x, y, summed, name)
+    return _einsum(x, y, summed, name)
 
 
 def _sides(axes: Any) -> Sequence[Any]:
-    """The axes of a and those of b."""
+    """The axes of a and those of b: two tensors, or lists of ints."""
     if isinstance(axes, Tensor):
         return apply_op("Unpack", [axes], {"num": 2, "axis": 0})  # type: ignore[no-any-return]  # a list of tensors
     if len(axes) != 2:
@@ -43,11 +43,14 @@ def _sides(axes: Any) -> Sequence[Any]:
     return [side if isinstance(side, Tensor) else [int(i) for i in np.ravel(np.asarray(side))] for side in axes]
 
 
-def _einsum(x: Tensor, y: Tensor, axes: Any, by_number: bool, name: str | None) -> Tensor:
+def _einsum(x: Tensor, y: Tensor, axes: int | Sequence[Any], name: str | None) -> Tensor:
     ranks = [len(t.static_shape or ()) for t in (x, y)]
-    if by_number and not 0 <= axes <= min(ranks):
-        raise InvalidArgumentError(f"tensordot: axes is {axes} for ranks {ranks}; it must lie in [0, {min(ranks)}]")
-    sides = (range(ranks[0] - axes, ranks[0]), range(axes)) if by_number else _sides(axes)
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(ranks):
+            raise InvalidArgumentError(f"tensordot: axes is {axes} for ranks {ranks}; it must lie in [0, {min(ranks)}]")
+        sides: Sequence[Any] = range(ranks[0] - axes, ranks[0]), range(axes)
+    else:
+        sides = axes
     for count, chosen in zip(ranks, sides, strict=True):
         if any(not -count <= i < count for i in chosen) or len({i % count for i in chosen}) != len(chosen):
             raise InvalidArgumentError(
@@ -66,13 +69,13 @@ def _einsum(x: Tensor, y: Tensor, axes: Any, by_number: bool, name: str | None) 
     return result
 
 
-def _contract(x: Tensor, y: Tensor, axes: Any, by_number: bool, name: str | None) -> Tensor:
+def _contract(x: Tensor, y: Tensor, axes: int | Sequence[Any], name: str | None) -> Tensor:
     """As a product of matrices, whose shapes a run computes."""
-    if by_number:
-        number, count = int(axes), rank(x)
-        sides: Sequence[Any] = apply_op("Range", [apply_op("Sub", [count, number]), count, 1]), np.arange(number)
+    if isinstance(axes, int):
+        count = rank(x)
+        sides: Sequence[Any] = apply_op("Range", [apply_op("Sub", [count, axes]), count, 1]), np.arange(axes)
     else:
-        sides = _sides(axes)
+        sides = axes
     left, of_a = _matrix(x, sides[0], last=True)
     right, of_b = _matrix(y, sides[1], last=False)
     product = apply_op("MatMul", [left, right])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.api.framework import is_tensor
 from timberframe.api.indexing import boolean_mask
 from timberframe.dtypes import DType, bool_, int16, int32, int64
 from timberframe.errors import InvalidTypeError
@@ -71,7 +72,7 @@ def _index_dtype(values: list[Any]) -> DType:
     for value in values:
         items = value if isinstance(value, list | tuple) else [value]
         for x in items:
-            if isinstance(x, Tensor) or hasattr(x, "__tf_tensor__"):
+            if is_tensor(x):
                 found.add(convert_to_tensor(x).dtype)
             elif isinstance(x, np.ndarray | np.generic):
                 found.add(int64 if x.dtype == np.int64 else int32)
@@ -147,7 +148,7 @@ def _is_mask(key: Any) -> bool:
 
 def _bound(tensor: Tensor, value: Any) -> Any:
     """A Python integer, or a scalar integer tensor."""
-    if isinstance(value, Tensor) or hasattr(value, "__tf_tensor__"):
+    if is_tensor(value):
         bound = convert_to_tensor(value)
         if not bound.dtype.is_integer or bound.static_shape not in (None, ()):
             raise InvalidTypeError(
