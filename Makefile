@@ -101,7 +101,7 @@ sanitize: setup
 	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
 	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
 
-# Which faults it tries is told by the commit. One that nothing notices is to be judged: see conformance/README.md.
+# The commit decides which faults it tries. One that nothing notices is to be judged: see conformance/README.md.
 faults: setup
 	@echo "== random faults in the C sources"
 	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt

@@ -1,4 +1,4 @@
-"""Puts random single faults into C sources and tells which nobody notices.
+"""Puts random single faults into C sources and reports which nothing notices.
 
 python conformance/tools/source_mutants --count 20 --seed commit     the CPU's sources
 python conformance/tools/source_mutants --headers --count 5          the accelerators' headers, on OpenCL
@@ -177,7 +177,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """1 where a fault that nobody judged survived."""
+    """Tries the faults; status 1 where one survived that is not judged."""
     options = parse()
     ledger, judged = Ledger(options.results or options.folder / "results.json"), Judged()
     bench = Bench(options)

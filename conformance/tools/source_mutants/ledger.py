@@ -63,9 +63,9 @@ class Ledger:
     def summary(self) -> str:
         """How many of each verdict, and the share of those killed among all that are not equivalent."""
         counts = Counter(r.verdict for r in self.results)
-        told = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+        verdicts = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
         tried = counts["killed"] + counts["survived"] + counts["unfinished"]
-        return f"{len(self.results)} faults: {told}; {counts['killed']} of {tried} noticed"
+        return f"{len(self.results)} faults: {verdicts}; {counts['killed']} of {tried} noticed"
 
 
 Key = tuple[Any, ...]

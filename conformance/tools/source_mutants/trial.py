@@ -129,6 +129,6 @@ def _run_tests(tests: Sequence[str], skip: frozenset[str]) -> dict[str, Any]:
 
 
 def last_step(log: Path) -> str:
-    """The case or test that a log speaks of last."""
+    """The case or test that a log names last."""
     lines = log.read_text(errors="replace").splitlines()
     return next((line[5:] for line in reversed(lines) if line.startswith(("case ", "test "))), "the start")

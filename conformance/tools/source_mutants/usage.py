@@ -51,7 +51,7 @@ class _Recorder:
         native.find = watched  # type: ignore[assignment]  # the same calls
 
     def watch_headers(self, device: Any, folder: Path) -> None:
-        """Compiles nothing: which headers a source includes is told by its text."""
+        """Compiles nothing: which headers a source includes follows from its text."""
 
         def watched(_: Any, source: str, name: str) -> Any:
             for header in _closure(source, folder):
@@ -113,7 +113,7 @@ def _compile(target: Any, trial: Trial) -> None:
         arrays = trial.arrays("coverage")
         target.device.compile(one_node(target.device, trial.op, trial.attrs(arrays), flatten(arrays))[0])
     except Exception:
-        return  # a kernel that cannot be built serves nobody
+        return  # a kernel that cannot be built serves no op
 
 
 class _TestRecorder:

@@ -1,4 +1,4 @@
-"""Checks of arguments whose kind Python itself would complain about only later, and in words of its own."""
+"""Checks of arguments whose kind Python itself would complain about only later, and without naming them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def attempt(rewrite: str, fast: Callable[[], T], general: Callable[[], T], error
 
 
 def report_failure(rewrite: str, error: Exception) -> None:
-    """Tells that a rewrite failed and was left out; raises the error where failures are to be found."""
+    """Reports that a rewrite failed and was left out; raises the error where failures are to be found."""
     if os.environ.get(STRICT_VARIABLE, "0") not in ("", "0"):
         raise error
     text = f"{rewrite} failed and is left out: {type(error).__name__}: {error}{_place(error)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from timberframe.errors import InvalidArgumentError, InvalidTypeError
 
@@ -18,11 +18,11 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _told_if_too_deep(function: Function) -> Function:
-    """Has InvalidArgumentError tell of a structure nested deeper than Python can recurse, or that contains itself."""
+def _checks_depth(function: Function) -> Function:
+    """Raises InvalidArgumentError for a structure nested deeper than Python can recurse, or that contains itself."""
 
     @wraps(function)
-    def told(*arguments: Any, **named: Any) -> Any:
+    def checked(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
         except RecursionError:
@@ -31,7 +31,7 @@ def _told_if_too_deep(function: Function) -> Function:
                 "a flatter one is required"
             ) from None
 
-    return told  # type: ignore[return-value]  # a function of the same arguments
+    return cast(Function, checked)
 
 
 def is_nested(value: Any) -> bool:
@@ -43,7 +43,7 @@ def _children(structure: Any) -> Sequence[Any]:
     return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
 
 
-@_told_if_too_deep
+@_checks_depth
 def flatten(structure: Any) -> list[Any]:
     """The leaves from left to right."""
     return _flatten(structure)
@@ -55,7 +55,7 @@ def _flatten(structure: Any) -> list[Any]:
     return [leaf for child in _children(structure) for leaf in _flatten(child)]
 
 
-@_told_if_too_deep
+@_checks_depth
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
     """The structure with other leaves; raises InvalidArgumentError where their number differs."""
     wanted = len(flatten(structure))
@@ -84,7 +84,7 @@ def map_structure(func: Callable[..., Any], *structures: Any) -> Any:
     return pack_sequence_as(structures[0], [func(*leaves) for leaves in columns])
 
 
-@_told_if_too_deep
+@_checks_depth
 def assert_same_structure(nest1: Any, nest2: Any) -> None:
     """Raises InvalidArgumentError unless both have the same form."""
     _assert_same(nest1, nest2)

@@ -1,8 +1,8 @@
 """`tf.raw_ops`: every registered op as a function, those of plugins included.
 
-`tf.raw_ops.Name(**kwargs)` takes the op's inputs and attrs by name, and `name`. Attrs that the inputs tell (dtypes,
-counts) are not given. It returns what the op gives: a tensor, a list of them, a named tuple where the op has several
-outputs, the operation where it has none. In names such as `Acme>Scale` an underscore stands for the `>`.
+`tf.raw_ops.Name(**kwargs)` takes the op's inputs and attrs by name, and `name`. Attrs that follow from the inputs
+(dtypes, counts) are not given. It returns what the op gives: a tensor, a list of them, a named tuple where the op has
+several outputs, the operation where it has none. In names such as `Acme>Scale` an underscore stands for the `>`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def _function(op: _OpDef) -> _Callable[..., _Any]:
 
 
 def _signature(op: _OpDef) -> _inspect.Signature:
-    """Inputs, required attrs, others, name; the attrs that the inputs tell are left out."""
-    told = {attr for a in op.inputs for attr in (a.type_attr, a.number_attr, a.type_list_attr)}
-    attrs = sorted((a for a in op.attrs.values() if a.name not in told), key=lambda a: not a.required)
+    """Inputs, required attrs, others, name; the attrs that follow from the inputs are left out."""
+    implied = {attr for a in op.inputs for attr in (a.type_attr, a.number_attr, a.type_list_attr)}
+    attrs = sorted((a for a in op.attrs.values() if a.name not in implied), key=lambda a: not a.required)
     keyword = _inspect.Parameter.KEYWORD_ONLY
     parameters = [_inspect.Parameter(_python_name(op, a.name), keyword) for a in op.inputs]
     parameters += [

@@ -18,7 +18,6 @@ MAX_NESTING = 1000
 
 _FRAMES_PER_LEVEL = 12  # for compiling, which uses eight
 _USUAL = 1000  # frames that are free wherever something begins, as in a new program
-
 _FEW = 16  # functions that Python's usual limit always has room for
 
 _lock = threading.Lock()

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-READER_LEFT = 128 + 13  # what a shell tells of a program that SIGPIPE ended
+READER_LEFT = 128 + 13  # what a shell reports of a program that SIGPIPE ended
 
 
 def run_command(command: Callable[[], int]) -> int:

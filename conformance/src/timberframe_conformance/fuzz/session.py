@@ -1,4 +1,4 @@
-"""A fuzzing session: workers, what they find, and how it is stored and told."""
+"""A fuzzing session: workers, what they find, and how it is stored and reported."""
 
 from __future__ import annotations
 

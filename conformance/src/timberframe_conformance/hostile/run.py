@@ -19,7 +19,7 @@ from timberframe_conformance.hostile.child import MARK
 from timberframe_conformance.hostile.verdict import CRASH, TIMEOUT, Verdict
 from timberframe_conformance.isolation.journal import cause_of_death
 
-FILES = 300  # that one process uses, so that what they leave behind does not add up
+FILES = 300  # that one process uses, so that what they leave in it does not add up
 CHILD = ("-m", "timberframe_conformance.hostile.child")
 
 
@@ -121,7 +121,7 @@ def run_files(
 
 
 def tasks_of(formats: Sequence[str], seed: int, count: int) -> Iterator[Task]:
-    """`count` files, the formats in turn."""
+    """`count` files, alternating between the formats."""
     for i in range(count):
         name = formats[i % len(formats)]
         yield Task(f"{name}/{seed}/{i // len(formats)}", name)

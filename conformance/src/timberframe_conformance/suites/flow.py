@@ -121,10 +121,10 @@ def _case_branches(target: Target, graph: Any) -> None:
 def _case_in_while(target: Target, graph: Any) -> None:
     n = tf.placeholder(tf.int32, ())
 
-    def turn(i: Any, s: Any) -> Any:
+    def body(i: Any, s: Any) -> Any:
         return i + 1, tf.switch_case(i % 3, [lambda: s + 1, lambda: s * i, lambda: tf.constant(2)])
 
-    result = tf.while_loop(lambda i, _: i < n, turn, [tf.constant(0), tf.constant(0)])[1]
+    result = tf.while_loop(lambda i, _: i < n, body, [tf.constant(0), tf.constant(0)])[1]
     with target.session(graph) as session:
         same([session.run(result, {n: k}) for k in range(6)], [0, 1, 1, 2, 3, 12])
 

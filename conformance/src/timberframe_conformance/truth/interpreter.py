@@ -23,7 +23,7 @@ MOST_ITERATIONS = 10_000
 
 
 class NotInterpretedError(Exception):
-    """The graph has an operation that no reference tells."""
+    """The graph has an operation that no reference computes."""
 
 
 class Interpreter:

@@ -151,7 +151,7 @@ class Plan:
                 except OpError:
                     if not self._drive(self._doubtful_loops()):
                         raise
-                except Exception as e:  # a loop or branch that cannot be a kernel, for a reason that nobody foresaw
+                except Exception as e:  # a loop or branch that cannot be a kernel, for a reason that was not foreseen
                     failure = failure or e
                     if not self._drive(n for n in self.program.nodes if n.bodies):
                         raise
@@ -261,7 +261,7 @@ class Plan:
 def make_plan(
     build: Callable[[], Program], placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
 ) -> Plan:
-    """The plan of a program; without optimizations if one of them fails, which `left_out` then tells."""
+    """The plan of a program; without optimizations if one of them fails, which `left_out` then lists."""
     failures: list[str] = []
     with failures_noted(failures):
         plan = attempt(

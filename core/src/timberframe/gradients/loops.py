@@ -193,7 +193,7 @@ def _start(op: Operation, i: int, grad: Any) -> Tensor:
 
 
 def _gradient_input(forward: _Forward, body: _BodyGradient, i: int, start: Tensor) -> Tensor:
-    """The gradient of loop variable i in a turn, which has the variable's shape there; the last turn's may differ."""
+    """The gradient of loop variable i in an iteration, of the variable's shape there; the last one's may differ."""
     variable = forward.body.inputs[i]
     shape = start.static_shape if variable.dtype is resource else variable.static_shape
     inner = body.add_input(start.dtype, shape, "grad")
@@ -205,7 +205,7 @@ def _turn_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tens
     """The gradients of the loop variables before a turn, given those after it."""
     ys, xs = [forward.body.outputs[i] for i in live], [forward.body.inputs[i] for i in live]
     found = dense_gradients(ys, xs, given)
-    # A turn may change the shape of a variable, or the length of a list: zeros are those of the value before it.
+    # An iteration may change the shape of a variable, or the length of a list: zeros are those of the value before it.
     return [
         made if made is not None else zeros_like(g if x.dtype is resource else x)
         for made, g, x in zip(found, given, xs, strict=True)

@@ -27,7 +27,7 @@ from timberframe.shapes import Shape, StaticShape, compatible, format_shape, mer
 
 
 def _concatenated(c: InferenceContext, shapes: Sequence[Shape], axis: int | None) -> Shape:
-    """The shape of the inputs put one behind the other along an axis, checked as far as shapes are known."""
+    """The shape of the inputs put one after the other along an axis, checked as far as shapes are known."""
     known = [s for s in shapes if s is not None]
     if not known:
         return None
@@ -58,7 +58,7 @@ def _listed(shapes: Sequence[Shape]) -> str:
 
 
 def _joined_value(c: InferenceContext, axis: HostValue, inputs: slice) -> list[HostValue]:
-    """The known elements of the inputs, put one behind the other along an axis, between unknown ones."""
+    """The known elements of the inputs, put one after the other along an axis, between unknown ones."""
     joined = static_output(c)
     if axis is None or joined is None:
         return [None]
@@ -129,7 +129,7 @@ def _parts(grad: Any, values: Sequence[Any], axis: Any) -> list[Any]:
 
 
 def _known_axis(values: Sequence[Any], axis: np.ndarray | None) -> int | None:
-    """The axis counted from the front, as far as the graph tells."""
+    """The axis counted from the front; None where the graph does not show it."""
     at = None if axis is None else int(axis.reshape(-1)[0])
     if at is None or at >= 0:
         return at
@@ -161,7 +161,7 @@ define_op(
     inputs=["values: N * T", "axis: Tidx"],
     outputs=["output: T"],
     attrs=["N: int >= 2", "T: type", "Tidx: {int32, int64} = DT_INT32"],
-    doc="The inputs one behind the other along the dimension `axis`.",
+    doc="The inputs one after the other along the dimension `axis`.",
     shape=_concat_v2_shape,
     reference=_concat_v2,
     value=lambda c: _joined_value(c, c.value(len(c.values) - 1), slice(-1)),
@@ -180,7 +180,7 @@ define_op(
     inputs=["concat_dim: int32", "values: N * T"],
     outputs=["output: T"],
     attrs=["N: int >= 2", "T: type"],
-    doc="The inputs one behind the other along the dimension `concat_dim`; ConcatV2 with the arguments exchanged.",
+    doc="The inputs one after the other along the dimension `concat_dim`; ConcatV2 with the arguments exchanged.",
     shape=lambda c: [_concatenated(c, c.shapes[1:], scalar_value(c, 0, "concat_dim"))],
     reference=lambda attrs, axis, *values: np.concatenate(values, int(axis)),
     value=lambda c: _joined_value(c, c.value(0), slice(1, None)),

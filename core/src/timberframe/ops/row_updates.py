@@ -102,7 +102,7 @@ define_op(
     inputs=["values: N * T"],
     outputs=["output: T"],
     attrs=["N: int >= 1", "T: type", "shape: shape"],
-    doc="The inputs, whose first size is 1, one behind the other along the first dimension.",
+    doc="The inputs, whose first size is 1, one after the other along the first dimension.",
     shape=_parallel_shape,
     reference=lambda attrs, *values: np.concatenate(values, 0),
     gradient=lambda op, grad: [apply_op("ExpandDims", [part, 0]) for part in _rows_of(op, grad)],

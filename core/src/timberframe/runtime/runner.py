@@ -39,7 +39,7 @@ class Runner:
         plan = self.plan
         self._dense = DensePlans(plan.program.source, runtime.plan, plan.left_out) if lists else None
         self.direct: Callable[..., Any] | None = None
-        """The shortest way for the shapes that ran last; hands what does not suit it to the general way."""
+        """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
         self._may_be_direct = (
             plan.static
             and len(plan.schedule.stages) == 1
@@ -82,7 +82,7 @@ class Runner:
             found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
         except BaseException:
             for home in {id(d): d for _, d in inputs if d is not None}.values():
-                with suppress(OpError):  # the run's error is the one to tell
+                with suppress(OpError):  # the run's error is the one to raise
                     home.synchronize()  # what was lent may be given back only when nobody reads it any more
             raise
         finally:

@@ -1,1 +1,1 @@
-"""Whole networks: built, measured beside other systems, and told."""
+"""Whole networks: built, measured beside other systems, and reported."""

@@ -88,7 +88,7 @@ class Layers:
         return tf.nn.depthwise_conv2d_native(x, weights, [1, stride, stride, 1], padding)
 
     def separable(self, x: Any, filters: int, size: int = 3, stride: int = 1, padding: str = "SAME") -> Any:
-        """A depthwise convolution and one of size 1 behind it, as Keras' SeparableConv2D has them."""
+        """A depthwise convolution and one of size 1 after it, as Keras' SeparableConv2D has them."""
         return self.conv(self.depthwise(x, size, stride, padding), filters)
 
     def batch_norm(self, x: Any, epsilon: float = 1e-3, scale: bool = True, gain: float = 1.0) -> Any:

@@ -98,8 +98,8 @@ def _compare(row: Row, results: dict[str, list[np.ndarray]]) -> None:
         row.differences[name] = max(map(difference, results[DEVICE], results[name]))
     wrong = {n: d for n, d in row.differences.items() if not d <= TOLERANCE}
     if wrong:
-        told = ", ".join(f"{name} by {d:.2g}" for name, d in wrong.items())
-        row.failed = f"results differ from the device's: {told} of their largest magnitude; at most {TOLERANCE:g}"
+        differing = ", ".join(f"{name} by {d:.2g}" for name, d in wrong.items())
+        row.failed = f"results differ from the device's: {differing} of their largest magnitude; at most {TOLERANCE:g}"
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> float:

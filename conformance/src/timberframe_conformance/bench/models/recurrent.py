@@ -29,7 +29,7 @@ def lstm(layers: Layers, x: Any, units: int = 64) -> Any:
 
 
 def gru(layers: Layers, x: Any, units: int = 64) -> Any:
-    """The outputs of all steps [batch, steps, units]; the reset gate acts behind the product, as in cuDNN."""
+    """The outputs of all steps [batch, steps, units]; the reset gate acts after the product, as in cuDNN."""
     width = layers.channels(units)
     kernel, recurrent = (_weights(layers, rows, 3 * width) for rows in (int(x.shape[2]), width))
     biases = layers.bias(3 * width), layers.bias(3 * width)
@@ -54,12 +54,12 @@ def _scan(step: Step, x: Any, widths: Sequence[int]) -> Any:
     rows = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(x, [1, 0, 2]))
     outputs = tf.TensorArray(tf.float32, steps, element_shape=[batch, widths[0]])
 
-    def turn(time: Any, found: Any, *states: Any) -> Sequence[Any]:
+    def body(time: Any, found: Any, *states: Any) -> Sequence[Any]:
         now = rows.read(time)
         now.set_shape([batch, int(x.shape[2])])
         after = step(now, *states)
         return [time + 1, found.write(time, after[0]), *after]
 
     start = [tf.constant(0), outputs, *(tf.zeros([batch, width]) for width in widths)]
-    end = tf.while_loop(lambda time, *_: time < steps, turn, start)
+    end = tf.while_loop(lambda time, *_: time < steps, body, start)
     return tf.transpose(end[1].stack(), [1, 0, 2])

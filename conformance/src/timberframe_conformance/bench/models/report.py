@@ -119,8 +119,8 @@ def _time(spread: Spread) -> str:
 def show(results: Results, console: Console) -> None:
     """Prints a table for inference and one for training, geometric means, and what failed or is missing."""
     if results.cleared:
-        told = ", ".join(f"{k}={v}" for k, v in results.cleared.items())
-        console.print(f"removed for this run: {told}", highlight=False)
+        cleared = ", ".join(f"{k}={v}" for k, v in results.cleared.items())
+        console.print(f"removed for this run: {cleared}", highlight=False)
     for kind in SIDES:
         good = [row for row in results.rows if row.kind == kind and row.times]
         if not good:

@@ -187,7 +187,7 @@ def _onnx(model: Model) -> bytes:
 
 
 def import_tensorflow() -> Any:
-    """TensorFlow 1's surface, which tells nothing of its start."""
+    """TensorFlow 1's API, imported without the messages that it prints when it starts."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _silent():
         tf1: Any = importlib.import_module("tensorflow.compat.v1")

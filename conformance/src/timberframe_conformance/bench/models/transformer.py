@@ -46,7 +46,7 @@ def bert(layers: Layers, words: Any, mask: Any, segments: Any, sizes: Sizes) -> 
 
 
 def block(layers: Layers, x: Any, shape: tuple[int, int], sizes: Sizes, added: Any = None) -> Any:
-    """Attention and two dense layers, with layer normalisation behind each sum. x: [batch * length, width]."""
+    """Attention and two dense layers, with layer normalisation after each sum. x: [batch * length, width]."""
     attended = layers.dense(attention(layers, x, shape, sizes, added), sizes.width, gain=1.0)
     x = layer_norm(layers, attended + x)
     hidden = layers.dense(x, 4 * sizes.width, gelu)
