@@ -103,6 +103,19 @@ def test_damaged_record_is_data_loss(session: tf.Session, tmp_path: Path, at: in
         read(session, tmp_path, 1, batch_size=1)
 
 
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+@pytest.mark.parametrize("length", [1 << 40, (1 << 64) - 1])
+def test_record_longer_than_its_file_is_data_loss(
+    session: tf.Session, tmp_path: Path, length: int, compression: str
+) -> None:
+    number = struct.pack("<Q", length)
+    data = number + struct.pack("<I", masked(crc32c(number))) + b"abc"
+    compress = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}[compression]
+    (tmp_path / "part-0").write_bytes(compress(data))
+    with pytest.raises(tf.errors.DataLossError, match="has a damaged record"):
+        read(session, tmp_path, 1, batch_size=1, compression_type=compression)
+
+
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
 def test_file_of_another_compression_is_data_loss(session: tf.Session, tmp_path: Path, compression: str) -> None:
     write(tmp_path)

@@ -16,6 +16,8 @@ import numpy as np
 from timberframe.errors import DataLossError, NotFoundError
 from timberframe.ops.opdef import Attrs
 
+_PIECE = 1 << 20  # bytes that are read at a time
+
 
 class RecordReader:
     """All records of the files that match a pattern, round after round; a session has one for each RecordInput.
@@ -102,11 +104,20 @@ def _record(path: str, file: Any, head: bytes) -> bytes:
     if len(head) == 12:
         length, checksum = struct.unpack("<QI", head)
         if masked(crc32c(head[:8])) == checksum:
-            data = file.read(length)
+            data = _read(file, length)
             tail = file.read(4)
             if len(data) == length and len(tail) == 4 and masked(crc32c(data)) == struct.unpack("<I", tail)[0]:
-                return bytes(data)
+                return data
     raise DataLossError(f"file '{path}' has a damaged record; its length and bytes must have their checksums")
+
+
+def _read(file: Any, size: int) -> bytes:
+    """The next `size` bytes, or what is left; a damaged size takes no more memory than the file has bytes."""
+    parts: list[bytes] = []
+    while size and (part := file.read(min(size, _PIECE))):
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class _Inflated:
@@ -124,7 +135,7 @@ class _Inflated:
             if not piece:
                 self._ready += self._stream.flush()
                 break
-            self._ready += self._stream.decompress(piece, 1 << 20)
+            self._ready += self._stream.decompress(piece, _PIECE)
         found, self._ready = self._ready[:size], self._ready[size:]
         return found
 
