@@ -13,16 +13,28 @@ from rich.console import Console
 from rich.markup import escape
 
 from timberframe.standard_output import run_command
+from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import UsageError, cores, open_device, select, split_names
 from timberframe_conformance.commit import commit_number
+from timberframe_conformance.fuzz import command as fuzz
+from timberframe_conformance.hostile import command as hostile
 from timberframe_conformance.keyword import KeywordError, compile_keyword
+from timberframe_conformance.mutants import command as mutants
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 
 if TYPE_CHECKING:
     from timberframe_conformance.reports.summary import Run
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
+
+_LARGE_COMMANDS = {
+    "bench": ("measure a device against peers", bench.add_arguments),
+    "fuzz": ("judge random graphs, and the frame around the device's kernels with them", fuzz.add_arguments),
+    "hostile": ("look for damaged files that lead to more than an error", hostile.add_arguments),
+    "mutants": ("prove that the suite catches known bugs", mutants.add_arguments),
+}
+"""Commands that have packages of their own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,22 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--junit", type=Path, metavar="FILE")
     report.set_defaults(command=_report)
 
-    bench = commands.add_parser("bench", help="measure a device against peers")
-    from timberframe_conformance.bench.command import add_arguments as bench_arguments
-
-    bench_arguments(bench)
-    fuzz = commands.add_parser("fuzz", help="judge random graphs, and the frame around the device's kernels with them")
-    from timberframe_conformance.fuzz.command import add_arguments as fuzz_arguments
-
-    fuzz_arguments(fuzz)
-    hostile = commands.add_parser("hostile", help="look for damaged files that lead to more than an error")
-    from timberframe_conformance.hostile.command import add_arguments as hostile_arguments
-
-    hostile_arguments(hostile)
-    mutants = commands.add_parser("mutants", help="prove that the suite catches known bugs")
-    from timberframe_conformance.mutants.command import add_arguments as mutant_arguments
-
-    mutant_arguments(mutants)
+    for name, (text, add_arguments) in _LARGE_COMMANDS.items():
+        add_arguments(commands.add_parser(name, help=text))
     return parser
 
 

@@ -36,9 +36,9 @@ Shape = tuple[int, ...]
 class Model:
     """A graph and what a run of it needs.
 
-    feeds: a value for each placeholder. fetches: what is computed; of a training graph its loss and
-    the lengths of all gradients. initialize: gives the
-    variables their first values; None where there are none. step: a training step; None where nothing is trained.
+    feeds: a value for each placeholder. fetches: what is computed; of a training graph its loss and the lengths of all
+    gradients. initialize: gives the variables their first values; None where there are none. step: a training step;
+    None where nothing is trained.
     """
 
     name: str
