@@ -110,7 +110,8 @@ def test_changing_shape_needs_an_invariant() -> None:
     def grow(i: Any, t: Any) -> Any:
         return plus_one(i), apply_op("ConcatV2", [[t, x], 0])
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \(2,\) before a turn and \(4,\) after it"):
+    changes = r"has shape \(2,\) before an iteration and \(4,\) after it"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=changes):
         tf.while_loop(below(3), grow, [0, x])
     grown = tf.while_loop(below(3), grow, [0, x], shape_invariants=[[], [None]])
     assert grown[1].static_shape == (None,)

@@ -218,11 +218,11 @@ def while_loop(
     """Replaces the loop variables by ``body(*loop_vars)`` for as long as ``cond(*loop_vars)`` is true.
 
     loop_vars: a list, tuple or dict of values, possibly nested. shape_invariants: in the same structure, shapes that
-    hold in every turn, where a shape changes. maximum_iterations: at most so many turns. back_prop and swap_memory are
-    TensorFlow's and change nothing.
+    hold in every iteration, where a shape changes. maximum_iterations: at most so many iterations. back_prop and
+    swap_memory are TensorFlow's and change nothing.
 
-    Returns the loop variables after the last turn, a single one without its list unless return_same_structure. Raises
-    InvalidArgumentError where the body returns another structure, dtype or shape than it got.
+    Returns the loop variables after the last iteration, a single one without its list unless return_same_structure.
+    Raises InvalidArgumentError where the body returns another structure, dtype or shape than it got.
     """
     if not callable(cond) or not callable(body):
         raise InvalidTypeError("tf.while_loop: cond or body is not callable; both must be functions")
@@ -246,7 +246,7 @@ def while_loop(
 class _Loop:
     """The user's two functions, as functions of the flat list of loop variables.
 
-    With a limit the first loop variable counts the turns.
+    With a limit the first loop variable counts the iterations.
     """
 
     def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], structure: Any) -> None:
@@ -256,7 +256,7 @@ class _Loop:
         self.limit: Tensor | None = None
 
     def cond(self, flat: list[Tensor]) -> Any:
-        """Whether there is another turn."""
+        """Whether there is another iteration."""
         if self.limit is None:
             return self._call(self._cond, flat)
         below = apply_op("Less", [flat[0], self.limit])
@@ -287,14 +287,14 @@ class _Loop:
         for i, (a, b) in enumerate(zip(before, after, strict=True)):
             if isinstance(a, TensorArray) != isinstance(b, TensorArray):
                 raise InvalidArgumentError(
-                    f"tf.while_loop: loop variable {i} is {type(a).__name__} before a turn and {type(b).__name__} "
-                    "after it; it must stay a TensorArray, or none"
+                    f"tf.while_loop: loop variable {i} is {type(a).__name__} before an iteration and "
+                    f"{type(b).__name__} after it; it must stay a TensorArray, or none"
                 )
         return [to_flow(v) for v in after]
 
 
 def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) -> list[Shape]:
-    """For each loop variable the shape that it has in every turn: the given one, or that of its first value."""
+    """For each loop variable the shape that it has in every iteration: the given one, or that of its first value."""
     if shape_invariants is None:
         return [t.static_shape for t in start]
     invariants = [as_shape(s) for s in _flatten_shapes(shape_invariants, loop_vars)]
@@ -369,8 +369,8 @@ def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], inva
         after = tensor.static_shape
         if in_common((invariant, after)) != invariant:
             raise InvalidArgumentError(
-                f"tf.while_loop: loop variable '{first.name}' has shape {format_shape(invariant)} before a turn and "
-                f"{format_shape(after)} after it; give shape_invariants for shapes that change"
+                f"tf.while_loop: loop variable '{first.name}' has shape {format_shape(invariant)} before an iteration "
+                f"and {format_shape(after)} after it; give shape_invariants for shapes that change"
             )
 
 

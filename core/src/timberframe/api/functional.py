@@ -80,13 +80,13 @@ def map_fn(
         dtypes = [as_dtype(d) for d in nest.flatten(wanted)]
         arrays = [TensorArray(d, rows.count, infer_shape=infer_shape) for d in dtypes]
 
-        def turn(i: Any, made: list[TensorArray]) -> tuple[Any, list[TensorArray]]:
+        def body(i: Any, made: list[TensorArray]) -> tuple[Any, list[TensorArray]]:
             results = _results("map_fn", fn(rows.read(i)), wanted, dtypes, _GIVE_DTYPE)
             return i + 1, [a.write(i, r) for a, r in zip(made, results, strict=True)]
 
         _, made = while_loop(
             lambda i, _: apply_op("Less", [i, rows.count]),
-            turn,
+            body,
             (convert_to_tensor(0, int32), arrays),
             parallel_iterations=parallel_iterations or 10,
             back_prop=back_prop,
@@ -153,17 +153,17 @@ def _fold(
     _check_callable(function, fn)
     with get_default_graph().name_scope(name or function):
         rows = _Elements(function, elems)
-        turns, row = _order(rows, initializer, backwards)
+        iterations, row = _order(rows, initializer, backwards)
         start = _start(rows, initializer, row)
         dtypes = [t.dtype for t in nest.flatten(start)]
 
-        def turn(i: Any, value: Any) -> tuple[Any, Any]:
+        def body(i: Any, value: Any) -> tuple[Any, Any]:
             leaves = _results(function, fn(value, rows.read(row(i))), start, dtypes, _GIVE_INITIALIZER)
             return i + 1, nest.pack_sequence_as(start, leaves)
 
         _, result = while_loop(
-            lambda i, _: apply_op("Less", [i, turns]),
-            turn,
+            lambda i, _: apply_op("Less", [i, iterations]),
+            body,
             (convert_to_tensor(0, int32), start),
             parallel_iterations=parallel,
         )
@@ -171,7 +171,7 @@ def _fold(
 
 
 def _order(rows: _Elements, initializer: Any, backwards: bool) -> tuple[Any, Callable[[Any], Any]]:
-    """The number of turns, and the row that turn i reads; turn -1 stands for the row that is the initializer."""
+    """The number of iterations, and the row that iteration i reads; -1 stands for the row that is the initializer."""
     skipped = 1 if initializer is None else 0
     if backwards:
         return rows.count - skipped, lambda i: rows.count - 1 - skipped - i
@@ -202,7 +202,7 @@ def scan(
     _check_callable("scan", fn)
     with get_default_graph().name_scope(name or "scan"):
         rows = _Elements("scan", elems)
-        turns, row = _order(rows, initializer, reverse)
+        iterations, row = _order(rows, initializer, reverse)
         start = _start(rows, initializer, row)
         flat = nest.flatten(start)
         arrays = [
@@ -212,14 +212,14 @@ def scan(
         if initializer is None:
             arrays = [a.write(row(-1), t) for a, t in zip(arrays, flat, strict=True)]
 
-        def turn(i: Any, value: Any, made: list[TensorArray]) -> tuple[Any, ...]:
+        def body(i: Any, value: Any, made: list[TensorArray]) -> tuple[Any, ...]:
             results = fn(value, rows.read(row(i)))
             leaves = _results("scan", results, start, [t.dtype for t in flat], _GIVE_INITIALIZER)
             return i + 1, results, [a.write(row(i), r) for a, r in zip(made, leaves, strict=True)]
 
         _, _, made = while_loop(
-            lambda i, *_: apply_op("Less", [i, turns]),
-            turn,
+            lambda i, *_: apply_op("Less", [i, iterations]),
+            body,
             (convert_to_tensor(0, int32), start, arrays),
             parallel_iterations=parallel_iterations,
             back_prop=back_prop,

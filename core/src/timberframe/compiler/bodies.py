@@ -157,7 +157,7 @@ def _open(
         infer([n for n in program.nodes if not n.feed], facts, variable_shape)
     except NeedsDriverError as e:
         raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
-    except OpError as e:  # a turn or branch that raises may never come, or come with other shapes
+    except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes
         raise NeedsDriverError(node, str(e)) from None
     if any(n.host_driven or n.op.bound is not None for n in program.nodes):
         raise NeedsDriverError(node, "its body has a shape that only running tells")

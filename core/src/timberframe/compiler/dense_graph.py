@@ -1,8 +1,8 @@
 """A copy of a graph for the shapes of one set of feeds, in which lists of tensors are dense tensors.
 
 Loops that accumulate, read and pop lists then have bodies of ordinary ops, which a device can run as one program. It
-needs the shapes of elements, the sizes of arrays and, for lists that grow, a bound for the turns of the loop; where one
-of these is known only by running, NotDenseError says so.
+needs the shapes of elements, the sizes of arrays and, for lists that grow, a bound for the loop's iterations; where
+one of these is known only by running, NotDenseError says so.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class NotDenseError(Exception):
 class ListVariable:
     """What is known of a list that is a loop variable.
 
-    element: shape of its elements. capacity: rows of its tensor. change: by how much each turn changes its length.
+    element: shape of its elements. capacity: rows of its tensor. change: by how much each iteration changes its length.
     constant: the value that all elements have, where that is known while the graph is copied (shapes, mostly); varies
     says that it is not. inner: of a list of lists, what is equal for all of these. again: one of these was found out
     while the body was copied, so it must be copied once more.
@@ -51,8 +51,8 @@ class ListVariable:
 class Dense:
     """A list as the first rows of `tensor`, or, where that is None, zeros that nobody had to make yet.
 
-    length: how many elements there are, an int where it is known; within a loop it may be what the turn began with,
-    `length`, and `offset` more. single: (index, element) of the one row that is not zero, where tensor is None.
+    length: how many elements there are, an int where it is known; within a loop it may be what an iteration begins
+    with, `length`, and `offset` more. single: (index, element) of the one row that is not zero, where tensor is None.
     constant: the value of every element, where tensor is None. variable: the loop variable that the list began as.
     inner: what the lists in a list of lists have in common.
     """

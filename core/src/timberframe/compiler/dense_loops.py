@@ -11,7 +11,7 @@ import numpy as np
 
 from timberframe.compiler.build import prune
 from timberframe.compiler.dense_lists import Builder, Dense, ListVariable, NotDenseError, materialised, static
-from timberframe.compiler.trips import TurnLimit, counter_step, original, turn_limit
+from timberframe.compiler.trips import IterationLimit, counter_step, iteration_limit, original
 from timberframe.dtypes import int32, resource
 from timberframe.graph.function import FuncGraph, share_captures
 from timberframe.graph.operation import Operation, Tensor
@@ -71,7 +71,7 @@ class LoopCopy:
         self.functions = [outer.new_function(f) for f in self.old]
         self.lengths: dict[tuple[Any, int], list[Tensor]] = {}
         self.following: list[Any] = []
-        self.limit: TurnLimit | None = None
+        self.limit: IterationLimit | None = None
 
     def trace(self) -> bool:
         """Copies condition and body; whether what was known of the lists suffices."""
@@ -83,7 +83,7 @@ class LoopCopy:
         cond.finish(self.old[0], [cond.tensor(t) for t in self.old[0].outputs])
         self.following = [body.known[t] for t in self.old_outputs]
         self.body = body
-        self.limit = turn_limit(self.functions[0], self.inputs, self._after, self.outer.bounds)
+        self.limit = iteration_limit(self.functions[0], self.inputs, self._after, self.outer.bounds)
         news = [v for v in self.variables if v is not None and v.again]
         for variable in news:
             variable.again = False
@@ -138,12 +138,12 @@ class LoopCopy:
         return replace(outer, tensor=function.add_input(outer.storage, shape, "list"))
 
     def _length_keys(self) -> list[tuple[Any, int]]:
-        """What lengths that change start from, and by how much a turn changes them: lists alike share one variable."""
+        """What lengths that change start from, and by how much an iteration changes them: equals share one."""
         pairs = zip(self.inputs, self.variables, strict=True)
         return list(dict.fromkeys((x.length, v.change) for x, v in pairs if v is not None and v.change))
 
     def _lists_settle(self) -> bool:
-        """Compares what the turn made of the lists with what was assumed; notes what is new."""
+        """Compares what the iteration made of the lists with what was assumed; notes what is new."""
         settled = True
         for after, before, variable in zip(self.following, self.inputs, self.variables, strict=True):
             if variable is None:
@@ -163,8 +163,8 @@ class LoopCopy:
 
     def _reserve_room(self, before: Dense, variable: ListVariable) -> bool:
         if self.limit is None or not isinstance(before.length, int):
-            raise NotDenseError("a list grows and the number of turns has no known bound")
-        needed = before.length + self.limit.turns * variable.change
+            raise NotDenseError("a list grows and the number of iterations has no known bound")
+        needed = before.length + self.limit.iterations * variable.change
         if variable.capacity >= needed:
             return True
         row = math.prod(static(variable.element)) * replace(before, inner=variable.inner).storage.size
@@ -183,7 +183,7 @@ class LoopCopy:
         return not self.changes_shape
 
     def _after(self, i: int) -> Tensor | None:
-        """What becomes of loop variable i in a turn, if it is a tensor."""
+        """What becomes of loop variable i in an iteration, if it is a tensor."""
         after = self.following[i]
         return after if isinstance(after, Tensor) else None
 
@@ -238,7 +238,7 @@ class LoopCopy:
             begin = x.host_value
             if step is None or begin is None or begin.shape != () or begin.dtype == object:
                 continue
-            last = int(begin) + step * limit.turns
+            last = int(begin) + step * limit.iterations
             if limit.exact:
                 tensor.host_value = np.array(last, np.int32)
             elif step > 0:
@@ -253,7 +253,7 @@ class LoopCopy:
             at = len(self.variables) + list(keys).index((before.length, variable.change))
             length = made[at]
             if self.limit is not None and self.limit.exact and isinstance(before.length, int):
-                length = before.length + variable.change * self.limit.turns
+                length = before.length + variable.change * self.limit.iterations
         after = Dense(before.dtype, variable.element, variable.capacity, length, inner=variable.inner)
         if variable.constant is not None:
             return replace(after, constant=variable.constant)
@@ -263,7 +263,7 @@ class LoopCopy:
 def _resized(b: Builder, x: Dense, variable: ListVariable) -> Tensor:
     """The list's tensor with the loop's capacity."""
     if x.offset:
-        raise NotDenseError("a list in the middle of a turn goes into a loop")
+        raise NotDenseError("a list in the middle of an iteration goes into a loop")
     shape, x = static(variable.element), replace(x, inner=variable.inner)
     if x.tensor is None and x.single is None and x.constant is None:
         return b.zeros((variable.capacity, *shape), x.storage)

@@ -31,7 +31,7 @@ def variable_name(handle: Output) -> str:
         return f"{node.name}/{node.op.name}"
     if node.variable is not None:
         return node.variable
-    if node.op.name in LOOPS:  # a handle is the same one in every turn
+    if node.op.name in LOOPS:  # a handle is the same one in every iteration
         return variable_name(node.inputs[handle.index])
     raise InvalidArgumentError(
         f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",

@@ -1,4 +1,4 @@
-"""How many turns a loop makes, as far as its condition tells: `i < n` with a counter that goes up by a constant."""
+"""How many iterations a loop makes, where its condition shows it: `i < n` with a counter that goes up by a constant."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Bounds = dict[Tensor, int]
 
 
 @dataclass(frozen=True)
-class TurnLimit:
-    """A loop makes `turns` turns if `exact`, else at most so many."""
+class IterationLimit:
+    """A loop makes `iterations` iterations if `exact`, else at most so many."""
 
-    turns: int
+    iterations: int
     exact: bool
 
 
-def turn_limit(
+def iteration_limit(
     cond: FuncGraph, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Mapping[Tensor, int]
-) -> TurnLimit | None:
+) -> IterationLimit | None:
     """The bound that a condition gives; inputs: what the loop variables start from, following(i): what they become."""
     return _limit(cond, original(cond.outputs[0]), inputs, following, bounds)
 
 
 def _limit(
     cond: FuncGraph, test: Tensor, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Any
-) -> TurnLimit | None:
+) -> IterationLimit | None:
     if test.op.type == "LogicalAnd":
         parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
-        known = [p.turns for p in parts if p is not None]
-        return TurnLimit(min(known), False) if known else None
+        known = [p.iterations for p in parts if p is not None]
+        return IterationLimit(min(known), False) if known else None
     if test.op.type not in _COMPARISONS or not test.op.inputs[0].dtype.is_integer:
         return None
     swapped, more = _COMPARISONS[test.op.type]
@@ -55,7 +55,7 @@ def _limit(
     limit, exact = _end(cond, end, inputs, following, bounds)
     if begin is None or limit is None or step is None or step <= 0:
         return None
-    return TurnLimit(max(0, -(-(limit + more - begin) // step)), exact)
+    return IterationLimit(max(0, -(-(limit + more - begin) // step)), exact)
 
 
 def _end(
@@ -116,7 +116,7 @@ def _step_from(after: Tensor, position: int) -> int | None:
 
 
 def counter_step(before: Tensor, after: Tensor) -> int | None:
-    """By how much a turn changes a loop variable; None where it does not add a constant."""
+    """By how much an iteration changes a loop variable; None where it does not add a constant."""
     op = original(after).op
     if op.type not in ("Add", "AddV2"):
         return None

@@ -96,7 +96,7 @@ class _BranchGradient(GradientFunction):
 
     def _read_outside(self, op: Operation) -> Tensor | None:
         # A branch may be what keeps a variable without a value from being read. Within a loop that matters less than
-        # that the loop would otherwise keep the value of every turn.
+        # that the loop would otherwise keep the value of every iteration.
         return super()._read_outside(op) if isinstance(self.op.graph, FuncGraph) else None
 
     def _kept(self, tensor: Tensor) -> Tensor:

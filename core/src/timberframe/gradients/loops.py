@@ -1,7 +1,7 @@
-"""Gradients of While: a loop that goes through the forward turns backwards.
+"""Gradients of While: a loop that goes through the forward iterations backwards.
 
-The forward loop counts its turns, and pushes what the backward turns need to lists, one for each such tensor; the
-backward loop pops them. Its loop variables are the gradients of the forward ones, before and after each turn.
+The forward loop counts its iterations, and pushes what the backward iterations need to lists, one for each such tensor;
+the backward loop pops them. Its loop variables are the gradients of the forward ones, before and after each iteration.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Forward:
         self.counter = self._find_counter()
 
     def is_invariant(self, i: int) -> bool:
-        """Whether loop variable i is the same in every turn."""
+        """Whether loop variable i is the same in every iteration."""
         return original(self.body.outputs[i]) is self.body.inputs[i]
 
     def add_variable(self, start: Tensor, name: str) -> int:
@@ -56,7 +56,7 @@ class _Forward:
         return len(self.op.inputs) - 1
 
     def _find_counter(self) -> int:
-        """The loop variable that counts turns from 0; it is added where there is none."""
+        """The loop variable that counts iterations from 0; it is added where there is none."""
         for i, (inner, after, start) in enumerate(
             zip(self.body.inputs, self.body.outputs, self.op.inputs, strict=True)
         ):
@@ -65,15 +65,15 @@ class _Forward:
         graph = self.op.graph
         with inserting_before(self.op):
             zero = {"value": np.array(0, np.int32), "dtype": int32}
-            start = graph.apply("Const", (), zero, f"{self.op.name}/turns").outputs[0]
-        position = self.add_variable(start, "turns")
+            start = graph.apply("Const", (), zero, f"{self.op.name}/iterations").outputs[0]
+        position = self.add_variable(start, "iterations")
         one = self.body.apply("Const", (), {"value": np.array(1, np.int32), "dtype": int32}, "one").outputs[0]
         following = self.body.apply("AddV2", (self.body.inputs[position], one), {"T": int32}, "turns_after")
         self.body.outputs.append(following.outputs[0])
         return position
 
     def accumulate(self, tensor: Tensor) -> Tensor:
-        """The loop's output that is the list of the tensor's values in all turns."""
+        """The loop's output that is the list of the tensor's values in all iterations."""
         for i, after in enumerate(self.body.outputs):
             if after.op.type == "TensorListPushBack" and after.op.inputs == (self.body.inputs[i], tensor):
                 return self.op.outputs[i]
@@ -117,13 +117,13 @@ def _adds_one(after: Tensor, before: Tensor) -> bool:
 
 
 class _BodyGradient(GradientFunction):
-    """One backward turn. Its inputs: the turn's number, gradients, lists, then what it captures."""
+    """One backward iteration. Its inputs: the iteration's number, gradients, lists, then what it captures."""
 
     def __init__(self, forward: _Forward) -> None:
         super().__init__(get_default_graph(), forward.op, forward.body)
         self._loop = forward
         self.lists: list[tuple[Tensor, Tensor, Tensor]] = []
-        """Of each list that is popped: the forward loop's output, and the list before and after the turn."""
+        """Of each list that is popped: the forward loop's output, and the list before and after the iteration."""
 
     def _outside(self, tensor: Tensor) -> Tensor | None:
         tensor = original(tensor)
@@ -153,17 +153,17 @@ class _BodyGradient(GradientFunction):
 
 
 def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
-    """The gradient of While: a While with as many turns."""
+    """The gradient of While: a While with as many iterations."""
     forward = _Forward(op)
     with unchanged_on_error(op):
         live = _live_variables(forward, grads)
         start = [_start(op, i, grads[i] if i < len(grads) else None) for i in live]
         body = _BodyGradient(forward)
         with body.as_default():
-            turn = body.add_input(int32, (), "turn")
+            iteration = body.add_input(int32, (), "iteration")
             given = [_gradient_input(forward, body, i, g) for i, g in zip(live, start, strict=True)]
             found = _turn_gradients(forward, live, given)
-            following = [apply_op("AddV2", [turn, 1]), *found, *(after for _, _, after in body.lists)]
+            following = [apply_op("AddV2", [iteration, 1]), *found, *(after for _, _, after in body.lists)]
             body.finish(following)
         forward.finish()
     made = _add_loop(forward, body, start)
@@ -174,7 +174,7 @@ def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
 
 
 def _live_variables(forward: _Forward, grads: Sequence[Any]) -> list[int]:
-    """The loop variables whose values at some turn the results that have gradients depend on."""
+    """The loop variables whose values at some iteration the results that have gradients depend on."""
     body = forward.body
     live = {i for i, g in enumerate(grads) if g is not None}
     while True:
@@ -186,7 +186,7 @@ def _live_variables(forward: _Forward, grads: Sequence[Any]) -> list[int]:
 
 
 def _start(op: Operation, i: int, grad: Any) -> Tensor:
-    """The gradient of loop variable i after the last turn."""
+    """The gradient of loop variable i after the last iteration."""
     if grad is not None:
         return convert_to_tensor(grad)
     return zeros_like(op.inputs[i] if op.inputs[i].dtype is resource else op.outputs[i])
@@ -202,7 +202,7 @@ def _gradient_input(forward: _Forward, body: _BodyGradient, i: int, start: Tenso
 
 
 def _turn_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of the loop variables before a turn, given those after it."""
+    """The gradients of the loop variables before an iteration, given those after it."""
     ys, xs = [forward.body.outputs[i] for i in live], [forward.body.inputs[i] for i in live]
     found = dense_gradients(ys, xs, given)
     # An iteration may change the shape of a variable, or the length of a list: zeros are those of the value before it.
@@ -213,11 +213,11 @@ def _turn_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tens
 
 
 def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor]) -> list[Tensor]:
-    """Adds the backward loop; returns the gradients after its last turn."""
+    """Adds the backward loop; returns the gradients after its last iteration."""
     lists = [kept for kept, _, _ in body.lists]
     variables = [convert_to_tensor(0, int32), *start, *lists]
-    turns = forward.op.outputs[forward.counter]
-    captured = list(dict.fromkeys([*body.captures, turns]))
+    iterations = forward.op.outputs[forward.counter]
+    captured = list(dict.fromkeys([*body.captures, iterations]))
     inner = [body.capture(t) for t in captured]
     count = 1 + len(start)
     body.inputs = [*body.inputs[:count], *(before for _, before, _ in body.lists), *inner]
@@ -227,7 +227,7 @@ def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor]) -
     for tensor in body.inputs:
         cond.add_input(tensor.dtype, tensor.static_shape, "loop_var").handle = tensor.handle
     with cond.as_default():
-        limit = cond.inputs[len(variables) + captured.index(turns)]
+        limit = cond.inputs[len(variables) + captured.index(iterations)]
         cond.finish([convert_to_tensor(apply_op("Less", [cond.inputs[0], limit]), bool_)])
     made = apply_op(
         stateful_variant("While", (cond, body)),

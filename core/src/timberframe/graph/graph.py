@@ -166,7 +166,7 @@ class Graph:
     is_fetchable = is_feedable
 
     def close_loop(self, merge: Operation, index: int, tensor: Tensor) -> None:
-        """Makes `tensor`, which a NextIteration of a later turn makes, an input of a Merge that exists already."""
+        """Makes `tensor`, which a NextIteration of a later iteration makes, an input of a Merge that exists already."""
         with self._lock:
             merge.inputs = (*merge.inputs[:index], tensor, *merge.inputs[index + 1 :])
             check_inputs(merge)

@@ -45,7 +45,7 @@ class Node:
     waits_for: set[str] = field(default_factory=set)
 
     def closes_loop(self, source: Node | None) -> bool:
-        """Whether an input that `source` makes comes from the turn before."""
+        """Whether an input that `source` makes comes from the iteration before."""
         return source is not None and self.proto.op in MERGES and source.proto.op in NEXT_TURNS
 
     def wait_for(self, data: Iterable[str], control: Iterable[str], nodes: Mapping[str, Node]) -> None:
@@ -190,7 +190,8 @@ class NodeBuilder:
         known = [t for t in inputs if t is not None]
         if not known and inputs:
             raise InvalidArgumentError(
-                f"{proto.op} '{proto.name}': all its inputs come from NextIteration; the first turn needs one of Enter",
+                f"{proto.op} '{proto.name}': all its inputs come from NextIteration; the first iteration "
+                "needs one of Enter",
                 proto.name,
             )
         stand_ins = [known[0] if t is None else t for t in inputs]
@@ -210,7 +211,7 @@ class NodeBuilder:
 
         op = self._create_on_device(proto, create)
         if len(known) < len(inputs):
-            op.outputs[0].forget()  # later turns may bring any shape
+            op.outputs[0].forget()  # later iterations may bring any shape
         _add_output_shapes(op, proto)
         return op
 

@@ -105,11 +105,11 @@ def _define(prefix: str) -> None:
         inputs=[f"data: {of('T')}"],
         outputs=[f"output: {of('T')}"],
         attrs=["T: type", "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10"],
-        doc=f"Passes the {what} into the loop `frame_name`: into its first turn, or with is_constant into each.",
+        doc=f"Passes the {what} into the loop `frame_name`: into its first iteration, or with is_constant into each.",
         shape=_passes,
         gradient=_loop_gradient,
     )
-    for name, doc in (("Exit", "out of a loop"), ("NextIteration", "into the next turn of a loop")):
+    for name, doc in (("Exit", "out of a loop"), ("NextIteration", "into the next iteration of a loop")):
         define_op(
             f"{prefix}{name}",
             inputs=[f"data: {of('T')}"],
@@ -128,7 +128,7 @@ define_op(
     "LoopCond",
     inputs=["input: bool"],
     outputs=["output: bool"],
-    doc="The condition of a loop: whether there is another turn.",
+    doc="The condition of a loop: whether there is another iteration.",
     shape=_loop_cond_shape,
     gradient=_NUMBER,
 )

@@ -47,7 +47,7 @@ def _carry_handles(c: InferenceContext, count: int) -> None:
 
 
 def _while_shape(c: InferenceContext) -> list[Shape]:
-    """Loop variables keep what output_shapes says; a handle is the same one in every turn."""
+    """Loop variables keep what output_shapes says; a handle is the same one in every iteration."""
     count = len(c.shapes)
     shapes = _declared(c, count)
     for i, (first, shape) in enumerate(zip(c.shapes, shapes, strict=True)):

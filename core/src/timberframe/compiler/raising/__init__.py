@@ -66,13 +66,13 @@ def raise_graph(
 
 
 def _check_outside(frame: Frame, wanted: Iterable[Tensor]) -> None:
-    """Raises InvalidArgumentError for a fetch that has a value in each turn of a loop."""
+    """Raises InvalidArgumentError for a fetch that has a value in each iteration of a loop."""
     for tensor in wanted:
         for loop in frame.children.values():
             if tensor.op in loop.everything() and tensor.op not in loop.exits:
                 raise InvalidArgumentError(
                     f"{tensor.op.type} '{tensor.op.name}': is inside of loop '{loop.name}', where it has a value in "
-                    "each turn; what is fetched must come out through Exit",
+                    "each iteration; what is fetched must come out through Exit",
                     tensor.op.name,
                 )
 

@@ -16,7 +16,7 @@ CONTROL_FLOW = ENTERS | EXITS | MERGES | SWITCHES | NEXT | {"LoopCond", "Control
 
 
 def is_loop_merge(op: Operation) -> bool:
-    """Whether a Merge joins a loop variable's first value with those of later turns."""
+    """Whether a Merge joins a loop variable's first value with those of later iterations."""
     return op.type in MERGES and any(t.op.type in NEXT for t in op.inputs)
 
 
@@ -54,8 +54,8 @@ class Frame:
         return frame is self
 
     @property
-    def turns(self) -> bool:
-        """Whether there may be more than one turn: not where what decides it has a value in the first one only."""
+    def repeats(self) -> bool:
+        """Whether there may be more than one iteration: not where what decides it has a value in the first one only."""
         if any(op.type == "LoopCond" for op in self.operations):
             return True
         sources = [op.inputs[1].op for exit in self.exits for op in [exit.inputs[0].op] if op.type in SWITCHES]
@@ -66,8 +66,8 @@ class Frame:
 def find_frames(order: Sequence[Operation], fed: Container[Tensor]) -> Frame:
     """The root frame of these operations, which are in topological order but for the edges that close loops.
 
-    A frame without a second turn is no loop; what is in it counts as being around it. InvalidArgumentError where an
-    operation uses values of two loops neither of which is inside the other.
+    A frame without a second iteration is no loop; what is in it counts as being around it. InvalidArgumentError where
+    an operation uses values of two loops neither of which is inside the other.
     """
     root = Frame("", None)
     frames: dict[Operation, Frame] = {}
@@ -117,7 +117,7 @@ def _dissolve(frame: Frame, position: dict[Operation, int]) -> None:
     """Moves the operations of inner frames that are no loops into the frames around them."""
     for name, child in list(frame.children.items()):
         _dissolve(child, position)
-        if not child.turns:
+        if not child.repeats:
             del frame.children[name]
             frame.operations.extend(child.operations)
             frame.settled.update(child.settled, (op for op in child.operations if is_loop_merge(op)))

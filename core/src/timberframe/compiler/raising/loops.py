@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class _Loop:
     """The parts of one frame.
 
-    variables: the Merges whose value changes from turn to turn. passed: Merges of handles, which stay what they were.
+    variables: the Merges whose value changes with each iteration. passed: Merges of handles, which stay what they were.
     """
 
     def __init__(self, schedule: Schedule, unit: Unit) -> None:
@@ -52,9 +52,9 @@ class _Loop:
     def _check(self) -> None:
         """Raises UnimplementedError for what a While cannot do."""
         for op in self.next.values():
-            self._require(op, self.again, "it must be computed in every turn but the last")
+            self._require(op, self.again, "it must be computed in every iteration but the last")
         for op in self.frame.exits:
-            self._require(op, self.over, "it must be computed in the last turn")
+            self._require(op, self.over, "it must be computed in the last iteration")
         for op in self.frame.operations:
             if is_loop_merge(op) and op not in self.frame.settled:
                 self._check_merge(op)
@@ -62,8 +62,8 @@ class _Loop:
                 used = self.region.consumers.get(op.outputs[0])
                 if used:
                     raise UnimplementedError(
-                        f"{op.type} '{op.name}': has a value in the first turn only, and {used[0].name} uses it in "
-                        "every turn; a Merge or is_constant is required",
+                        f"{op.type} '{op.name}': has a value in the first iteration only, and {used[0].name} uses it "
+                        "in every iteration; a Merge or is_constant is required",
                         op.name,
                     )
 
@@ -88,7 +88,7 @@ class _Loop:
     # Emission
 
     def emit(self) -> None:
-        """Adds the While, and behind it what the last turn computes."""
+        """Adds the While, and after it what the last iteration computes."""
         self._enter()
         waits = self.scope.waits_of(self.unit.controls, self.unit.inputs)
         first = [self.scope.value_of(op.inputs[0], op) for op in self.variables]
@@ -130,9 +130,9 @@ class _Loop:
                 self.variables.append(op)
 
     def _functions(self, name: str, first: Sequence[Tensor]) -> tuple[FuncGraph, FuncGraph, list[Shape]]:
-        """The bodies that decide whether there is another turn, and that do it; the shapes that hold in every turn.
+        """The bodies that decide whether there is another iteration, and that do it; shapes that hold in all of them.
 
-        The shapes of the first turn are tried, and given up where a turn changes them.
+        The shapes of the first iteration are tried, and given up where an iteration changes them.
         """
         raising = self.scope.raising
         shapes = [t.static_shape for t in first]
@@ -159,18 +159,18 @@ class _Loop:
         needed = self.region.closure([self.again_if.op], ())
         self._run(deciding, needed, frozenset())
         condition = _finish(deciding, [deciding.value_of(self.again_if, self.again_if.op)])
-        turn = self.scope.inner(f"{name}_body")
-        self._bind(turn, self._add_inputs(turn, first, shapes))
-        turn.set(self.again_if, turn.constant(np.bool_(True), f"{self.again_if.op.name}/_again"))
+        iteration = self.scope.inner(f"{name}_body")
+        self._bind(iteration, self._add_inputs(iteration, first, shapes))
+        iteration.set(self.again_if, iteration.constant(np.bool_(True), f"{self.again_if.op.name}/_again"))
         following = [self.next[op.inputs[1]] for op in (*self.variables, *self.passed)]
         roots = [s for op in self.next.values() for s in (op.inputs[0].op, *op.control_inputs)]
-        in_turn = self.region.closure(roots, {self.again_if.op})
-        self._check_once(needed & in_turn)
-        self._run(turn, in_turn, self.again)
-        values = [turn.value_of(op.inputs[0], op) for op in following[: len(self.variables)]]
+        repeated = self.region.closure(roots, {self.again_if.op})
+        self._check_once(needed & repeated)
+        self._run(iteration, repeated, self.again)
+        values = [iteration.value_of(op.inputs[0], op) for op in following[: len(self.variables)]]
         for op, after in zip(self.passed, following[len(self.variables) :], strict=True):
-            self._check_same(op, turn.find(after.inputs[0]))
-        return condition, _finish(turn, values)
+            self._check_same(op, iteration.find(after.inputs[0]))
+        return condition, _finish(iteration, values)
 
     def _add_inputs(self, scope: Scope, first: Sequence[Tensor], shapes: Sequence[Shape]) -> list[Tensor]:
         function = scope.graph
@@ -185,7 +185,7 @@ class _Loop:
         self.schedule.nested(scope, units, holds, self.region).run()
 
     def _check_once(self, units: set[Unit]) -> None:
-        """Raises UnimplementedError where deciding and doing a turn would both carry out a side effect."""
+        """Raises UnimplementedError where deciding and doing an iteration would both carry out a side effect."""
         for unit in units:
             for op in unit.operations():
                 if op.op_def.stateful:
@@ -199,12 +199,12 @@ class _Loop:
         before = self.scope.find(op.outputs[0])
         if before != after:
             raise UnimplementedError(
-                f"{op.type} '{op.name}': is another variable or resource in the next turn; it must stay the same",
+                f"{op.type} '{op.name}': is another variable or resource in the next iteration; it must stay the same",
                 op.name,
             )
 
     def _leave(self, made: Operation) -> None:
-        """Gives the values after the last turn to those that come out of the loop."""
+        """Gives the values after the last iteration to those that come out of the loop."""
         scope = self.scope
         self._bind(scope, made.outputs[: len(self.variables)])
         scope.ran.update(dict.fromkeys(self.frame.everything(), (made,)))
@@ -217,7 +217,7 @@ class _Loop:
 
 
 def _predicate(frame: Frame) -> Tensor:
-    """What decides whether there is another turn: LoopCond, or else the predicate of the Switch before an Exit."""
+    """What decides whether there is another iteration: LoopCond, or else the predicate of the Switch before an Exit."""
     found = {op.outputs[0] for op in frame.of_type({"LoopCond"})}
     if not found:
         found = {t.op.inputs[1] for op in frame.exits for t in op.inputs if t.op.type in SWITCHES}

@@ -1,4 +1,4 @@
-"""How many turns a loop is known to make: what that decides must not show in results."""
+"""How many iterations a loop is known to make: what that decides must not show in results."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def session() -> Iterator[tf.Session]:
 
 
 def gradient_of_power(start: Any, condition: Condition, step: Any = 1) -> Any:
-    """The derivative of x^n at 2, n - 1 being the number of turns."""
+    """The derivative of x^n at 2, n - 1 being the number of iterations."""
     x = tf.constant(2.0)
     y = tf.while_loop(lambda i, _: condition(i), lambda i, v: (i + step, v * x), (start, x))[1]
     return tf.gradients(y, x)[0]
 
 
 @pytest.mark.parametrize(
-    ("start", "condition", "step", "turns"),
+    ("start", "condition", "step", "iterations"),
     [
         (0, lambda i: i < 3, 1, 3),
         (0, lambda i: i <= 3, 1, 4),
@@ -41,21 +41,21 @@ def gradient_of_power(start: Any, condition: Condition, step: Any = 1) -> Any:
         (0, lambda i: tf.minimum(i, 3) < 3, 1, 3),
     ],
 )
-def test_every_turn_counts(session: tf.Session, start: Any, condition: Condition, step: Any, turns: int) -> None:
-    assert session.run(gradient_of_power(start, condition, step)) == (turns + 1) * 2**turns
+def test_every_turn_counts(session: tf.Session, start: Any, condition: Condition, step: Any, iterations: int) -> None:
+    assert session.run(gradient_of_power(start, condition, step)) == (iterations + 1) * 2**iterations
 
 
 @pytest.mark.parametrize("longest", [0, 2, 5, 9])
 def test_loop_up_to_the_longest_sequence(session: tf.Session, longest: int) -> None:
     limit = tf.placeholder(tf.int32, [])
     grad = gradient_of_power(0, lambda i: i < tf.minimum(limit, 5))
-    turns = min(longest, 5)
-    assert session.run(grad, {limit: longest}) == (turns + 1) * 2**turns
+    iterations = min(longest, 5)
+    assert session.run(grad, {limit: longest}) == (iterations + 1) * 2**iterations
 
 
 @pytest.mark.parametrize("most", [0, 2, 1000, 10**8])
 def test_loop_that_may_end_early(session: tf.Session, most: int) -> None:
     x = tf.constant(np.array([2.0, 2.0]))
     y = tf.while_loop(lambda v: v[0] < 9.0, lambda v: v * x, [x], maximum_iterations=most)
-    turns = min(most, 3)
-    assert session.run(tf.gradients(y, x)[0]).tolist() == [(turns + 1) * 2**turns] * 2
+    iterations = min(most, 3)
+    assert session.run(tf.gradients(y, x)[0]).tolist() == [(iterations + 1) * 2**iterations] * 2
