@@ -96,7 +96,7 @@ class KernelDevice:
         """Waits for all pending work."""
 
     def start_copy_out(self, a: Array) -> Pending:
-        """Starts what copy_out does, behind the work that makes `a` and before work that is enqueued later."""
+        """Starts what copy_out does, after the work that makes `a` and before work that is enqueued later."""
         return Deferred(lambda: self.copy_out(a))
 
     def marker(self) -> Pending:

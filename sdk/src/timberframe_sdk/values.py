@@ -49,7 +49,7 @@ def range_numbers(node: KernelNode) -> tuple[int | float, int | float]:
 
 
 def one_hot_sizes(node: KernelNode) -> tuple[int, int, int]:
-    """Elements of the indices before the new dimension, behind it, and its size."""
+    """Elements of the indices before the new dimension, after it, and its size."""
     shape, axis = node.inputs[0].shape, node.attrs["axis"]
     at = len(shape) if axis == -1 else axis
     return math.prod(shape[:at]), math.prod(shape[at:]), node.outputs[0].shape[at]

@@ -218,7 +218,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """The tensor with paddings[i, 0] elements before and paddings[i, 1] behind it in each dimension i.
+    """The tensor with paddings[i, 0] elements before and paddings[i, 1] after it in each dimension i.
 
     mode, in capitals or not: CONSTANT fills with `constant_values`; REFLECT mirrors without the edge, SYMMETRIC with.
     """

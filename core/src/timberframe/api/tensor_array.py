@@ -28,7 +28,7 @@ class _Known:
 class TensorArray:
     """Tensors of one dtype by index. Writing gives a new array; use each only once, and the newest from then on.
 
-    dtype: of the elements. size: how many there are, an integer or a scalar tensor. dynamic_size: writing behind the
+    dtype: of the elements. size: how many there are, an integer or a scalar tensor. dynamic_size: writing after the
     end makes it larger. infer_shape: all elements must have one shape. element_shape: what is known of that shape.
     flow: the list of another array that this one is to stand for. clear_after_read, tensor_array_name and
     colocate_with_first_write_call are TensorFlow's and change nothing; handle must be None.

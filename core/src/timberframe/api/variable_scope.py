@@ -175,7 +175,7 @@ class Scopes(threading.local):
         return scopes
 
     def unique_name(self, prefix: str) -> str:
-        """`prefix`, with a number behind it where such a scope was opened in the current one before."""
+        """`prefix`, with a number after it where such a scope was opened in the current one before."""
         full = f"{self.current.name}/{prefix}" if self.current.name else prefix
         if not self.opened[full]:
             return prefix

@@ -251,7 +251,7 @@ def _set_item(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _end(b: Builder, x: Dense, offset: int) -> Tensor:
-    """The position `offset` behind the list's end."""
+    """The position `offset` after the list's end."""
     by = x.offset + offset
     if isinstance(x.length, int):
         return b.constant(x.length + by)

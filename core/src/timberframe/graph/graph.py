@@ -216,7 +216,7 @@ class Graph:
     # Names
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` within the current scope, with a number behind it where it is taken."""
+        """`name` within the current scope, with a number after it where it is taken."""
         full = f"{self._scopes.name}{_text(name, 'name')}"
         with self._lock:
             key = full.lower()

@@ -41,7 +41,7 @@ def extend_operation(
     inputs: Sequence[Tensor] = (),
     outputs: Sequence[tuple[DType, Shape]] = (),
 ) -> list[Tensor]:
-    """Gives an existing operation other attrs and, behind those it has, more inputs and outputs.
+    """Gives an existing operation other attrs and, after those it has, more inputs and outputs.
 
     Its name and the outputs that it had stay valid; plans made before are made anew. The inputs must be made before the
     operation (see `inserting_before`). Returns the new outputs.

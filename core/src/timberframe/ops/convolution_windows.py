@@ -62,7 +62,7 @@ def spatial_attrs(attrs: Attrs) -> tuple[list[int], list[int]]:
 
 
 def spatial_padding(attrs: Attrs, shape: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int]]:
-    """Zeros before and behind height and width of an input of this shape."""
+    """Zeros before and after height and width of an input of this shape."""
     padding, amounts, (strides, dilations) = attrs["padding"], attrs["explicit_paddings"], spatial_attrs(attrs)
     axes = spatial_axes(attrs["data_format"])
     pairs = [(amounts[2 * a], amounts[2 * a + 1]) if padding == "EXPLICIT" else (0, 0) for a in axes]

@@ -196,7 +196,7 @@ define_op(
 
 @late_errors
 def _offset_shape(c: InferenceContext) -> list[Shape]:
-    """What is wrong is told once the shapes themselves are there, elements of which may be unknown."""
+    """Errors are raised only when the shapes are known, of which some elements may be missing here."""
     shapes = [v for v in c.values[1:] if v is not None]
     if c.shapes[0] not in (None, ()):
         raise c.error(f"concat_dim has shape {format_shape(c.shapes[0])}; it must be a scalar")

@@ -104,7 +104,7 @@ def uniform_int(philox: Philox, shape: tuple[int, ...], low: np.ndarray, high: n
 
 
 def permutation(philox: Philox, size: int) -> np.ndarray:
-    """A random order of `size` rows: each place swaps with one behind it or itself, chosen by a remainder."""
+    """A random order of `size` rows: each place swaps with one after it or itself, chosen by a remainder."""
     order = np.arange(size)
     if size > 1:
         steps = philox.numbers(size - 1) % np.arange(size, 1, -1, dtype=np.uint32)

@@ -69,7 +69,7 @@ def _scale(attrs: Attrs, size: int, resized: int) -> np.float32:
 
 
 def neighbours(attrs: Attrs, size: int, resized: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each position the pixels before and behind it, and its distance from the one before."""
+    """For each position the pixels before and after it, and its distance from the one before."""
     i, scale = np.arange(resized, dtype=np.float32), _scale(attrs, size, resized)
     half = np.float32(0.5)
     at = (i + half) * scale - half if attrs["half_pixel_centers"] else i * scale

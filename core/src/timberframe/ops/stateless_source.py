@@ -48,7 +48,7 @@ class Source:
         return Philox.stateless(inputs[first]) if len(self.inputs) == 1 else Philox.at(*inputs[first : first + 2])
 
     def rest(self, inputs: Sequence[np.ndarray], first: int = 1) -> Sequence[np.ndarray]:
-        """The inputs behind those."""
+        """The inputs after those."""
         return inputs[first + len(self.inputs) :]
 
     def check(self, c: InferenceContext, first: int = 1) -> None:

@@ -53,7 +53,7 @@ class _Signature:
         self.indices = self.names.index("indices") if "indices" in self.names else None
 
     def with_indices(self) -> _Signature:
-        """The signature of the sparse form: indices come behind the gradient, which is called grad."""
+        """The signature of the sparse form: indices come after the gradient, which is called grad."""
         names = ["grad" if n in _GRADIENTS else n for n in self.others]
         names.insert(names.index("grad") + 1, "indices")
         return _Signature(" ".join(self.states), " ".join(names))

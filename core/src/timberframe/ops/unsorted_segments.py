@@ -96,7 +96,7 @@ def _gather_inside(grad: Any, ids: Any) -> Any:
 
 
 def _with_rank_of(x: Any, wide: Any) -> Any:
-    """x with dimensions of one behind its own, as many as the other tensor has more."""
+    """x with dimensions of one after its own, as many as the other tensor has more."""
     if None not in (x.static_shape, wide.static_shape):
         more = constant([1] * (len(wide.static_shape) - len(x.static_shape)), int32)
     else:

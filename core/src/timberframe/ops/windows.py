@@ -40,7 +40,7 @@ def extent(kernel: int, dilation: int) -> int:
 def padding_amounts(
     size: int, kernel: int, stride: int, dilation: int, padding: str, explicit: tuple[int, int] = (0, 0)
 ) -> tuple[int, int]:
-    """Zeros put before and behind one dimension."""
+    """Zeros put before and after one dimension."""
     if padding == "VALID":
         return 0, 0
     if padding == "EXPLICIT":
@@ -75,7 +75,7 @@ def output_size(
 
 
 def explicit_pairs(c: InferenceContext, rank: int = 4) -> list[tuple[int, int]]:
-    """The attr explicit_paddings as (before, behind) by axis, checked; zeros when padding is not EXPLICIT."""
+    """The attr explicit_paddings as (before, after) by axis, checked; zeros when padding is not EXPLICIT."""
     padding, amounts = c.attrs["padding"], c.attrs["explicit_paddings"]
     if padding != "EXPLICIT":
         if amounts:

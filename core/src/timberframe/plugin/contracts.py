@@ -276,7 +276,7 @@ class Device(Protocol):
         """A host copy; waits for pending work and raises its errors."""
 
     def start_copy_out(self, a: Array) -> Pending:
-        """Starts what copy_out does, behind the work that makes `a` and before work that is enqueued later."""
+        """Starts what copy_out does, after the work that makes `a` and before work that is enqueued later."""
 
     def marker(self) -> Pending:
         """Is done when all work that was enqueued before it is; result() raises its errors."""

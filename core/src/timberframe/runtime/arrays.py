@@ -129,7 +129,7 @@ class Array:
             raise _error(
                 node,
                 f"index {index} in an array of {len(self.elements)} elements; it must lie in "
-                f"[0, {len(self.elements)})" + ("" if not self.dynamic else ", or behind for writing"),
+                f"[0, {len(self.elements)})" + ("" if not self.dynamic else ", or beyond that for writing"),
             )
 
 

@@ -117,7 +117,7 @@ class Joins:
         dtype: DType,
         constants: tuple[np.ndarray, ...] = (),
     ) -> list[Array]:
-        """Runs one kernel on arrays and, behind them, constants."""
+        """Runs one kernel on arrays and, after them, constants."""
         given = tuple(tuple(a.shape) for a in arrays)
         key = device.spec, op, dtype, given, tuple(shapes), tuple(c.tobytes() for c in constants)
         with self._lock:

@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of TensorFlow's files, in NumPy.
 
 Long data is cut into lanes of equal length whose checksums are computed side by side, two bytes a step, and then
-joined: behind n further bytes a checksum is a linear function of what it was, which is a matrix over two elements.
+joined: after n further bytes a checksum is a linear function of what it was, which is a matrix over two elements.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from timberframe.saving.snappy import expand, read_varint
 
 _FOOTER = 48  # two block handles, filled up, and the magic number
 _MAGIC = 0xDB4775248B80FB57
-_TRAILER = 5  # kind of compression and checksum, behind each block
+_TRAILER = 5  # kind of compression and checksum, after each block
 
 
 def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:

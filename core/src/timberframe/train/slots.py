@@ -16,7 +16,7 @@ from timberframe.shapes import is_static
 def create_slot(primary: Any, value: Any, name: str) -> Any:
     """A variable with this initial value that is not trained, on the device of `primary`.
 
-    It is called ``<primary>/<name>``, where that scope is taken with a number behind it, inside the current variable
+    It is called ``<primary>/<name>``, where that scope is taken with a number after it, inside the current variable
     scope: as in TensorFlow, so that names in checkpoints agree.
     """
     tensor = convert_to_tensor(value)

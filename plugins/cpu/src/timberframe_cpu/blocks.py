@@ -168,7 +168,7 @@ class _Blocks:
         return [kind, place, value.dtype.itemsize, as_dtype(value.dtype).number, strides[0], *strides[1:]]
 
     def _steps(self, first: int) -> tuple[list[int], list[int]]:
-        """The steps, and behind them their kernels' parameters; every position counts from the first word of all."""
+        """The steps, and after them their kernels' parameters; every position counts from the first word of all."""
         rest = self.inner % self.size or self.size
         kernels = [[self._kernel(m, count) for count in (self.size, rest)] for m in self.members]
         length = sum(5 + len(self._read(m)) for m in self.members)

@@ -79,7 +79,7 @@ class CudaDevice(AcceleratorDevice):
             raise device_error(self.spec, e) from e
 
     def event(self) -> cupy.cuda.Event:
-        """An event behind all work that was enqueued so far."""
+        """An event after all work that was enqueued so far."""
         self.streams.refuse_in_capture()
         with self.calling():
             event = cupy.cuda.Event(disable_timing=True)

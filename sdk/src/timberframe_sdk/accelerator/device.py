@@ -135,7 +135,7 @@ class Source:
         return cls(f"#include <timberframe/accelerator/{name}>\n", tuple(sorted(defines.items())))
 
     def whole(self) -> str:
-        """The text behind its defines."""
+        """The text after its defines."""
         return "".join(f"#define {name} {value}\n" for name, value in self.defines) + self.text
 
 

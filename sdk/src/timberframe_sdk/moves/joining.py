@@ -9,7 +9,7 @@ from timberframe_sdk.moves.views import Stages, dense, element, host_integers, i
 
 
 def _joined(node: KernelNode, shapes: Sequence[tuple[int, ...]], axis: int) -> Stages:
-    """The kernel's inputs, in these shapes, one behind the other along an axis of the output."""
+    """The kernel's inputs, in these shapes, one after the other along an axis of the output."""
     whole, moves, at = target(node), [], 0
     for number, shape in enumerate(shapes):
         moves.append((dense(shape, itemsize(node), number), whole.along(axis, at, shape[axis])))
@@ -97,7 +97,7 @@ def _mirror_pad(node: KernelNode) -> Stages:
     stages: Stages = [[(source(node), inside.window(starts, shape))]]
     for axis in reversed(range(len(shape))):
         before, after = pairs[axis]
-        # Dimensions behind this one are complete; those before it are not begun, but for the input's own part.
+        # Dimensions after this one are complete; those before it are not begun, but for the input's own part.
         part = inside.window(
             [*starts[: axis + 1], *[0] * (len(shape) - axis - 1)], [*shape[: axis + 1], *inside.shape[axis + 1 :]]
         )

@@ -143,7 +143,7 @@ class Scope:
         return found if isinstance(found, Tensor) else self.read(op, tensor)
 
     def read(self, op: Operation, tensor: Tensor) -> Tensor:
-        """A new read of the variable that a tensor refers to, behind its last write and as early as `op` may run."""
+        """A new read of the variable that a tensor refers to, after its last write and as early as `op` may run."""
         reference = self.find(tensor)
         assert isinstance(reference, Reference)
         if reference.empty:  # what has no elements needs no initial value

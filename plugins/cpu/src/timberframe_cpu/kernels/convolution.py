@@ -128,7 +128,7 @@ def _depthwise_filter(node: KernelNode) -> Native:
 
 
 def _bias_add(node: KernelNode) -> Native:
-    """Parameters: channels, and elements behind each channel. Two's complement makes signed sums unsigned ones."""
+    """Parameters: channels, and elements after each channel. Two's complement makes signed sums unsigned ones."""
     shape = node.inputs[0].shape
     axis = 1 if node.attrs.get("data_format") == "NCHW" else len(shape) - 1
     name = node.attrs["T"].name

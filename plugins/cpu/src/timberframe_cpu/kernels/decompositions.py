@@ -26,7 +26,7 @@ def matrix_kernel(
 ) -> Native:
     """The kernel `name` for the node's matrices; see matrix_job in csrc/linalg/matrices.h.
 
-    fault: words for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters behind the common
+    fault: words for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters after the common
     ones. workspace: bytes that one matrix takes. work: operations that it costs, by which slots are counted. more:
     words for reasons of the kernel's own.
     """

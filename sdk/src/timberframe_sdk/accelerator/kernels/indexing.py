@@ -36,7 +36,7 @@ def widest(dtype: np.dtype[Any], inner: int) -> tuple[str, int]:
 @kernel(KERNELS, ("Gather", "GatherV2"), "", types={"Tparams": FIXED_SIZE}, status=True)
 @kernel(KERNELS, "ResourceGather", "", types={"dtype": FIXED_SIZE}, status=True)
 def gather(node: KernelNode) -> Launcher:
-    """Slices of params by their numbers along one axis, behind batch dimensions that both share."""
+    """Slices of params by their numbers along one axis, after batch dimensions that both share."""
     device: Any = node.device
     params, indices, out = node.inputs[0], node.inputs[1], node.outputs[0]
     batch, outer, limit, count, inner = gather_sizes(node)

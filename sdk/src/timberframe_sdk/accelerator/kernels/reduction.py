@@ -110,7 +110,7 @@ class Reduction:
 
 
 def _with_segments(device: Any, passes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:
-    """The passes with their numbers of segments; a pass that joins them behind each that is cut."""
+    """The passes with their numbers of segments; a pass that joins them after each that is cut."""
     whole = []
     for outer, rows, width in passes:
         tile = min(width, device.limits.reducing)
@@ -225,7 +225,7 @@ def argument(node: KernelNode) -> Launcher:
     if len(passes) == 1:
         return lambda x, out: functions[0](x, out)
     partial, itemsize = passes[0][3] * node.outputs[0].size, np.dtype(index).itemsize
-    places = -(-partial * x.dtype.itemsize // itemsize)  # where the places lie in the workspace: behind the elements
+    places = -(-partial * x.dtype.itemsize // itemsize)  # where the places lie in the workspace: after the elements
     node.workspace((places + partial) * itemsize)
 
     def launch(x: Any, out: Any, scratch: Any) -> None:
