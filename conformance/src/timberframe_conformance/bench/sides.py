@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from timberframe.graph.apply import apply_op
 from timberframe_conformance.bench import training
 from timberframe_conformance.bench.clblast import library, with_clblast
 from timberframe_conformance.bench.opencl import with_pyopencl
+from timberframe_conformance.bench.peers import absent_modules, find_peers
 from timberframe_conformance.bench.workload import Call, Workload, peer_inputs
 from timberframe_conformance.bench.workloads import workloads
 
@@ -47,23 +47,14 @@ class Measurement:
 
 def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
     """Those peers that can be imported, and why the others are left out."""
-    present, absent = [], []
-    for peer in peers:
-        if peer not in PEERS:
-            absent.append(f"{peer}: no measurements are written for it (known: {', '.join(PEERS)})")
-        elif lacking := _lacking(peer):
-            absent.append(f"{peer}: {lacking} is not installed")
-        else:
-            present.append(peer)
-    return present, absent
+    return find_peers(peers, PEERS, "no measurements are written for it", _lacking)
 
 
 def _lacking(peer: str) -> str:
     """What a peer needs and is not there; empty if all is."""
     if peer == "clblast":
         return "" if library() is not None else "its library"
-    needed = (peer, "mako") if peer == "pyopencl" else (peer,)  # pyopencl writes its reductions with it
-    return ", ".join(name for name in needed if importlib.util.find_spec(name) is None)
+    return absent_modules((peer, "mako") if peer == "pyopencl" else (peer,))  # pyopencl writes its reductions with it
 
 
 def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:

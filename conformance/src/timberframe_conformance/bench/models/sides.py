@@ -6,7 +6,6 @@ TensorFlow imports the GraphDef that we export; ONNX Runtime gets what tf2onnx m
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import os
 import tempfile
@@ -21,6 +20,7 @@ import numpy as np
 
 import timberframe as tf
 from timberframe_conformance.bench.models.catalogue import Model, build
+from timberframe_conformance.bench.peers import absent_modules, find_peers
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -49,15 +49,7 @@ class Side:
 
 def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
     """Those peers that can be imported, and why the others are left out."""
-    present, absent = [], []
-    for peer in peers:
-        if peer not in PEERS:
-            absent.append(f"{peer}: runs no models (known: {', '.join(PEERS)})")
-        elif lacking := [n for n in NEEDED[peer] if importlib.util.find_spec(n) is None]:
-            absent.append(f"{peer}: {', '.join(lacking)} is not installed")
-        else:
-            present.append(peer)
-    return present, absent
+    return find_peers(peers, PEERS, "runs no models", lambda peer: absent_modules(NEEDED[peer]))
 
 
 class Sides:
