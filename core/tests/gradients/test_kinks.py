@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,11 @@ def test_sign_of_complex_numbers_has_a_slope(session: tf.Session) -> None:
     x = tf.constant([1.0])
     (slope,) = tf.gradients(tf.imag(tf.sign(tf.complex(tf.ones([1]), x))), x)
     assert session.run(slope) == pytest.approx([0.5**1.5], rel=1e-6)
+
+
+def test_slope_of_selu_keeps_its_digits_where_it_is_nearly_zero():
+    y = -1.7580993408473766
+    exact = float(Fraction(y) + Fraction("1.7580993408473768599402175208123"))
+    with tf.Graph().as_default(), tf.Session() as session:
+        slope = session.run(tf.raw_ops.SeluGrad(gradients=tf.constant(1.0, tf.float64), outputs=y))
+    np.testing.assert_allclose(slope, exact, rtol=1e-15)

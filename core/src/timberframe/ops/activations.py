@@ -33,6 +33,7 @@ from timberframe.ops.unary import (
 _REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 SELU_SCALE = 1.0507009873554804934  # Klambauer et al., Self-Normalizing Neural Networks (2017), equation 14
 SELU_SCALE_ALPHA = 1.7580993408473768599  # the scale times alpha, rounded once
+SELU_SCALE_ALPHA_REST = 1.4153519380084477e-17  # what the rounding took
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The ops by which TensorFlow differentiates functions of one operand.
 
 Limits: products, sums and quotients of at most four correctly rounded steps, 0.5 ULP each, so 2 together; differences
-from 1 are exact where they cancel. SoftplusGrad is a product with Sigmoid; SeluGrad's sum cancels against a constant
-that is rounded once. Complex: the products' sqrt(5) u each (see `unary_arithmetic`) and a reciprocal's 5.
+from 1 are exact where they cancel. SoftplusGrad is a product with Sigmoid; SeluGrad's sum cancels against a constant,
+which is added in two parts. Complex: the products' sqrt(5) u each (see `unary_arithmetic`) and a reciprocal's 5.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.ops.accuracy import EXACT, Accuracy, Pointwise
-from timberframe.ops.activations import SELU_SCALE, SELU_SCALE_ALPHA, sigmoid
+from timberframe.ops.activations import SELU_SCALE, SELU_SCALE_ALPHA, SELU_SCALE_ALPHA_REST, sigmoid
 from timberframe.ops.gradients import apply_op, conjugate
 from timberframe.ops.opdef import Attrs, define_op
 from timberframe.ops.samples import Arg, ErrorSample, Sample
@@ -213,7 +213,7 @@ _gradient_op(
 _gradient_op(
     "SeluGrad",
     "The gradient times the slope of Selu, told by its output, by element.",
-    lambda g, y: g * np.where(y < 0, y + SELU_SCALE_ALPHA, SELU_SCALE),
+    lambda g, y: g * np.where(y < 0, (y + SELU_SCALE_ALPHA) + SELU_SCALE_ALPHA_REST, SELU_SCALE),
     _BY_OUTPUTS,
     _FLOATS,
     _exponential("SeluGrad"),

@@ -11,10 +11,14 @@
 #include <timberframe/math/precision_float32.h>
 typedef float tf_wide;
 #define TF_WIDE(name) tf_##name##_f32
+#define TF_SELU_HIGH 1.75809931755065918f
+#define TF_SELU_LOW 2.32967174440545927e-08f
 #else
 #include <timberframe/math/precision_float64.h>
 typedef double tf_wide;
 #define TF_WIDE(name) tf_##name##_f64
+#define TF_SELU_HIGH 1.75809934084737676
+#define TF_SELU_LOW 1.41535193800844769e-17
 #endif
 
 #include <timberframe/math/exponential.h>
@@ -34,8 +38,9 @@ static inline tf_wide tf_softsign_grad(tf_wide g, tf_wide x) {
   return g / d / d;
 }
 
+/* Where y is near it, y + alpha * scale has only the digits that the constant has: hence its rounding error, too. */
 static inline tf_wide tf_selu_grad(tf_wide g, tf_wide y) {
-  return g * (y < 0.0 ? y + 1.7580993408473768599 : 1.0507009873554804935); /* alpha * scale, scale */
+  return g * (y < 0.0 ? (y + TF_SELU_HIGH) + TF_SELU_LOW : 1.0507009873554804935);
 }
 
 #endif
