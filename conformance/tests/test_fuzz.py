@@ -15,9 +15,11 @@ import pytest
 
 import timberframe
 from timberframe.dtypes import as_dtype
+from timberframe.graph.apply import apply_op
 from timberframe.ops import registry
 from timberframe.runtime.devices import devices_for
 from timberframe_conformance.fuzz.draw import draw_program
+from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.judge import ORACLES, judge
 from timberframe_conformance.fuzz.pool import Pool
@@ -135,6 +137,56 @@ def _substituted(name: str, **changes: Any) -> Iterator[None]:
 def test_slopes_notice_a_wrong_gradient(target: Target) -> None:
     with _substituted("Tanh", gradient=lambda op, grad: [grad]):
         failure = judge(SMALL, target, oracles=["slopes"]).failure
+    assert failure is not None
+    assert "differences give" in failure[1]
+
+
+def _logits_of_zero(name: str) -> Program:
+    attrs = {"inputs": ("labels", "logits", "pos_weight")[: 3 if "weighted" in name else 2]}
+    steps = (feed([0.0, 1.0]), feed([0.0, 0.0]), feed(2.0))
+    loss = Step("call", name, ((0, 0), (1, 0), (2, 0))[: len(attrs["inputs"])], attrs)
+    return Program((*steps, loss, Step("grad", inputs=(((3, 0),), ((1, 0),)))), ((4, 0),))
+
+
+def _slope(op: str, *values: Any) -> Program:
+    inputs = tuple((i, 0) for i in range(len(values)))
+    steps = (*(feed(v) for v in values), Step("op", op, inputs))
+    last = len(values)
+    return Program((*steps, Step("grad", inputs=(((last, 0),), ((0, 0),)))), ((last, 0), (last + 1, 0)))
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+INTENDED: dict[str, Program] = {
+    "subgradients of a weighted loss": _logits_of_zero("nn.weighted_cross_entropy_with_logits"),
+    "0 log y": _slope("Xlogy", [0.0, 1.0], [3.0, 3.0]),
+    "labels that do not sum to 1": _slope("SoftmaxCrossEntropyWithLogits", [[1.0, 2.0]], [[0.0, 0.0]]),
+}
+"""Programs whose gradients are right, though differences show others."""
+
+
+@pytest.mark.parametrize("case", INTENDED)
+def test_gradient_that_by_intention_is_no_slope_passes(target: Target, case: str) -> None:
+    assert judge(INTENDED[case], target, oracles=["slopes"]).failure is None
+
+
+@pytest.mark.parametrize(
+    ("op", "values"),
+    [("Mean", ([LARGEST, LARGEST, 0.0, 0.0], 0)), ("MatMul", ([[LARGEST, np.inf]], [[-2.0], [1.0]]))],
+)
+def test_sum_that_may_overflow_on_the_way_is_left_open(op: str, values: Any) -> None:
+    with tf.Graph().as_default():
+        wanted = expect([apply_op(op, [tf.constant(v) for v in values])], {})[0]
+    assert wanted is not None
+    assert not wanted.sure.any()
+
+
+def test_slopes_notice_a_wrong_subgradient_of_a_smooth_function(target: Target, monkeypatch: Any) -> None:
+    def loss(_sentinel: Any = None, labels: Any = None, logits: Any = None, name: Any = None) -> Any:
+        return tf.nn.relu(logits) - logits * labels + tf.math.log1p(tf.exp(-tf.abs(logits)))
+
+    monkeypatch.setattr(tf.nn, "sigmoid_cross_entropy_with_logits", loss)
+    failure = judge(_logits_of_zero("nn.sigmoid_cross_entropy_with_logits"), target, oracles=["slopes"]).failure
     assert failure is not None
     assert "differences give" in failure[1]
 
@@ -277,7 +329,7 @@ def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path,
     store = Store(tmp_path, "reference")
     store.add(Finding(SMALL, verdict, "", "reference"), "/device:REFERENCE:0")
     status, output, _ = command(
-        "fuzz", "--device=reference", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--timeout=2",
+        "fuzz", "--device=reference", "--programs=1", "--seed=2", "--jobs=1", f"--store={tmp_path}", "--timeout=2",
         f"--mutant={mutant}", "--oracles=again",
     )  # fmt: skip
     assert status == 1
@@ -304,6 +356,7 @@ BUGS = {
 BRING_BACK = """
 import sys
 from pathlib import Path
+from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.findings import Finding
 from timberframe_conformance.fuzz.judge import judge
 from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS

@@ -20,18 +20,22 @@ from timberframe_conformance.fuzz.sketch import BrokenStepError, Sketch
 from timberframe_conformance.tolerance.ulp import FORMATS
 
 STEPS = 2, 12
-"""Least and most steps that compute something."""
+FEW = 4
+"""Least and most steps that compute something; half of the programs have FEW at most, so that there are more."""
 
 NUMBERS = ("float32", "float64", "int32", "int64", "float16", "bfloat16")
 DIFFERENTIABLE = ("float32", "float64")
 MOST_ORDER = 2
+KINKS = (0.0, 0.0, 0.0, -1.0, 1.0, 0.5, 6.0)
+"""Values at which functions of `tf` bend, or their gradients are made of parts that do."""
 
 
 def draw_program(pool: Pool, seed: int, number: int) -> Program:
     """Program `number` of a seed."""
     drawer = Drawer(pool, np.random.default_rng((seed, number)))
     with contextlib.suppress(BrokenStepError):  # whoever builds the program will see it
-        drawer.steps(int(drawer.rng.integers(STEPS[0], STEPS[1] + 1)))
+        most = FEW if drawer.chance(0.5) else STEPS[1]
+        drawer.steps(int(drawer.rng.integers(STEPS[0], most + 1)))
     return drawer.finish()
 
 
@@ -47,18 +51,21 @@ class Drawer:
     def steps(self, count: int) -> None:
         """Adds that many steps that compute something, or fewer where many do not fit."""
         from timberframe_conformance.fuzz.draw_flow import FLOW
+        from timberframe_conformance.fuzz.draw_rows import ROWS
 
         made = 0
         for _ in range(4 * count):
             kind = self.rng.random()
-            if kind < 0.56 or (self.depth >= 2 and kind < 0.8):
+            if kind < 0.46:
                 done = self.op()
-            elif kind < 0.68:
+            elif kind < 0.64:
                 done = self.composite()
-            elif kind < 0.84:
+            elif kind < 0.78:
                 done = self.gradient()
+            elif kind < 0.90 or self.depth >= 2:
+                done = self.choose(ROWS)(self)
             else:
-                done = FLOW[int(self.rng.integers(len(FLOW)))](self)
+                done = self.choose(FLOW)(self)
             made += done
             if made == count:
                 break
@@ -76,9 +83,11 @@ class Drawer:
 
     # Leaves
 
-    def leaf(self, dtype: str, shape: tuple[int, ...], arg: Arg | None = None) -> Ref:
-        """A new value: fed, a constant or a variable."""
+    def leaf(self, dtype: str, shape: tuple[int, ...], arg: Arg | None = None, kinks: float = 0.0) -> Ref:
+        """A new value: fed, a constant or a variable. kinks: how often it is one at which functions bend."""
         spec = replace(arg, shape=shape, values=None) if arg else Arg(shape)
+        if dtype in DIFFERENTIABLE and spec.low is None and self.chance(kinks):
+            return self.given(np.asarray(self.rng.choice(KINKS, shape), BY_NAME[dtype].numpy))
         return self.given(self._edgy(make_array(spec, dtype, self.rng, special=self.chance(0.12)), spec))
 
     def given(self, value: np.ndarray, constant: float = 0.25) -> Ref:
@@ -240,15 +249,16 @@ class Drawer:
         return Trial(entry.op, types, sample, 0).attrs(arrays)
 
     def composite(self) -> bool:
-        """A function of `tf`."""
+        """A function of `tf`, often with its gradient."""
         c: Composite = self.choose(COMPOSITES)
         arg = Arg(low=c.low, high=c.high)
-        dtype = self.choose(DIFFERENTIABLE) if c.low is not None else self.choose(("float32", "float32", "float64"))
+        dtype = self.choose(("float32", "float32", "float64"))
+        connected = 0.0 if self.chance(0.3) else 0.75
         shapes = list(c.shapes)
         inputs: list[Ref] = []
         for i, shape in enumerate(shapes):
             integers = c.name == "nn.embedding_lookup" and i == 1
-            ref = None if integers or not self.chance(0.75) else self.pick([dtype])
+            ref = None if integers or not self.chance(connected) else self.pick([dtype])
             if ref is not None and self._suits(ref, arg):
                 have = self.sketch.value(ref).shape
                 if i == 0 and c.alike and len(have) == len(shape):
@@ -258,24 +268,46 @@ class Drawer:
             else:
                 ref = None
             spec = Arg(low=0, high=1) if integers else arg
-            inputs.append(ref or self.leaf("int32" if integers else dtype, shape, spec))
+            inputs.append(ref or self.leaf("int32" if integers else dtype, shape, spec, kinks=0.3))
         attrs = {k: self.choose(v) for k, v in c.options.items()}
         if c.names:
             attrs["inputs"] = c.names
         given: Inputs = (tuple(inputs),) if c.as_list else tuple(inputs)
-        return self.sketch.add(Step("call", c.name, given, attrs)) is not None
+        number = self.sketch.add(Step("call", c.name, given, attrs))
+        if number is None:
+            return False
+        if self.chance(0.5):
+            self.gradient((number, 0))
+        return True
 
-    def gradient(self) -> bool:
-        """Derivatives of a late value by what it is made of."""
-        y = self.pick(DIFFERENTIABLE)
-        if y is None or self.sketch.order[y[0]] >= MOST_ORDER or self.sketch.steps[y[0]].kind in LEAVES:
+    def gradient(self, of: Ref | None = None) -> bool:
+        """Derivatives of a late value, or a given one, by what it is made of."""
+        y = of or self.pick(DIFFERENTIABLE)
+        if y is None or not self._has_gradient(y):
             return False
         above = self.sketch.ancestors(y) - {y[0]}
         xs = [r for r in self.sketch.refs(DIFFERENTIABLE) if r[0] in above and self.sketch.steps[r[0]].kind != "const"]
         if not xs:
             return False
+        near = [r for r in self.sketch.steps[y[0]].refs() if r in xs]
+        xs = near if near and self.chance(0.4) else xs
         chosen = [xs[int(i)] for i in self.rng.permutation(len(xs))[: 1 + self.chance(0.4)]]
-        return self.sketch.add(Step("grad", inputs=((y,), tuple(chosen)))) is not None
+        return self.sketch.add(Step("grad", inputs=(self._losses(y), tuple(chosen)))) is not None
+
+    def _has_gradient(self, y: Ref) -> bool:
+        step = self.sketch.steps[y[0]]
+        return (
+            self.sketch.dtype(y) in DIFFERENTIABLE and self.sketch.order[y[0]] < MOST_ORDER and step.kind not in LEAVES
+        )
+
+    def _losses(self, y: Ref) -> tuple[Ref, ...]:
+        """What is differentiated: a value, its mean or sum, or it and another value."""
+        what = self.rng.random()
+        if what < 0.2:
+            number = self.sketch.add(Step("call", self.choose(("reduce_mean", "reduce_sum")), (y,)))
+            return (y,) if number is None else ((number, 0),)
+        other = self.pick(DIFFERENTIABLE) if what < 0.35 else None
+        return (y, other) if other is not None and self._has_gradient(other) else (y,)
 
     # The end
 
