@@ -137,7 +137,7 @@ def _samples(floats: bool = True, complex_types: bool = False) -> Callable[[], I
 
 def _zero_divisors() -> tuple[ErrorSample, ...]:
     samples = (
-        ((5, 1), (2, 0), 1), ((0, 1, 2), 0, 0), (7, ((1, 2, 3), (4, 0, 0)), 4), (((1, 2), (3, 4)), ((5, 0),), 1),
+        ((5, 1), (2, 0), 1), ((0, 1, 2), 0, 0), (7, ((1, 2, 3), (4, 0, 6)), 4), (((1, 2), (3, 4)), ((5, 0),), 1),
     )  # fmt: skip
     return tuple(
         ErrorSample(
