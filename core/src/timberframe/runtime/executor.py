@@ -194,8 +194,9 @@ class Run:
     def _send(self, bound: BoundStage) -> None:
         """Starts the copies of what other devices wait for, so that they go on beside later work."""
         for x, target in bound.stage.sends:
-            array, home = self.found[x]
-            assert home is not None
+            array, home = self._located(x)
+            if home is None:  # planning has found the value, so no kernel made it: it goes from the host
+                continue
             if self.context.late is not None:
                 self._doubts[x] = self.context.late.of(home)
             start = time.perf_counter_ns()
