@@ -110,3 +110,10 @@ def test_gradient_of_one_element_gathered(shape: Any) -> None:
     x = tf.placeholder_with_default(tf.zeros([2, 3]), shape)
     element = apply_op("GatherNd", [x, tf.placeholder_with_default([1, 2], [2] if shape else None)])
     assert run(tf.gradients(element, [x])[0]).tolist() == [[0, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("shape", [[1, 1], None], ids=["known", "unknown"])
+def test_gradient_of_gathered_slices_without_elements(shape: Any) -> None:
+    x = tf.zeros([2, 0, 1])
+    rows = tf.gather_nd(x, tf.placeholder_with_default([[1]], shape))
+    assert run(tf.convert_to_tensor(tf.gradients(rows, [x])[0])).shape == (2, 0, 1)

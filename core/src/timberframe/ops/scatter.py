@@ -33,7 +33,7 @@ def _check_updates(c: InferenceContext, indices: Shape, updates: Shape, output: 
             f"updates has shape {format_shape(updates)}; "
             f"with indices {format_shape(indices)} it must be {format_shape(wanted)}"
         )
-    if not output or 0 in output:
+    if not output or 0 in output[:depth]:  # of slices that are empty nothing is written, wherever they are
         given = any(s is not None and None not in s and 0 not in s for s in (indices, updates))
         if given or (not output and not depth):
             raise c.error(
@@ -96,7 +96,8 @@ def _tensor_scatter(combine: Any) -> Callable[..., np.ndarray]:
     return reference
 
 
-# (output shape, indices): tuples of each length, duplicates, ends, nothing to write, a dimension above 65,535
+# (output shape, indices): tuples of each length, duplicates, ends, nothing to write, empty slices; a dimension above
+# 65,535
 _CASES: tuple[tuple[StaticShape, Any], ...] = (
     ((4,), [[1], [3], [0]]),
     ((4,), [[1], [1], [3]]),
@@ -107,6 +108,7 @@ _CASES: tuple[tuple[StaticShape, Any], ...] = (
     ((3,), np.zeros((0, 1), np.int32)),
     ((0,), np.zeros((0, 1), np.int32)),
     ((3, 2), np.zeros((2, 0), np.int32)),
+    ((2, 0), [[1], [0], [1]]),
 )
 _LARGE: tuple[StaticShape, Any] = ((70001, 2), [[70000], [0], [65536], [70000]])
 
@@ -131,6 +133,7 @@ def _scatter_nd_errors() -> Iterator[ErrorSample]:
     outside = r"index tuple {} has {} in dimension 0; it must lie in \[0, 4\)"
     yield ErrorSample((Arg(values=[[1], [4]]), Arg((2,)), four), outside.format(1, 4))
     yield ErrorSample((Arg(values=[[-1], [1]]), Arg((2,)), four), outside.format(0, -1))
+    yield ErrorSample((Arg(values=[[1], [4]]), Arg((2, 0)), Arg(values=[4, 0])), outside.format(1, 4))
     yield ErrorSample((one, Arg((3,)), four), r"updates has shape \(3,\)")
     yield ErrorSample((one, Arg((1, 3)), Arg(values=[4, 2])), r"it must be \(1, 2\)")
     yield ErrorSample((Arg(values=[[1, 1]]), Arg((1,)), four), "not be longer than the rank")
@@ -152,6 +155,7 @@ def _tensor_scatter_errors() -> Iterator[ErrorSample]:
     x = Arg((4,))
     outside = r"index tuple {} has {} in dimension 0; it must lie in \[0, 4\)"
     yield ErrorSample((x, Arg(values=[[1], [4]]), Arg((2,))), outside.format(1, 4))
+    yield ErrorSample((Arg((4, 0)), Arg(values=[[1], [4]]), Arg((2, 0))), outside.format(1, 4))
     yield ErrorSample((x, Arg(values=[[1]]), Arg((3,))), r"it must be \(1,\)")
     yield ErrorSample((x, Arg(values=[[1, 1]]), Arg((1,))), "not be longer than the rank")
     yield ErrorSample((Arg((0,)), Arg(values=[[0]]), Arg((1,))), "nowhere to write")
