@@ -36,6 +36,20 @@ def test_lgamma_reference_is_infinite_at_poles() -> None:
     np.testing.assert_array_equal(special.lgamma(np.array([0.0, -1.0, -math.inf])), [math.inf] * 3)
 
 
+@pytest.mark.parametrize(
+    ("x", "y"),  # by mpmath with 60 digits
+    [
+        (-2.4570247, 5.792758455100296e-08),
+        (-2.7476826, -8.945260991498233e-08),
+        (-3.1435808, 6.875295554996998e-07),
+        (-2.5, -0.056243716497674054),
+        (-15.000000000000764, 0.0011552549067268103),
+    ],
+)
+def test_lgamma_reference_keeps_its_digits_at_the_roots(x: float, y: float) -> None:
+    np.testing.assert_allclose(special.lgamma(np.array([x])), [y], rtol=2e-16)
+
+
 def test_digamma_reference_at_known_points() -> None:
     gamma = 0.57721566490153286
     expected = [-gamma, 1 - gamma, -gamma - 2 * math.log(2), 2 - gamma - 2 * math.log(2)]

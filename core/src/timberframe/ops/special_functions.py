@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 
 import numpy as np
 
@@ -27,7 +28,8 @@ def _zeta_less_one(k: int) -> float:
 
 _EULER_GAMMA = 0.57721566490153286061
 _LGAMMA_SERIES = [(-1) ** k * _zeta_less_one(k) / k for k in range(2, 32)]
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+_STIRLING = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+_HALF_LOG_2_PI = Decimal("0.91893853320467274178032973640561763986139747363778")
 
 
 def _lgamma_near_2(z: np.ndarray) -> np.ndarray:
@@ -42,8 +44,8 @@ def _lgamma_positive(x: np.ndarray) -> np.ndarray:
     """By Stirling's series from 10 on (DLMF 5.11.1), elsewhere from the neighbourhood of 2 by the recurrence."""
     large = np.where(x >= 10, x, 10)
     tail = np.zeros_like(x)
-    for c in reversed(_STIRLING):
-        tail = tail / (large * large) + c
+    for numerator, denominator in reversed(_STIRLING):
+        tail = tail / (large * large) + numerator / denominator
     stirling = (large - 0.5) * (np.log(large) - 1) - 0.5 + 0.5 * math.log(2 * math.pi) + tail / large
     small = np.where(x >= 10, 2, x)
     steps = np.maximum(np.rint(small) - 2, 0)
@@ -56,16 +58,36 @@ def _lgamma_positive(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(x >= 10, stirling, near))
 
 
+def _lgamma_at(x: float) -> float:
+    """log |gamma(x)| of any x but poles, with 50 digits: by Stirling's series from 200 on, below by the recurrence."""
+    with localcontext() as context:
+        context.prec = 50
+        z, product = Decimal(x), Decimal(1)
+        while z < 200:
+            product, z = product * z, z + 1
+        tail = Decimal(0)
+        for numerator, denominator in reversed(_STIRLING):
+            tail = tail / (z * z) + Decimal(numerator) / denominator
+        stirling = (z - Decimal("0.5")) * z.ln() - z + _HALF_LOG_2_PI + tail / z
+        return float(stirling - abs(product).ln())
+
+
 def lgamma(x: np.ndarray) -> np.ndarray:
-    """log |gamma(x)|; infinite at the poles. Negative x by reflection (DLMF 5.5.3), which loses digits at the roots."""
+    """log |gamma(x)|; infinite at the poles.
+
+    Negative x by reflection (DLMF 5.5.3); about the roots, where its terms cancel, with more digits.
+    """
     wide = np.asarray(x, np.float64)
     a = np.abs(wide)
     with np.errstate(all="ignore"):
         positive = _lgamma_positive(a)
         sine = np.abs(np.sin(math.pi * (wide - np.rint(wide))))
-        reflected = math.log(math.pi) - np.log(a) - np.log(sine) - positive
+        terms = np.array(np.broadcast_arrays(math.log(math.pi), -np.log(a), -np.log(sine), -positive))
+        reflected, size = terms.sum(axis=0), np.abs(terms).sum(axis=0)
         pole = np.isinf(wide) | (wide <= 0) & (wide == np.floor(wide))
         result = np.where(pole, np.inf, np.where(wide < 0, reflected, positive))
+        cancelled = (wide < 0) & ~pole & (np.abs(reflected) < 0.1 * size)
+    result[cancelled] = [_lgamma_at(v) for v in wide[cancelled].tolist()]
     return result.astype(x.dtype)
 
 

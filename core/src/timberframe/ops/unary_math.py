@@ -285,7 +285,7 @@ _math_op(
     "log |gamma(x)| by element; infinite at 0 and the negative integers.",
     special.lgamma,
     16,
-    # Negative numbers as single points: the reference loses digits at the roots there, and each needs a better one.
+    # Negative numbers as single points, next to roots and between them.
     (
         *_TINY,
         1.0,
