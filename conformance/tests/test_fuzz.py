@@ -155,12 +155,21 @@ def _slope(op: str, *values: Any) -> Program:
     return Program((*steps, Step("grad", inputs=(((last, 0),), ((0, 0),)))), ((last, 0), (last + 1, 0)))
 
 
+def _stitched(*indices: list[int]) -> Program:
+    steps = (*(Step("const", value=np.int32(i)) for i in indices), *(feed([float(i[0])]) for i in indices))
+    n = len(indices)
+    refs = tuple((i, 0) for i in range(2 * n))
+    stitch = Step("op", "DynamicStitch", (refs[:n], refs[n:]))
+    return Program((*steps, stitch, Step("grad", inputs=(((2 * n, 0),), ((n, 0),)))), ((2 * n + 1, 0),))
+
+
 LARGEST = float(np.finfo(np.float32).max)
 
 INTENDED: dict[str, Program] = {
     "subgradients of a weighted loss": _logits_of_zero("nn.weighted_cross_entropy_with_logits"),
     "0 log y": _slope("Xlogy", [0.0, 1.0], [3.0, 3.0]),
     "labels that do not sum to 1": _slope("SoftmaxCrossEntropyWithLogits", [[1.0, 2.0]], [[0.0, 0.0]]),
+    "a row that a later one overwrites": _stitched([0], [0]),
 }
 """Programs whose gradients are right, though differences show others."""
 
@@ -168,6 +177,10 @@ INTENDED: dict[str, Program] = {
 @pytest.mark.parametrize("case", INTENDED)
 def test_gradient_that_by_intention_is_no_slope_passes(target: Target, case: str) -> None:
     assert judge(INTENDED[case], target, oracles=["slopes"]).failure is None
+
+
+def test_slope_smaller_than_what_differences_round_passes(target: Target) -> None:
+    assert judge(_slope("ReciprocalGrad", [2.0**-149], [1.0]), target, oracles=["slopes"]).failure is None
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
 SELF_ADJOINT = frozenset({"Cholesky"})
 """Ops that read one triangle, and whose gradient is that of both, as TensorFlow's: for self-adjoint matrices."""
 
+WRITE_TWICE = frozenset({"DynamicStitch", "ParallelDynamicStitch", "TensorScatterUpdate"})
+"""Ops whose gradient reaches each value written to a place, also those that a later one overwrites, as TensorFlow's."""
+
 
 @dataclass
 class Setting:

@@ -25,6 +25,7 @@ from timberframe.ops.opdef import NotDifferentiable, OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.backward import (
     DIRECTIONS,
+    WRITE_TWICE,
     compare_differences,
     dense_gradients,
     evaluate_setting,
@@ -59,9 +60,6 @@ SAMPLES, MANY_SAMPLES, MANY_ATTRS = 3, 6, 2
 """Samples in float64, those of ops with many attrs, and what many are; every other set of dtypes gets one."""
 MIXED = 3
 """Sets of several floating dtypes that an op is tried in at most."""
-WRITE_TWICE = frozenset({"DynamicStitch", "ParallelDynamicStitch", "TensorScatterUpdate"})
-"""Ops whose gradient reaches each value written to a place, also those that a later one overwrites, as TensorFlow's."""
-
 DRAWN = frozenset({"RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGammaV3"})
 """Ops whose gradient is that of the distribution: differences would see rejections jump. The random suite has them."""
 
