@@ -35,11 +35,16 @@ $(STAMPS)/packages: $(STAMPS)/venv $(PACKAGES:%=%/pyproject.toml)
 	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PACKAGES:%=-e ./%)
 	@touch $@
 
+# A source that changes while it is compiled leaves an object file of its old text that is newer than the source. Ninja
+# would keep that, beside Python code that belongs to the new text; so such a source is compiled again.
 $(STAMPS)/cpu: $(STAMPS)/packages $(NATIVE)
 	@echo "== building and installing plugins/cpu"
-	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  --config-settings=build-dir=build/wheel ./plugins/cpu
-	@touch $@
+	@time until touch $@.begin && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	    --config-settings=build-dir=build/wheel ./plugins/cpu || exit 1; \
+	  changed=$$(find $(NATIVE) -newer $@.begin 2> /dev/null); [ -z "$$changed" ]; do \
+	  echo "changed meanwhile, compiled again:" $$changed; touch $$changed; done
+	@mv $@.begin $@
 
 run: setup
 	@echo "== conformance run --device=cpu"
