@@ -155,6 +155,11 @@ def _slope(op: str, *values: Any) -> Program:
     return Program((*steps, Step("grad", inputs=(((last, 0),), ((0, 0),)))), ((last, 0), (last + 1, 0)))
 
 
+def _cumulated(*factors: float) -> Program:
+    steps = (feed(factors), Step("const", value=np.int32(0)), Step("op", "Cumprod", ((0, 0), (1, 0))))
+    return Program((*steps, Step("grad", inputs=(((2, 0),), ((0, 0),)))), ((3, 0),))
+
+
 def _stitched(*indices: list[int]) -> Program:
     steps = (*(Step("const", value=np.int32(i)) for i in indices), *(feed([float(i[0])]) for i in indices))
     n = len(indices)
@@ -170,6 +175,7 @@ INTENDED: dict[str, Program] = {
     "0 log y": _slope("Xlogy", [0.0, 1.0], [3.0, 3.0]),
     "labels that do not sum to 1": _slope("SoftmaxCrossEntropyWithLogits", [[1.0, 2.0]], [[0.0, 0.0]]),
     "a row that a later one overwrites": _stitched([0], [0]),
+    "a factor of 0 in a cumulative product": _cumulated(1.0, 0.0, 2.0),
 }
 """Programs whose gradients are right, though differences show others."""
 
@@ -181,6 +187,17 @@ def test_gradient_that_by_intention_is_no_slope_passes(target: Target, case: str
 
 def test_slope_smaller_than_what_differences_round_passes(target: Target) -> None:
     assert judge(_slope("ReciprocalGrad", [2.0**-149], [1.0]), target, oracles=["slopes"]).failure is None
+
+
+def test_slope_that_differences_cannot_show_for_underflow_passes(target: Target) -> None:
+    steps = (Step("feed", value=np.zeros(1), known=(1,)), Step("const", value=np.array([5e-324])))
+    slope = (Step("op", "Mul", ((0, 0), (1, 0))), Step("grad", inputs=(((2, 0),), ((0, 0),))))
+    assert judge(Program((*steps, *slope), ((3, 0),)), target, oracles=["slopes"]).failure is None
+
+
+def test_slopes_notice_a_wrong_gradient_of_a_cumulative_product(target: Target) -> None:
+    with _substituted("Cumprod", gradient=lambda op, grad: [grad, None]):
+        assert judge(_cumulated(1.0, 3.0, 2.0), target, oracles=["slopes"]).failure is not None
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,9 @@ Of scatters where indices repeat, of the softmax loss where labels do not sum to
 of gamma numbers where a draw is rejected.
 """
 
+DIVIDED = frozenset({"Cumprod"})
+"""Ops whose gradient is divided by their factors, and leaves out what would be divided by 0, as TensorFlow's."""
+
 EXACT_ZERO = frozenset({
     "Floor", "Ceil", "Round", "Rint", "Sign", "ZerosLike", "OnesLike", "Less", "LessEqual", "Greater", "GreaterEqual",
     "Equal", "NotEqual",
@@ -85,11 +88,15 @@ def _at_own_kink(s: Subject) -> bool:
 
 
 def _judge(s: Subject, ys: Sequence[Any], x: Any, gradient: Any) -> int:
-    if not _smooth(ys, x) or tainted([*ys, gradient]):
+    between = _between(ys, x)
+    if not all(_has_slope(op, x.op.graph) for op in between) or tainted([*ys, gradient]):
         return 0
+    products = [op.inputs[0] for op in between if op.type in DIVIDED]
     try:
-        start, told = evaluate([x, gradient], s.built.feeds, s.built.initializers)
+        start, told, *factors = evaluate([x, gradient, *products], s.built.feeds, s.built.initializers)
     except Exception:  # the program's other oracles tell
+        return 0
+    if any(np.any(f == 0) for f in factors):
         return 0
     if not (np.all(np.isfinite(told)) and np.all(np.abs(start) < LARGEST) and start.size):
         return 0
@@ -133,7 +140,7 @@ def _along(
         right = (4 * values[1] - values[2] - 3 * values[0]) / (2 * step)
         left = -(4 * values[-1] - values[-2] - 3 * values[0]) / (2 * step)
         size = abs(found.value) + float(np.sum(np.abs(told * v)))
-        bound = 4 * found.bound + 2.0**-30 * size
+        bound = 4 * found.bound + 2.0**-30 * size + FORMATS["float64"].smallest_normal
         if not np.isfinite(found.value) or not bound <= 1e-3 * size + 1e-6:
             continue
         if not abs(right - left) <= 1e-3 * size + 1e-6 + 8 * rough / step:
@@ -160,8 +167,8 @@ class Noise:
         return tuple(y * (1 + 2.0**-49 * self.rng.uniform(-1, 1, y.shape)) if y.dtype in WIDE else y for y in outputs)
 
 
-def _smooth(ys: Sequence[Any], x: Any) -> bool:
-    """Whether every op between x and ys has the gradient that its reference has."""
+def _between(ys: Sequence[Any], x: Any) -> list[Any]:
+    """The operations on the ways from x to ys."""
     depends: dict[Any, bool] = {}
 
     def reaches(t: Any) -> bool:
@@ -175,14 +182,15 @@ def _smooth(ys: Sequence[Any], x: Any) -> bool:
 
     for y in ys:
         reaches(y)
-    graphs = {t.op: None for t, found in depends.items() if found}
-    return all(_has_slope(op, x.op.graph) for op in graphs)
+    return list({t.op: None for t, found in depends.items() if found})
 
 
 def _has_slope(op: Any, graph: Any) -> bool:
+    """Whether an op has the gradient that its reference has, but for those in DIVIDED where a factor is 0."""
     bodies = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
     bodies += [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
-    if any(not _has_slope(inner, graph) for name in bodies for inner in graph.find_function(name).get_operations()):
+    inside = [inner for name in bodies for inner in graph.find_function(name).get_operations()]
+    if any(inner.type in DIVIDED or not _has_slope(inner, graph) for inner in inside):
         return False
     if op.type in AWAY or (op.type == "Cast" and not all(t.dtype.name in FORMATS for t in (*op.inputs, *op.outputs))):
         return False
