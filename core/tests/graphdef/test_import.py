@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -133,6 +134,30 @@ def test_output_shapes_add_knowledge(graph: tf.Graph) -> None:
     assert graph.get_tensor_by_name("p:0").shape.as_list() == [2, 3]
 
 
+def test_output_shapes_that_contradict_what_is_inferred_are_left_aside(
+    graph: tf.Graph, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = small_graph_def()
+    node(message, "b").attr["_output_shapes"].list.shape.add().dim.add().size = 5
+    with caplog.at_level(logging.WARNING, "timberframe"):
+        tf.import_graph_def(message, name="")
+    assert graph.get_tensor_by_name("b:0").shape == [4]
+    (warning,) = [r.getMessage() for r in caplog.records]
+    assert warning == "AddV2 'b': _output_shapes is (5,) for output 0; (4,) is inferred, and is kept"
+
+
+def test_graph_with_shapes_that_tensorflow_infers_wrongly_runs(graph: tf.Graph) -> None:
+    with tf.Graph().as_default() as other:
+        x = tf.constant(np.ones((1, 2, 9, 1), np.float32))
+        attrs = {"pooling_ratio": (1.0, 2.0, 3.5, 1.0), "pseudo_random": False, "deterministic": True, "seed": 7}
+        apply_op("FractionalMaxPool", [x], attrs, name="pool")
+        message = other.as_graph_def(add_shapes=True)
+    node(message, "pool").attr["_output_shapes"].list.shape[1].dim[0].size = 1  # TensorFlow leaves out the last limit
+    tf.import_graph_def(message, name="")
+    with tf.Session() as session:
+        assert session.run("pool:1").tolist() == [0, 2]
+
+
 def test_attr_without_effect_is_dropped(graph: tf.Graph) -> None:
     message = small_graph_def()
     node(message, "b").attr["new_switch"].b = False
@@ -256,10 +281,6 @@ def this_consumer_excluded(g: Any) -> None:
     g.versions.bad_consumers.append(g.versions.producer)
 
 
-def contradicting_shapes(g: Any) -> None:
-    node(g, "b").attr["_output_shapes"].list.shape.add().dim.add().size = 5
-
-
 def unknown_colocation(g: Any) -> None:
     node(g, "b").attr["_class"].list.s.append(b"loc:@zz")
 
@@ -288,7 +309,6 @@ REFUSED: list[tuple[Callable[[Any], None], str]] = [
     (malformed_device, "AddV2 'b': device '/job': part 'job' is malformed"),
     (newer_consumer_wanted, "needs a consumer of version 1000000"),
     (this_consumer_excluded, "excludes consumers of version"),
-    (contradicting_shapes, r"AddV2 'b': _output_shapes is \(5,\) for output 0; \(4,\) is inferred"),
     (unknown_colocation, "AddV2 'b': is to be placed with 'zz', which is not in the GraphDef"),
     (wrong_shapes, r"AddV2 'b': shapes \(4,\) and \(3,\) do not broadcast"),
 ]

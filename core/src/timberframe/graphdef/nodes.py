@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+from timberframe import logging
 from timberframe.errors import InvalidArgumentError, NotFoundError
 from timberframe.graph.device_spec import canonical_device
 from timberframe.graph.graph import Graph
@@ -267,7 +268,12 @@ class NodeBuilder:
 
 
 def _add_output_shapes(op: Operation, proto: Any) -> None:
-    """Adds what `_output_shapes` tells about shapes; it must not contradict what was inferred."""
+    """Adds what `_output_shapes` tells about shapes.
+
+    Where it contradicts what was inferred, it is left aside with a warning: the op's shape function knows the kernels,
+    and some of TensorFlow's promise shapes that its own kernels do not give (FractionalMaxPool, GatherV2 with negative
+    batch_dims).
+    """
     if "_output_shapes" not in proto.attr or not op.outputs:
         return
     shapes = decode_attr(proto.attr["_output_shapes"], "list(shape)", f"{proto.op} '{proto.name}': attr _output_shapes")
@@ -279,8 +285,7 @@ def _add_output_shapes(op: Operation, proto: Any) -> None:
         try:
             tensor.set_shape(merge(tensor.static_shape, shape))
         except ValueError:
-            raise InvalidArgumentError(
-                f"{proto.op} '{proto.name}': _output_shapes is {format_shape(shape)} for output {tensor.value_index}; "
-                f"{format_shape(tensor.static_shape)} is inferred",
-                proto.name,
-            ) from None
+            logging.warning(
+                "%s '%s': _output_shapes is %s for output %d; %s is inferred, and is kept",
+                proto.op, proto.name, format_shape(shape), tensor.value_index, format_shape(tensor.static_shape),
+            )  # fmt: skip
