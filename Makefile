@@ -11,7 +11,12 @@ export TIMEFORMAT := %1R s
 VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
-PACKAGES := core sdk conformance plugins/opencl plugins/cuda
+INSTALL := -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python $(INSTALL)
+# What plugins/cpu needs installed, and what needs plugins/cpu.
+BELOW := core sdk
+ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src conformance/src
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 48
@@ -22,29 +27,32 @@ NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not 
 
 .PHONY: setup run test lint types tests full sanitize faults peers clean
 
-setup: $(STAMPS)/packages $(STAMPS)/cpu
+setup: $(STAMPS)/cpu $(STAMPS)/above
 
 $(STAMPS)/venv: requirements-dev.txt constraints.txt
 	@echo "== creating $(VENV)"
 	@time $(PYTHON) -m venv $(VENV)
-	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@time $(PIP) -r requirements-dev.txt
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/packages: $(STAMPS)/venv $(PACKAGES:%=%/pyproject.toml)
-	@echo "== installing $(PACKAGES)"
-	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PACKAGES:%=-e ./%)
+$(STAMPS)/below: $(STAMPS)/venv $(BELOW:%=%/pyproject.toml)
+	@echo "== installing $(BELOW)"
+	@time $(PIP) $(BELOW:%=-e ./%)
 	@touch $@
 
 # A source that changes while it is compiled leaves an object file of its old text that is newer than the source. Ninja
 # would keep that, beside Python code that belongs to the new text; so such a source is compiled again.
-$(STAMPS)/cpu: $(STAMPS)/packages $(NATIVE)
+$(STAMPS)/cpu: $(STAMPS)/below $(NATIVE)
 	@echo "== building and installing plugins/cpu"
-	@time until touch $@.begin && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	    --config-settings=build-dir=build/wheel ./plugins/cpu || exit 1; \
+	@time until touch $@.begin && $(PIP) --config-settings=build-dir=build/wheel ./plugins/cpu || exit 1; \
 	  changed=$$(find $(NATIVE) -newer $@.begin 2> /dev/null); [ -z "$$changed" ]; do \
 	  echo "changed meanwhile, compiled again:" $$changed; touch $$changed; done
 	@mv $@.begin $@
+
+$(STAMPS)/above: $(STAMPS)/below $(ABOVE:%=%/pyproject.toml) | $(STAMPS)/cpu
+	@echo "== installing $(ABOVE)"
+	@time $(PIP) $(ABOVE:%=-e ./%)
+	@touch $@
 
 run: setup
 	@echo "== conformance run --device=cpu"
@@ -58,7 +66,7 @@ endif
 	@echo "make run: passed (conformance on the CPU and of a share on OpenCL, digits example)"
 
 test: lint types tests
-	@echo "make test: passed (ruff, mypy --strict, tests of core, sdk, plugins, conformance)"
+	@echo "make test: passed (ruff, mypy --strict, tests of core, frontend, sdk, plugins, conformance)"
 
 lint: setup
 	@echo "== ruff"
@@ -67,7 +75,7 @@ lint: setup
 
 types: setup
 	@echo "== mypy --strict"
-	@time $(BIN)/mypy core/src sdk/src plugins/cpu/src plugins/opencl/src plugins/cuda/src conformance/src
+	@time $(BIN)/mypy $(SOURCES)
 
 tests: setup
 	@echo "== pytest"
@@ -95,21 +103,21 @@ endif
 	@echo "== 5,000 damaged files"
 	@time $(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"
-	@time $(BIN)/python core/tests/saving/kill_writer.py --kills 200 --everywhere
+	@time $(BIN)/python frontend/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== soak"
 	@time $(BIN)/conformance run --device=cpu --level soak --timeout 600
 	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"
-	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
+	@time $(PIP) -r requirements-full.txt
 	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
 	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
 
 # The commit decides which faults it tries. One that nothing notices is to be judged: see conformance/README.md.
 faults: setup
 	@echo "== random faults in the C sources"
-	@time $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-full.txt
+	@time $(PIP) -r requirements-full.txt
 	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --count 25
 ifneq ($(OPENCL),)
 	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
@@ -118,7 +126,7 @@ endif
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
-	@time $(PEERS)/bin/pytest core/tests/tensorflow_oracle core/tests/training
+	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@# It reports and does not fail: not all of what TensorFlow refuses is listed yet in tensorflow_differences.toml.
@@ -129,10 +137,9 @@ peers: $(PEERS)/stamp
 $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@echo "== installing TensorFlow and ONNX Runtime into $(PEERS)"
 	@time $(PYTHON) -m venv $(PEERS)
-	@time $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  -r requirements-dev.txt -r requirements-peers.txt $(PACKAGES:%=-e ./%)
-	@time $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  --config-settings=build-dir=build/wheel ./plugins/cpu
+	@time $(PEERS)/bin/python $(INSTALL) -r requirements-dev.txt -r requirements-peers.txt $(BELOW:%=-e ./%)
+	@time $(PEERS)/bin/python $(INSTALL) --config-settings=build-dir=build/wheel ./plugins/cpu
+	@time $(PEERS)/bin/python $(INSTALL) $(ABOVE:%=-e ./%)
 	@touch $@
 
 clean:

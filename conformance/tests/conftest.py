@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from timberframe.plugin import loader
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
+from timberframe_core.plugin import loader
 
 
 @pytest.fixture(scope="session")

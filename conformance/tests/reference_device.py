@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
-from timberframe.plugin.nodes import passed_inputs
 from timberframe_conformance.tolerance.ulp import round_to
 from timberframe_conformance.truth.reference import true_outputs
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.nodes import passed_inputs
 from timberframe_sdk import Device, KernelDef, KernelNode, Launcher, hookimpl, random_launcher
 from timberframe_sdk.numpy_device import NumpyDevice
 

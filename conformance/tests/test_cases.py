@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops import registry
-from timberframe.ops.samples import Arg, ErrorSample
 from timberframe_conformance.case import generator
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.pairwise import extend
@@ -20,6 +17,9 @@ from timberframe_conformance.cases.trials import fits, samples_of, trials
 from timberframe_conformance.cases.types import TESTABLE, combinations, is_expected
 from timberframe_conformance.cases.values import make_array
 from timberframe_conformance.keyword import KeywordError, compile_keyword
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.samples import Arg, ErrorSample
 
 
 def found(op: str, *dtypes: str) -> list[Any]:

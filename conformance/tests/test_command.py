@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from timberframe.standard_output import READER_LEFT
+from timberframe_core.standard_output import READER_LEFT
 
 
 def test_run_of_a_right_device_passes(command: Any, tmp_path: Path) -> None:

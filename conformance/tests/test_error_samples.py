@@ -7,10 +7,10 @@ from collections import defaultdict
 
 import pytest
 
-from timberframe.ops import registry
 from timberframe_conformance.options import Options
 from timberframe_conformance.suites import errors
 from timberframe_conformance.target import open_target
+from timberframe_core.ops.definition import registry
 
 program = pytest.importorskip("timberframe_cpu.program", reason="the CPU's kernels report their errors in numbers")
 

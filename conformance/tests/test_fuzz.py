@@ -14,10 +14,6 @@ import numpy as np
 import pytest
 
 import timberframe
-from timberframe.dtypes import as_dtype
-from timberframe.graph.apply import apply_op
-from timberframe.ops import registry
-from timberframe.runtime.devices import devices_for
 from timberframe_conformance.fuzz.draw import draw_program
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.findings import Finding, Store, regressions
@@ -26,6 +22,10 @@ from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.fuzz.program import Program, Step, from_json, to_json
 from timberframe_conformance.fuzz.shrink import shrink
 from timberframe_conformance.target import Target
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
+from timberframe_core.runtime.devices import devices_for
 
 tf: Any = timberframe
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from timberframe import SessionConfig
-from timberframe.runtime.devices import devices_for
 from timberframe_conformance.cli import main
 from timberframe_conformance.commit import commit_number
+from timberframe_core.runtime.devices import devices_for
 
 SECONDS = 20
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.ops import registry
-from timberframe.ops.gradients import apply_op
 from timberframe_conformance.cases.smooth import smooth_samples
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.suites.gradient import collect
 from timberframe_conformance.target import Target
 from timberframe_conformance.truth.differences import directions, slope
 from timberframe_conformance.truth.graphs import Evaluator
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.gradients import apply_op
 
 
 def verdicts(target: Target, *names: str) -> dict[str, str]:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from timberframe.graphdef.messages import GraphDef
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.hostile import case, checkpoints, findings, graphs
 from timberframe_conformance.hostile.case import HostileCase, Limits
 from timberframe_conformance.hostile.formats import FORMATS
 from timberframe_conformance.hostile.run import Task, run_files, tasks_of
 from timberframe_conformance.hostile.verdict import Verdict
+from timberframe_core.graphdef.messages import GraphDef
 
-UNCHECKED = "from timberframe.graph import signatures; signatures._check = lambda *a: None"
+UNCHECKED = "from timberframe_core.graph import signatures; signatures._check = lambda *a: None"
 SHARE = 60  # files a run of the tests
 LIMITS = Limits(seconds=60)
 

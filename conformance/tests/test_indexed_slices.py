@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import timberframe
-from timberframe.dtypes import resource, variant
-from timberframe.errors import NotFoundError, UnimplementedError
-from timberframe.gradients.reverse import is_differentiable
-from timberframe.graph.apply import apply_op
-from timberframe.ops import registry
-from timberframe.ops.opdef import NotDifferentiable, OpDef
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.smooth import smooth_samples
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.suites.forward import is_callable
+from timberframe_core.dtypes import resource, variant
+from timberframe_core.errors import NotFoundError, UnimplementedError
+from timberframe_core.gradients.reverse import is_differentiable
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 
 tf: Any = timberframe
 SAMPLES = 12

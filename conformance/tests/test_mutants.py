@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.dtypes import as_dtype
-from timberframe.errors import InternalError
-from timberframe.ops import registry
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import InternalError
+from timberframe_core.ops.definition import registry
 
 QUICK = (
     "tail-skipped",
@@ -55,7 +55,7 @@ def test_eighths_share_out_all() -> None:
 
 def test_changed_files_choose_their_mutants() -> None:
     module = registry.get("MatMul").shape.__module__.rsplit(".", 1)[-1]
-    chosen = changed_mutants([f"core/src/timberframe/ops/{module}.py"])
+    chosen = changed_mutants([f"core/src/timberframe_core/ops/math/{module}.py"])
     assert "matmul-transpose" in chosen
     assert "string-prefix" not in chosen
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from timberframe import SessionConfig
-from timberframe.runtime.devices import devices_for
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
+from timberframe_core.runtime.devices import devices_for
 
 MOST_CHANGED = 12
 

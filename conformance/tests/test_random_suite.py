@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from timberframe.ops.gamma_gradient import gamma_sample_slope
 from timberframe_conformance.suites.distributions import DISTRIBUTIONS, Classes, Moments
+from timberframe_core.ops.random.gamma_gradient import gamma_sample_slope
 
 
 def test_a_device_in_numpy_draws_the_right_streams(command: Any) -> None:

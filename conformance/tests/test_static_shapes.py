@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.dtypes import as_dtype
-from timberframe.errors import InvalidArgumentError, UnimplementedError
-from timberframe.graph.inference import HOST_VALUE_ELEMENTS, arg_dtypes, run_shape_function, value_positions
-from timberframe.ops import registry
-from timberframe.ops.host_values import infer_values
-from timberframe.ops.opdef import UNKNOWN, InferenceContext, OpDef
-from timberframe.ops.samples import Sample
-from timberframe.shapes import compatible, is_static
 from timberframe_conformance.case import Types, generator
 from timberframe_conformance.cases.trials import Trial, fits, own_samples
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.suites.forward import is_callable
 from timberframe_conformance.truth.reference import evaluate
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.graph.inference import HOST_VALUE_ELEMENTS, arg_dtypes, run_shape_function, value_positions
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.host_values import infer_values
+from timberframe_core.ops.definition.opdef import UNKNOWN, InferenceContext, OpDef
+from timberframe_core.ops.definition.samples import Sample
+from timberframe_core.shapes import compatible, is_static
 
 WAYS = 4  # to blur each sample
 MOST_ELEMENTS = 3000

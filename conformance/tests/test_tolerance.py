@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.ops import registry
-from timberframe.ops.accuracy import Accumulation, Pointwise
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import CaseFailedError, Measured
 from timberframe_conformance.tolerance.compare import check
 from timberframe_conformance.tolerance.ulp import FORMATS, ulp
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
+from timberframe_core.ops.definition.opdef import OpDef
 
 F32 = np.dtype(np.float32)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timberframe.ops import registry
-from timberframe.ops.accuracy import Pointwise
 from timberframe_conformance.truth.functions import FUNCTIONS
 from timberframe_conformance.truth.precise import as_double, evaluate
 from timberframe_conformance.truth.reference import true_outputs
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.accuracy import Pointwise
 
 POINTS = np.array([-2.6, -1.3, -0.7, -1e-3, 1e-9, 1e-3, 0.3, 0.7, 0.99, 1.5, 2.7, 20.5])
 

@@ -58,7 +58,7 @@ def main(path: str) -> None:
     import tensorflow as tf
     from tensorflow.python.framework import kernels, op_def_registry
 
-    from timberframe.ops import registry
+    from timberframe_core.ops.definition import registry
 
     ops = [op.name for op in registry.all_ops() if not op.name.startswith("_") and ">" not in op.name]
     by_op: dict[str, list[Any]] = {}

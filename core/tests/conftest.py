@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import to_array
-from timberframe.graphdef.attributes import encode_attr
-from timberframe.graphdef.messages import GraphDef
-from timberframe.graphdef.tensors import encode_array
-from timberframe.ops import registry
+from timberframe_core.graph.apply import to_array
+from timberframe_core.graphdef.attributes import encode_attr
+from timberframe_core.graphdef.messages import GraphDef
+from timberframe_core.graphdef.tensors import encode_array
+from timberframe_core.ops.definition import registry
 
 
 class HandWritten:

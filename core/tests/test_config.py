@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import timberframe as tf
-from timberframe.config import RunMetadata
+from timberframe_core.config import RunMetadata
 
 
 def test_config_proto_becomes_a_session_config() -> None:

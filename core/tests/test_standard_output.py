@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from timberframe.standard_output import READER_LEFT, run_command
+from timberframe_core.standard_output import READER_LEFT, run_command
 
 
 def without_reader(*command: str, buffered: bool) -> subprocess.CompletedProcess[bytes]:

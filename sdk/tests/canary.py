@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops import registry
-from timberframe.ops.functional import branch_number
+from timberframe_core.ops.control_flow.functional import branch_number
+from timberframe_core.ops.definition import registry
 from timberframe_sdk import (
     Allocator,
     Cluster,

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from timberframe.plugin import loader
+from timberframe_core.plugin import loader
 from timberframe_sdk import numpy_device
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.plugin import loader
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.plugin import loader
 from timberframe_sdk import hookimpl, numpy_device
 
 DEVICES = ("/device:CPU:0", "/device:NUMPY:0", "/device:CANARY:0")

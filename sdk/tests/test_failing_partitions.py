@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.errors import UnknownError
+from timberframe_core.errors import UnknownError
 from timberframe_sdk import ResourceExhaustedError
 
 CPU, CANARY = "/device:CPU:0", "/device:CANARY:0"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_sdk.fusion import FUSED, fuse, merged_dims
 
 FLOAT = np.dtype(np.float32)

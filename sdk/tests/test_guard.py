@@ -10,9 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from timberframe.errors import InternalError
-from timberframe.plugin.contracts import Cluster, KernelNode, RunContext, Value
-from timberframe.plugin.kernels import KernelRegistry
+from timberframe_core.errors import InternalError
+from timberframe_core.plugin.contracts import Cluster, KernelNode, RunContext, Value
+from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import KernelDef
 from timberframe_sdk.guard import POISON, GuardedArray, fenced
 from timberframe_sdk.numpy_device import KERNELS, NumpyDevice

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.runtime.dense_plans import DensePlans
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.runtime.dense_plans import DensePlans
 
 ROWS = np.arange(140, dtype=np.float32).reshape(70, 2)  # more rows than one kernel puts together
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.plugin import loader
+from timberframe_core.plugin import loader
 from timberframe_sdk import KernelDef, hookimpl
 
 X = np.ones(3, np.float32)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import define_op
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import define_op
 
 gate = threading.Event()
 

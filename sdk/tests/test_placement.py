@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.compiler.place import Devices
-from timberframe.errors import UnavailableError
-from timberframe.graph.apply import apply_op
-from timberframe.plugin import loader
-from timberframe.plugin.kernels import KernelRegistry
+from timberframe_core.compiler.place import Devices
+from timberframe_core.errors import UnavailableError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import Device, KernelNode, hookimpl
 
 canary: Any = sys.modules["timberframe_canary"]

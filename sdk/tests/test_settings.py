@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import timberframe as tf
-from timberframe.runtime.devices import device_options
+from timberframe_core.runtime.devices import device_options
 from timberframe_sdk import device_count, memory_growth, memory_limit
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import InferenceContext, define_op
-from timberframe.plugin import loader
-from timberframe.shapes import Shape
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import InferenceContext, define_op
+from timberframe_core.plugin import loader
+from timberframe_core.shapes import Shape
 from timberframe_sdk import KernelDef, hookimpl
 
 DEVICES = ("CPU", "NUMPY")

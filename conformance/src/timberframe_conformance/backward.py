@@ -17,10 +17,6 @@ import numpy as np
 
 import timberframe
 from timberframe import device as device_scope
-from timberframe.dtypes import resource
-from timberframe.graph.apply import apply_op, convert_to_tensor
-from timberframe.ops.accuracy import Residual
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import CaseFailedError, Measured, generator
 from timberframe_conformance.cases.smooth import NoSmoothPointError, ordinary, smooth_arrays
@@ -30,6 +26,10 @@ from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import STEP, Slope, directions, slope
 from timberframe_conformance.truth.graphs import NARROWER, Evaluator
 from timberframe_conformance.truth.reference import evaluate, widen
+from timberframe_core.dtypes import resource
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.ops.definition.accuracy import Residual
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

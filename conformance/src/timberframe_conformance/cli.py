@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe.standard_output import run_command
 from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import UsageError, cores, open_device, select, split_names
@@ -22,6 +21,7 @@ from timberframe_conformance.hostile import command as hostile
 from timberframe_conformance.keyword import KeywordError, compile_keyword
 from timberframe_conformance.mutants import command as mutants
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+from timberframe_core.standard_output import run_command
 
 if TYPE_CHECKING:
     from timberframe_conformance.reports.summary import Run
@@ -116,8 +116,8 @@ def _share(text: str) -> tuple[int, int]:
 
 
 def _options(given: argparse.Namespace) -> Options:
-    from timberframe.ops import registry
     from timberframe_conformance.collect import collectors
+    from timberframe_core.ops.definition import registry
 
     suites = select(given.suite, collectors(), "suite")
     options = Options(

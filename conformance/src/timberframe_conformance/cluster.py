@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.dtypes import as_dtype
-from timberframe.graph.inference import arg_dtypes, value_positions
-from timberframe.ops.opdef import InferenceContext, OpDef
-from timberframe.plugin.contracts import Cluster, KernelNode, RandomStream, RunContext, Value
-from timberframe.shapes import StaticShape, is_static
 from timberframe_conformance.case import UnsupportedError
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.graph.inference import arg_dtypes, value_positions
+from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
+from timberframe_core.plugin.contracts import Cluster, KernelNode, RandomStream, RunContext, Value
+from timberframe_core.shapes import StaticShape, is_static
 from timberframe_sdk.guard import fenced
 
 if TYPE_CHECKING:
-    from timberframe.plugin.contracts import Device
+    from timberframe_core.plugin.contracts import Device
 
 
 def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> list[tuple[StaticShape, bool]]:

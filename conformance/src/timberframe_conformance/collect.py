@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case
 from timberframe_conformance.keyword import compile_keyword
 from timberframe_conformance.options import Options
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 
 Collector = Callable[[Target, Sequence[OpDef]], Iterable[Case]]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from timberframe import Graph
 from timberframe import device as device_scope
-from timberframe.dtypes import DType, as_dtype, resource
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import OpDef
-from timberframe.shapes import compatible, format_shape
 from timberframe_conformance.case import CaseFailedError
+from timberframe_core.dtypes import DType, as_dtype, resource
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.shapes import compatible, format_shape
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

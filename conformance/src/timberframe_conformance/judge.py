@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import traceback
 
-from timberframe.errors import OpError, UnimplementedError
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Result, UnsupportedError
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
+from timberframe_core.errors import OpError, UnimplementedError
 
 NO_KERNEL = "no kernel"
 """Words of the error with which placement says that a device cannot run a node."""

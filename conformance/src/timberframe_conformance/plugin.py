@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from timberframe.fallback import STRICT_VARIABLE
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.commands import split_names
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import Journal
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+from timberframe_core.fallback import STRICT_VARIABLE
 
 CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
 """Stands for all cases on pytest's command line."""

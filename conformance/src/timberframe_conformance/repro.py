@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, resource
-from timberframe.ops.opdef import OpDef
+from timberframe_core.dtypes import DType, resource
+from timberframe_core.ops.definition.opdef import OpDef
 
 LITERAL_ELEMENTS = 100
 """Arrays up to this size are written out; larger ones are packed."""
@@ -50,8 +50,8 @@ import base64, zlib
 import ml_dtypes
 import numpy as np
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.ops import registry
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
 
 
 def unpack(text, dtype, shape):

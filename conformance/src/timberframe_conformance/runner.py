@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from timberframe.ops import registry
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.cases.types import required_ops
 from timberframe_conformance.collect import collect
@@ -24,6 +23,7 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.plugin import CASES_FILE, PROPERTY, result_of
 from timberframe_conformance.reports.summary import Run, describe_device, environment
 from timberframe_conformance.target import Target
+from timberframe_core.ops.definition import registry
 
 Progress = Callable[[int, int, Result | None], None]
 """Called with the number of cases done, the number of all, and the last result."""

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import timberframe as tf
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
-from timberframe.plugin import loader
-from timberframe.plugin.contracts import AllocatorStatistics, Device, KernelNode, Value
-from timberframe.runtime.devices import devices_for
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.types import as_attrs
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.contracts import AllocatorStatistics, Device, KernelNode, Value
+from timberframe_core.runtime.devices import devices_for
 
 EXECUTOR_OPS = frozenset({
     "Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Shape", "ShapeN", "Rank", "Size", "VarHandleOp",

@@ -23,14 +23,14 @@ from faults import Fault, find_faults
 from ledger import Judged, Ledger, Result
 from trial import FRAME_SUITES, Trial, last_step
 from usage import Uses, record_ops, record_tests
-from workshop import CPU, INCLUDE, ROOT, Workshop, digest, revision
+from workshop import ACCELERATOR, CPU, HEADERS, ROOT, Workshop, digest, revision
 
 Chosen = tuple[str, int, str, Fault]
 """Seed, number, file and fault."""
 
 TESTS = CPU / "tests"
 STAMPS: dict[tuple[str, bool], Path | str] = {
-    ("ops", False): CPU / "src", ("tests", False): TESTS, ("ops", True): "sdk/src/timberframe_sdk/accelerator",
+    ("ops", False): CPU / "src", ("tests", False): TESTS, ("ops", True): ACCELERATOR,
 }  # fmt: skip
 """What a recording depends on most: while it is as it was committed, the recording is kept."""
 HEADER_TESTS = "plugins/opencl/tests"
@@ -75,7 +75,7 @@ class Bench:
     @property
     def _changed(self) -> Path:
         """What the trials must take in place of the checkout's: a folder of headers, or one with the CPU's package."""
-        return (self.workshop.tree / INCLUDE).resolve() if self.headers else self.workshop.stage
+        return (self.workshop.tree / HEADERS).resolve() if self.headers else self.workshop.stage
 
     def _known(self, what: str, record: partial[Uses]) -> Uses:
         """What a recording gave, from the file that keeps it while no source changes."""
@@ -101,7 +101,7 @@ class Bench:
     def trial(self, path: str) -> Trial:
         """What a fault in this file could change."""
         if self.headers:
-            users = self._ops.get(str(Path(path).relative_to(INCLUDE)), [])
+            users = self._ops.get(str(Path(path).relative_to(HEADERS)), [])
             return Trial(self.device, self._changed, frozenset(users), (HEADER_TESTS,), self.thorough)
         kernels = self._kernels.get(path, [])
         serving = {user for kernel in kernels for user in self._ops.get(kernel, [])}

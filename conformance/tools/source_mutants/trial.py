@@ -75,9 +75,9 @@ def take(device: str, changed: Path) -> None:
     if device == "cpu":
         sys.path.insert(0, str(changed))
         return
-    import timberframe_sdk.accelerator.device as accelerator
+    import timberframe_accelerator.device as accelerator
 
-    vars(accelerator)["include_directory"] = lambda: str(changed)
+    vars(accelerator)["HEADERS"] = changed
 
 
 def _spread(cases: Sequence[Case], most: int) -> list[Case]:

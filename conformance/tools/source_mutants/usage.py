@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from trial import take
 
-from timberframe.dtypes import resource
-from timberframe.ops import registry
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.collect import collect
@@ -21,6 +19,8 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.suites.choice import input_size
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import open_target
+from timberframe_core.dtypes import resource
+from timberframe_core.ops.definition import registry
 
 T = TypeVar("T")
 MOST = 24

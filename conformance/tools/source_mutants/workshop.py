@@ -18,9 +18,9 @@ from pathlib import Path
 from faults import Fault, apply_fault
 
 ROOT = Path(__file__).resolve().parents[3]
-CPU, INCLUDE = Path("plugins/cpu"), Path("sdk/src/timberframe_sdk/include")
-CSRC, HEADERS = CPU / "csrc", INCLUDE / "timberframe/accelerator"
-_COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, INCLUDE)
+CPU, ACCELERATOR = Path("plugins/cpu"), Path("plugins/accelerator/src/timberframe_accelerator")
+CSRC, HEADERS = CPU / "csrc", ACCELERATOR / "include"
+_COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, Path("sdk/src/timberframe_sdk/include"), HEADERS)
 _ENTRY = re.compile(r'\{"(\w+)", \1\}')
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.graph.function import FuncGraph
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.function import FuncGraph
 
 X = np.array([0.3, -0.5, 0.8])
 STEP = 1e-6  # with values around 1, central differences in float64 are good to about 1e-9

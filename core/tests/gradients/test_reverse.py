@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.ops.opdef import define_op
+from timberframe_core.ops.definition.opdef import define_op
 
 
 def evaluate(fetches: object, feed: dict[object, object] | None = None) -> object:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 ROWS = np.linspace(-0.8, 1.2, 12).reshape(6, 2)
 LENGTHS = [[1, 2, 3], [0, 2, 4], [2, 2, 2]]

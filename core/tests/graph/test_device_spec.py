@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 import timberframe as tf
-from timberframe.graph.device_spec import canonical_device, merge_device
+from timberframe_core.graph.device_spec import canonical_device, merge_device
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 Write = Any
 Invalid, Exhausted = tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError

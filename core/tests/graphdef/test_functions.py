@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 
 def loop_graph_def() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 
 def small_graph_def() -> Any:

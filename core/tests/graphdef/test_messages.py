@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import descriptor_pool, text_format
 
 import timberframe as tf
-from timberframe.graphdef.messages import as_message
+from timberframe_core.graphdef.messages import as_message
 
 
 def test_text_format_names_enum_values() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe import dtypes
-from timberframe.dtypes import DType
-from timberframe.graphdef.tensors import decode_shape, encode_array, encode_shape, make_ndarray
+from timberframe_core import dtypes
+from timberframe_core.dtypes import DType
+from timberframe_core.graphdef.tensors import decode_shape, encode_array, encode_shape, make_ndarray
 
 STORABLE = [*dtypes.NUMERIC, *dtypes.FLOATING[4:], *dtypes.QUANTIZED, dtypes.bool_, dtypes.int4, dtypes.uint4]
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.dtypes import float32, int32
-from timberframe.ops import registry
-from timberframe.ops.host_values import host_array
-from timberframe.ops.opdef import UNKNOWN, InferenceContext
-from timberframe.shapes import Shape
+from timberframe_core.dtypes import float32, int32
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.host_values import host_array
+from timberframe_core.ops.definition.opdef import UNKNOWN, InferenceContext
+from timberframe_core.shapes import Shape
 
 
 def infer(op: str, *inputs: Any, **attrs: Any) -> list[Shape]:

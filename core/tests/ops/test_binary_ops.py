@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe import dtypes
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops import registry
-from timberframe.ops.opdef import UNKNOWN, InferenceContext
+from timberframe_core import dtypes
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import UNKNOWN, InferenceContext
 
 
 def infer(op: str, shapes: list[Any], values: list[Any] | None = None, dtype: str = "int32", **attrs: Any) -> Any:

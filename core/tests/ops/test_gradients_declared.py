@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from timberframe.ops import registry
-from timberframe.ops.opdef import NotDifferentiable
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import NotDifferentiable
 
 
 def test_every_op_has_a_gradient_or_a_reason() -> None:

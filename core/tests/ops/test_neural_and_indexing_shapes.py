@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.dtypes import as_dtype
-from timberframe.errors import InvalidArgumentError, UnimplementedError
-from timberframe.ops import registry
-from timberframe.ops.opdef import InferenceContext
-from timberframe.shapes import Shape
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import InferenceContext
+from timberframe_core.shapes import Shape
 
 CONV: dict[str, Any] = {"strides": (1, 2, 2, 1), "padding": "SAME"}
 

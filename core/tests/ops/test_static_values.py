@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import UNKNOWN
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import UNKNOWN
 
 
 @pytest.fixture(autouse=True)

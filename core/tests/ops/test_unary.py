@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from timberframe.ops import registry
-from timberframe.ops import special_functions as special
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.math import special_functions as special
 
 
 def _reference(op: str, *values: float, dtype: str = "float64") -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 
 def gradient_of(build: Any, x: np.ndarray, shape: Any = None) -> Any:

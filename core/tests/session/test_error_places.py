@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 PLACE = r"  \[/device:CPU:0, [^\[\]]*test_error_places\.py:\d+[^\[\]]*\]$"
 

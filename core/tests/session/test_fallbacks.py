@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe import fallback
+from timberframe_core import fallback
 
 PLACES = {
-    "dense lists": "timberframe.runtime.dense_plans.dense_graph",
-    "simplification": "timberframe.compiler.simplify.drop_copies",
-    "merging": "timberframe.compiler.simplify.merge_equal",
-    "folding": "timberframe.compiler.plan.fold_constants",
-    "loops as kernels": "timberframe.compiler.lower.lower_loop",
+    "dense lists": "timberframe_core.runtime.dense_plans.dense_graph",
+    "simplification": "timberframe_core.compiler.simplify.drop_copies",
+    "merging": "timberframe_core.compiler.simplify.merge_equal",
+    "folding": "timberframe_core.compiler.plan.fold_constants",
+    "loops as kernels": "timberframe_core.compiler.lower.lower_loop",
     "fusion": "timberframe_cpu.preparation.fuse",
 }
 

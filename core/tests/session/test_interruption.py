@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.graph.function import FuncGraph
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.function import FuncGraph
 
 
 def endless_loop() -> tf.Tensor:

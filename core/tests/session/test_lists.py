@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.runtime.dense_plans import DensePlans
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.runtime.dense_plans import DensePlans
 
 ROWS = np.arange(8.0).reshape(4, 2) / 4
 
@@ -29,7 +29,7 @@ def no_executor(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(node: Any, *_: Any) -> Any:
         raise AssertionError(f"the executor was to do {node.op.name} '{node.name}'")
 
-    monkeypatch.setattr("timberframe.runtime.drivers.drive", refuse)
+    monkeypatch.setattr("timberframe_core.runtime.drivers.drive", refuse)
 
 
 def recurrent(x: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import timberframe as tf
-from timberframe import recursion
+from timberframe_core import recursion
 
 
 @pytest.fixture

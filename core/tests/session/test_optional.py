@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.graph.function import FuncGraph
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.function import FuncGraph
 
 X = np.array([0.3, -0.5, 0.8])
 NO_SIZES = np.zeros(0, np.int32)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from timberframe import errors
-from timberframe.plugin.contracts import KernelDef
-from timberframe.plugin.kernels import KernelRegistry
+from timberframe_core import errors
+from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.kernels import KernelRegistry
 
 
 def install(folder: Path, name: str, source: str, requires: str = "timberframe-sdk>=0.1,<0.2") -> None:

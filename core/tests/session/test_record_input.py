@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import timberframe as tf
-from timberframe.saving.crc32c import crc32c, masked
+from timberframe_core.crc32c import crc32c, masked
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.dtypes import as_dtype
-from timberframe.ops import registry
-from timberframe.ops.opdef import InferenceContext, define_op
-from timberframe.plugin.contracts import Cluster, KernelDef, KernelNode, RunContext, Update, Value, Variable
-from timberframe.plugin.kernels import KernelRegistry
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import InferenceContext, define_op
+from timberframe_core.plugin.contracts import Cluster, KernelDef, KernelNode, RunContext, Update, Value, Variable
+from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_cpu.device import CpuDevice
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.testing import infer_attrs, output_dtypes

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops.shape_functions import BROADCAST_PAIRS
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition.shape_functions import BROADCAST_PAIRS
 from timberframe_cpu import native
 from timberframe_cpu.broadcast import broadcast_walk
 from timberframe_cpu.testing import run_op

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.ops import registry
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
 from timberframe_cpu import blocks, compiled
 from timberframe_sdk import elementwise
 from timberframe_sdk.settings import CACHE_VARIABLE

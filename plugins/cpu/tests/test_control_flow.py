@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from timberframe.errors import CancelledError, UnknownError
-from timberframe.plugin.contracts import RunContext
+from timberframe_core.errors import CancelledError, UnknownError
+from timberframe_core.plugin.contracts import RunContext
 
 F = np.float32
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from timberframe.ops import registry
+from timberframe_core.ops.definition import registry
 from timberframe_cpu.native import available_isas
 from timberframe_cpu.testing import infer_attrs, run_op
 

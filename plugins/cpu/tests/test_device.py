@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timberframe.dtypes import float32, int32
-from timberframe.errors import InvalidArgumentError, ResourceExhaustedError
-from timberframe.plugin.contracts import KernelNode, RunContext
+from timberframe_core.dtypes import float32, int32
+from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe_core.plugin.contracts import KernelNode, RunContext
 from timberframe_cpu.device import CpuDevice, devices
 from timberframe_cpu.native import available_isas
 

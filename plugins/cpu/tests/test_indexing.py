@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_cpu.testing import run_op
 
 

@@ -15,8 +15,8 @@ import time
 import numpy as np
 import pytest
 
-from timberframe.errors import CancelledError, DeadlineExceededError
-from timberframe.plugin.contracts import RunContext
+from timberframe_core.errors import CancelledError, DeadlineExceededError
+from timberframe_core.plugin.contracts import RunContext
 
 F = np.float32
 
@@ -99,10 +99,10 @@ def run_script(body: str, **environment: str) -> str:
 PREPARE = """
 import os, sys
 import numpy as np
-from timberframe.plugin.contracts import Cluster, KernelNode, RunContext, Value
-from timberframe.plugin.kernels import KernelRegistry
-from timberframe import dtypes
-import timberframe.ops.registry
+from timberframe_core.plugin.contracts import Cluster, KernelNode, RunContext, Value
+from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core import dtypes
+import timberframe_core.ops.definition.registry
 from timberframe_cpu.device import CpuDevice
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.library import lib
@@ -206,8 +206,8 @@ def test_run_cancelled_inside_a_kernel_does_not_look_complete(graph):
 
 
 def test_variable_overwritten_in_place_is_whole_after_cancelling(graph):
-    from timberframe.dtypes import float32
-    from timberframe.plugin.contracts import Update, Variable
+    from timberframe_core.dtypes import float32
+    from timberframe_core.plugin.contracts import Update, Variable
 
     n = 2_000_000
     variable = Variable("v", 0, graph.device, float32)

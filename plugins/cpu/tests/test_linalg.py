@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
 from timberframe_cpu.kernels.linalg import BEYOND_BLAS, gemm_parameters
 from timberframe_cpu.native import available_isas, call, native, using_isa
 from timberframe_cpu.testing import run_op

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.dtypes import DType, as_dtype
-from timberframe.errors import InvalidArgumentError, UnimplementedError
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import Arg, Sample
-from timberframe.plugin.contracts import KernelNode, Value
+from timberframe_core.dtypes import DType, as_dtype
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg, Sample
+from timberframe_core.plugin.contracts import KernelNode, Value
 from timberframe_cpu.kernels import constants, movement
 from timberframe_cpu.moves import MAX_RANK, move
 from timberframe_cpu.native import call, native
 from timberframe_cpu.testing import run_op
-from timberframe_sdk.moves import dense
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.moves import dense
 
 _ELSEWHERE = ("Assert", "Range", "LinSpace", "ResourceStridedSliceAssign")
 OPS = sorted(

@@ -5,8 +5,8 @@ import mmap
 import numpy as np
 import pytest
 
-from timberframe.errors import InternalError, InvalidArgumentError, NotFoundError
-from timberframe.ops.opdef import define_op
+from timberframe_core.errors import InternalError, InvalidArgumentError, NotFoundError
+from timberframe_core.ops.definition.opdef import define_op
 from timberframe_cpu import native, testing
 from timberframe_sdk.native import Native, words
 
@@ -56,8 +56,8 @@ def copy_op() -> str:
 
 
 def _use(monkeypatch: pytest.MonkeyPatch, op: str, build: object) -> None:
-    from timberframe.plugin.contracts import KernelDef
-    from timberframe.plugin.kernels import KernelRegistry
+    from timberframe_core.plugin.contracts import KernelDef
+    from timberframe_core.plugin.kernels import KernelRegistry
 
     kernels = KernelRegistry()
     kernels.register([KernelDef(op, "CPU", build)])  # type: ignore[arg-type]  # tests hand in lambdas

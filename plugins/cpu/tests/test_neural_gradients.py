@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops import registry
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
 from timberframe_cpu.native import available_isas
 from timberframe_cpu.testing import infer_attrs, run_op
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_cpu.native import available_isas
 from timberframe_cpu.testing import run_op
 

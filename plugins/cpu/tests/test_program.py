@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from timberframe.dtypes import float32
-from timberframe.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnknownError
-from timberframe.plugin.contracts import RunContext, Update, Variable
+from timberframe_core.dtypes import float32
+from timberframe_core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnknownError
+from timberframe_core.plugin.contracts import RunContext, Update, Variable
 
 F = np.float32
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.errors import InternalError, InvalidArgumentError
-from timberframe.graph.apply import apply_op
-from timberframe.ops import registry
+from timberframe_core.errors import InternalError, InvalidArgumentError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
 from timberframe_cpu.native import available_isas
 from timberframe_cpu.testing import run_op
 
@@ -73,7 +73,7 @@ def test_bounds_that_nothing_suits_are_refused():
 
 
 def test_a_node_without_a_stream_is_an_error():
-    from timberframe.plugin.contracts import KernelNode, Value
+    from timberframe_core.plugin.contracts import KernelNode, Value
     from timberframe_cpu.kernels.random import KERNELS
 
     kernel = next(k for k in KERNELS if k.op == "RandomUniform")

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from timberframe.plugin.contracts import RunContext
+from timberframe_core.plugin.contracts import RunContext
 
 F = np.float32
 OPS = ("AddV2", "Sub", "Mul", "Maximum", "Minimum")

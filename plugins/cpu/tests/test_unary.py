@@ -4,9 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from timberframe.dtypes import as_dtype
-from timberframe.ops import registry
-from timberframe.ops.accuracy import Pointwise
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.accuracy import Pointwise
 from timberframe_cpu.kernels.unary import KERNELS
 from timberframe_cpu.native import available_isas, call, native
 from timberframe_cpu.testing import run_op

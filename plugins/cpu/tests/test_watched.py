@@ -7,8 +7,8 @@ import mmap
 import numpy as np
 import pytest
 
-from timberframe.errors import InternalError
-from timberframe.plugin.contracts import KernelDef, RunContext
+from timberframe_core.errors import InternalError
+from timberframe_core.plugin.contracts import KernelDef, RunContext
 from timberframe_cpu.native import native
 
 F = np.float32

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe import errors
+from timberframe_core import errors
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe import errors
-from timberframe_sdk.accelerator import Source
+from timberframe_accelerator import Source
+from timberframe_core import errors
 
 SOURCE = Source("""
 #include <timberframe/accelerator/language.h>

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.plugin.contracts import KernelDef
-from timberframe.plugin.kernels import KernelRegistry
+from timberframe_accelerator.kernels import accelerator_kernels
+from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_opencl.device import OpenCLDevice
 from timberframe_opencl.drivers import find_drivers
 from timberframe_opencl.memory import Staging
 from timberframe_sdk import apply_op
-from timberframe_sdk.accelerator.kernels import accelerator_kernels
 
 SPEC = "/device:OPENCL:0"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_sdk.accelerator import Limits, product
-from timberframe_sdk.accelerator.kernels import convolution
+from timberframe_accelerator import Limits, product
+from timberframe_accelerator.kernels import convolution
 
 OPENCL = "/device:OPENCL:0"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_accelerator import Source
+from timberframe_core.graph.apply import apply_op
 from timberframe_opencl import timberframe_devices
-from timberframe_sdk.accelerator import Source
 
 CPU, OPENCL = "/device:CPU:0", "/device:OPENCL:0"
 WITHOUT_DOUBLE = "#define double tf_there_is_no_double\n"

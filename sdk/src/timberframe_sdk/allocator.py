@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from timberframe.errors import ResourceExhaustedError
-from timberframe.plugin.contracts import AllocatorStatistics, KernelNode
+from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.plugin.contracts import AllocatorStatistics, KernelNode
 
 
 class Buffer:

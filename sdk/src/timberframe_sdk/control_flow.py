@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.functional import branch_number
-from timberframe.plugin.contracts import Array, KernelNode, Launcher, RunContext
+from timberframe_core.ops.control_flow.functional import branch_number
+from timberframe_core.plugin.contracts import Array, KernelNode, Launcher, RunContext
 
 _current: ContextVar[RunContext | None] = ContextVar("timberframe_run", default=None)
 

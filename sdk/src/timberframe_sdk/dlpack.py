@@ -15,8 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError
-from timberframe.shapes import format_shape
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.shapes import format_shape
 
 HOST = (1, 0)
 """kDLCPU."""

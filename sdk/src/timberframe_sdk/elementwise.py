@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timberframe.plugin.contracts import Cluster, KernelNode
+from timberframe_core.plugin.contracts import Cluster, KernelNode
 from timberframe_sdk import special_functions
 from timberframe_sdk.special_functions import CHECKED, FLOATS, HEADERS, conversion
 

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 
 FUSED = "_Fused"
 

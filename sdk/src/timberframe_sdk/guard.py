@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.errors import InternalError
-from timberframe.plugin.contracts import Array
+from timberframe_core.errors import InternalError
+from timberframe_core.plugin.contracts import Array
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.pages import PAGE, close_pages, new_pages, place
 

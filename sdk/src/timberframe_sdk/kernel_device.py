@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InternalError, OpError, ResourceExhaustedError, UnknownError
-from timberframe.ops import registry
-from timberframe.plugin.contracts import (
+from timberframe_core.errors import InternalError, OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import (
     Array,
     Cluster,
     Deferred,
@@ -26,8 +26,8 @@ from timberframe.plugin.contracts import (
     RunContext,
     Value,
 )
-from timberframe.plugin.kernels import KernelRegistry
-from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
+from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer, at_node
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InternalError, OpError, UnknownError
-from timberframe.ops import registry
-from timberframe.ops.philox import Philox
-from timberframe.plugin.contracts import KernelDef, KernelNode, Launcher, Value
-from timberframe.plugin.nodes import passed_inputs
+from timberframe_core.errors import InternalError, OpError, UnknownError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.random.philox import Philox
+from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher, Value
+from timberframe_core.plugin.nodes import passed_inputs
 
 
 def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:

@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from timberframe.plugin.contracts import Cluster, KernelNode, Memory, Value
+from timberframe_core.plugin.contracts import Cluster, KernelNode, Memory, Value
 
 InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]
 

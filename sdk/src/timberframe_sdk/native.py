@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import CODES, InternalError, OpError
-from timberframe.shapes import MAX_RANK, row_major_strides
+from timberframe_core.errors import CODES, InternalError, OpError
+from timberframe_core.shapes import MAX_RANK, row_major_strides
 
 # The C structs of timberframe/kernel.h.
 TENSOR = np.dtype(

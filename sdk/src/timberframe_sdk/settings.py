@@ -9,7 +9,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from timberframe.config import ACCELERATORS
+from timberframe_core.config import ACCELERATORS
 
 ANY_ACCELERATOR = "GPU"
 """What TensorFlow's programs call every accelerator in `device_count`."""

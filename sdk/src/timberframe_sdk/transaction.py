@@ -12,8 +12,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from timberframe.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
-from timberframe.plugin.contracts import Array, Cluster, KernelNode, Update, Value, Variable
+from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
+from timberframe_core.plugin.contracts import Array, Cluster, KernelNode, Update, Value, Variable
 from timberframe_sdk.allocator import at_node
 
 EmptyArray = Callable[[Any, tuple[int, ...]], Array]

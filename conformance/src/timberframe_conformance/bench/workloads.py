@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import as_dtype
 from timberframe_conformance.bench.chains import chains
 from timberframe_conformance.bench.workload import Workload
+from timberframe_core.dtypes import as_dtype
 
 
 def _rng() -> np.random.Generator:

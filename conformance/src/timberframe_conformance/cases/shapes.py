@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from timberframe.errors import OpError
-from timberframe.ops.opdef import InferenceContext, OpDef
-from timberframe.shapes import Shape
+from timberframe_core.errors import OpError
+from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
+from timberframe_core.shapes import Shape
 
 Shapes = tuple[tuple[int, ...], ...]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import Arg, Sample
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, input_dtype, own_samples, samples_of
 from timberframe_conformance.cases.values import fixed_array, make_array
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate, widen
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg, Sample
 
 MOST_ELEMENTS = 600
 """Elements of all inputs together, so that one case takes milliseconds."""

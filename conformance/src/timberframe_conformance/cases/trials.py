@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import as_dtype, resource
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops.accuracy import Accumulation, Bound
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import Arg, Sample
-from timberframe.ops.signature import ArgDef
 from timberframe_conformance.case import Types, generator
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.types import as_attrs
 from timberframe_conformance.cases.values import make_array, reshaped
+from timberframe_core.dtypes import as_dtype, resource
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition.accuracy import Accumulation, Bound
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg, Sample
+from timberframe_core.ops.definition.signature import ArgDef
 
 LAYOUTS = ("dense", "strided", "offset", "readonly", "reversed", "misaligned", "fortran")
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from timberframe.dtypes import BY_NAME, QUANTIZED, DType
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.signature import AttrDef
 from timberframe_conformance.case import Types
+from timberframe_core.dtypes import BY_NAME, QUANTIZED, DType
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.signature import AttrDef
 
 TESTABLE = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",

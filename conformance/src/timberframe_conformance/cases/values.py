@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import BY_NAME
-from timberframe.ops.samples import Arg
 from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_core.dtypes import BY_NAME
+from timberframe_core.ops.definition.samples import Arg
 
 ORDINARY = {"f": (-4.0, 4.0), "i": (-100.0, 100.0), "u": (0.0, 200.0)}
 """Range of random values where a sample states none, by kind: floating, signed and unsigned integers."""

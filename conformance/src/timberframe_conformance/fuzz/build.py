@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import timberframe
-from timberframe.graph.apply import apply_op
 from timberframe_conformance.fuzz.program import Program, Step, is_ref
+from timberframe_core.graph.apply import apply_op
 
 tf: Any = timberframe
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import BY_NAME, as_dtype
-from timberframe.ops.samples import Arg, Sample
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, input_dtype
 from timberframe_conformance.cases.values import fixed_array, make_array
@@ -18,6 +16,8 @@ from timberframe_conformance.fuzz.pool import COMPOSITES, PLAIN, Composite, Entr
 from timberframe_conformance.fuzz.program import Inputs, Program, Ref, Step
 from timberframe_conformance.fuzz.sketch import BrokenStepError, Sketch
 from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_core.dtypes import BY_NAME, as_dtype
+from timberframe_core.ops.definition.samples import Arg, Sample
 
 STEPS = 2, 12
 FEW = 4

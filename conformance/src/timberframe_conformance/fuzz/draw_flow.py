@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe.dtypes import BY_NAME
-from timberframe.ops.samples import Arg
 from timberframe_conformance.fuzz.program import Program, Ref, Step
+from timberframe_core.dtypes import BY_NAME
+from timberframe_core.ops.definition.samples import Arg
 
 if TYPE_CHECKING:
     from timberframe_conformance.fuzz.draw import Drawer

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.accuracy import Accumulation, Bound, Exact, Residual
 from timberframe_conformance.tolerance.limits import allowed_error, computing_format
 from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
 from timberframe_conformance.truth.graphs import WIDE
 from timberframe_conformance.truth.interpreter import Interpreter, NotInterpretedError
 from timberframe_conformance.truth.reference import quiet, widen
+from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact, Residual
 
 DRAWS = 5
 SLACK = 32.0

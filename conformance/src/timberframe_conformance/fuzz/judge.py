@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import timberframe_conformance.fuzz.oracles as _oracles  # noqa: F401 - adds the oracles
-from timberframe.errors import OpError
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.subject import ORACLES as ORACLES
 from timberframe_conformance.fuzz.subject import InvalidProgramError, Subject
+from timberframe_core.errors import OpError
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

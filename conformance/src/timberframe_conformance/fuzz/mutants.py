@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import timberframe
-from timberframe.gradients import reverse
-from timberframe.graph.indexed_slices import IndexedSlices
-from timberframe.ops import registry as ops
-from timberframe.ops.host_values import settle, static_output
-from timberframe.ops.opdef import UNKNOWN
-from timberframe.runtime.runner import Runner
-from timberframe.runtime.session import BaseSession
+from timberframe_core.gradients import reverse
+from timberframe_core.graph.indexed_slices import IndexedSlices
+from timberframe_core.ops.definition import registry as ops
+from timberframe_core.ops.definition.host_values import settle, static_output
+from timberframe_core.ops.definition.opdef import UNKNOWN
+from timberframe_core.runtime.runner import Runner
+from timberframe_core.runtime.session import BaseSession
 
 tf: Any = timberframe
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.dtypes import resource, variant
-from timberframe.errors import OpError
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import Arg, Sample
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.trials import fits, own_samples, samples_of
 from timberframe_conformance.cases.types import combinations
+from timberframe_core.dtypes import resource, variant
+from timberframe_core.errors import OpError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg, Sample
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.dtypes import BY_NAME, DType, as_dtype
+from timberframe_core.dtypes import BY_NAME, DType, as_dtype
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -24,7 +24,7 @@ import base64, zlib
 import ml_dtypes
 import numpy as np
 import timberframe as tf
-from timberframe.graph.apply import apply_op
+from timberframe_core.graph.apply import apply_op
 
 
 def unpack(text, dtype, shape):
@@ -188,6 +188,6 @@ def _array(x: np.ndarray) -> str:
 
 
 def _dtype(x: np.ndarray) -> Any:
-    from timberframe.dtypes import as_dtype
+    from timberframe_core.dtypes import as_dtype
 
     return as_dtype(x.dtype)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import timberframe
-from timberframe.errors import OpError
 from timberframe_conformance.fuzz.build import Builder
 from timberframe_conformance.fuzz.program import Program, Ref, Step
 from timberframe_conformance.truth.interpreter import Interpreter
 from timberframe_conformance.truth.reference import quiet
+from timberframe_core.errors import OpError
 
 tf: Any = timberframe
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.errors import OpError
 from timberframe_conformance import drive
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.build import Built, build
 from timberframe_conformance.fuzz.expected import Expected, evaluate, expect
 from timberframe_conformance.fuzz.program import Program
+from timberframe_core.errors import OpError
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from timberframe.errors import InternalError, OpError, UnknownError
+from timberframe_core.errors import InternalError, OpError, UnknownError
 
 
 class WrongUseError(AssertionError):

@@ -13,15 +13,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from timberframe.dtypes import as_dtype
-from timberframe.graphdef.messages import BundleEntryProto, BundleHeaderProto
-from timberframe.graphdef.tensors import encode_shape
 from timberframe.saving.checkpoint import Saved, write_checkpoint
-from timberframe.saving.crc32c import crc32c, masked
 from timberframe.saving.index import encode_index
 from timberframe.saving.tensorflow_bundle import slice_key
 from timberframe_conformance.hostile.case import Files
 from timberframe_conformance.hostile.tables import Row, Table, varint
+from timberframe_core.crc32c import crc32c, masked
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.graphdef.messages import BundleEntryProto, BundleHeaderProto
+from timberframe_core.graphdef.tensors import encode_shape
 
 PREFIX = "model"
 DATA = f"{PREFIX}.data-00000-of-00001"

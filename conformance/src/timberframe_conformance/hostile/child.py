@@ -20,8 +20,8 @@ MARK = "hostile-verdict "
 
 def main(directory: str, worker: str, limits_text: str, prepare: Callable[[], None] = lambda: None) -> None:
     """Serves until its input ends. prepare: runs first; with it tests put defects into the library."""
-    from timberframe import logging
     from timberframe_conformance.hostile.verdict import judge_case
+    from timberframe_core import logging
 
     limits = Limits(**json.loads(limits_text))
     journal = Journal(Path(directory), worker, limits.seconds)

@@ -13,10 +13,10 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from timberframe.graphdef.messages import GraphDef
 from timberframe_conformance.hostile.case import Files, HostileCase, Limits
 from timberframe_conformance.hostile.run import CHILD, Child, Task
 from timberframe_conformance.hostile.verdict import Verdict
+from timberframe_core.graphdef.messages import GraphDef
 
 NOTE = "finding.json"
 _TRIALS = 60  # uses of a file, to find a smaller one

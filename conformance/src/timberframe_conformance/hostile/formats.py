@@ -10,11 +10,11 @@ from typing import Any
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from timberframe.graphdef.messages import GraphDef, MetaGraphDef, SavedModel
 from timberframe_conformance.hostile import checkpoints, graphs, models, storage_uses, uses
 from timberframe_conformance.hostile.case import Files, Format, Limits
 from timberframe_conformance.hostile.mutators import bundles, graphdef, indexes, libraries, metagraphs
 from timberframe_conformance.hostile.mutators.values import NothingToChangeError, change_bytes, pick
+from timberframe_core.graphdef.messages import GraphDef, MetaGraphDef, SavedModel
 
 RAW = 0.15  # of the mutations change bytes without knowledge of the format
 DEEP = 0.01  # of the mutations of graphs add functions nested deeply

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.graph.function import FuncGraph
-from timberframe.ops import registry
 from timberframe_conformance import drive
 from timberframe_conformance.cases.trials import Trial, fits, own_samples
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.suites.forward import is_callable
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.ops.definition import registry
 
 
 def _layers() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 from google.protobuf import text_format
 
 import timberframe as tf
-from timberframe.graph.apply import apply_op
-from timberframe.graphdef.messages import SavedModel
 from timberframe_conformance.hostile import checkpoints, graphs
 from timberframe_conformance.hostile.tables import Table
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graphdef.messages import SavedModel
 
 PB, PBTXT = "saved_model.pb", "saved_model.pbtxt"
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import timberframe as tf
-from timberframe.errors import OpError
-from timberframe.graph.apply import apply_op
 from timberframe_conformance.hostile import checkpoints, uses
 from timberframe_conformance.hostile.attempts import WrongUseError, attempt
 from timberframe_conformance.hostile.case import Files, Limits
+from timberframe_core.errors import OpError
+from timberframe_core.graph.apply import apply_op
 
 RESIGNED = "checksums are right"
 """A mark among files whose checksums were computed anew: what they then say is what is to be read."""

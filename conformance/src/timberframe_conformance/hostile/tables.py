@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from timberframe.saving.crc32c import crc32c, masked
+from timberframe_core.crc32c import crc32c, masked
 
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _HANDLES = 40

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import timberframe as tf
-from timberframe.errors import OpError
-from timberframe.runtime.devices import devices_for
 from timberframe_conformance.hostile.attempts import WrongUseError, attempt
 from timberframe_conformance.hostile.case import Limits
+from timberframe_core.errors import OpError
+from timberframe_core.runtime.devices import devices_for
 
 FETCHED = 8  # tensors of a graph that are run, besides all of its ends together
 FED = 1 << 16  # elements of a feed; a placeholder that promises more is not fed

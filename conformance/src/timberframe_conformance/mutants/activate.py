@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from timberframe.ops import registry as ops
-from timberframe.ops.opdef import OpDef
-from timberframe.plugin import loader
 from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants import catalogue as catalogue  # declares all mutants
+from timberframe_core.ops.definition import registry as ops
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin import loader
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

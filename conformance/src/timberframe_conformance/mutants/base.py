@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops import registry
-from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe.plugin.nodes import passed_inputs
 from timberframe_conformance.tolerance.ulp import round_to
 from timberframe_conformance.truth.reference import true_outputs
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.nodes import passed_inputs
 
 VALUE_SUITES = frozenset(
     {

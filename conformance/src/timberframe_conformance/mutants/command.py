@@ -64,7 +64,7 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
 def _best_device() -> str:
     """The name of the device that sessions prefer."""
     from timberframe import SessionConfig
-    from timberframe.runtime.devices import devices_for
+    from timberframe_core.runtime.devices import devices_for
 
     devices = devices_for(SessionConfig())
     if not devices:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from timberframe.ops import registry
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.collect import collect
 from timberframe_conformance.judge import judge_case
@@ -18,6 +17,7 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.reports.summary import FAILING
 from timberframe_conformance.runner import run
 from timberframe_conformance.target import Target
+from timberframe_core.ops.definition import registry
 
 SAMPLED = 120
 """Cases of one suite that a mutant is tried with at most; those are chosen evenly."""

@@ -8,12 +8,12 @@ from unittest import mock
 
 import numpy as np
 
-from timberframe.ops import philox as philox_module
-from timberframe.ops import registry
-from timberframe.ops.philox import Philox, to_float32
-from timberframe.ops.random_draws import box_muller, full_range
-from timberframe.ops.random_shapes import sizes_of
 from timberframe_conformance.mutants.base import Call, mutant
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.random import philox as philox_module
+from timberframe_core.ops.random.draws import box_muller, full_range
+from timberframe_core.ops.random.philox import Philox, to_float32
+from timberframe_core.ops.random.signatures import sizes_of
 
 REALS: dict[str, Sequence[str]] = {"dtype": ("float32", "float64")}
 FLOAT32: dict[str, Sequence[str]] = {"dtype": ("float32",)}

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case
 from timberframe_conformance.suites import (
     aliasing,
@@ -27,6 +26,7 @@ from timberframe_conformance.suites import (
     soak,
     variants,
 )
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -10,14 +10,14 @@ import numpy as np
 
 from timberframe import Graph
 from timberframe import device as device_scope
-from timberframe.dtypes import as_dtype
-from timberframe.errors import OpError
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import OpError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

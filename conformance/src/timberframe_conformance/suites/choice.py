@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe.dtypes import resource
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import Arg
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import EXECUTOR_OPS
+from timberframe_core.dtypes import resource
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case, Measured, generator
 from timberframe_conformance.twin import Twin, Value
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

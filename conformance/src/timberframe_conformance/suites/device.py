@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.dtypes import BY_NAME
-from timberframe.errors import ResourceExhaustedError
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import Arg
 from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError, generator
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
+from timberframe_core.dtypes import BY_NAME
+from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe
-from timberframe.errors import InvalidArgumentError
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_conformance.suites.flow import same
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe import device as device_scope
-from timberframe.errors import OpError
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import OpDef
-from timberframe.ops.samples import ErrorSample, Sample
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits
 from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.suites.choice import preferred
 from timberframe_conformance.suites.forward import supported
+from timberframe_core.errors import OpError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import ErrorSample, Sample
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -6,17 +6,17 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from timberframe.errors import ResourceExhaustedError
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.suites.forward import judge
+from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
-    from timberframe.plugin.contracts import AllocatorStatistics
     from timberframe_conformance.target import Target
+    from timberframe_core.plugin.contracts import AllocatorStatistics
 
 SUITE = "faults"
 

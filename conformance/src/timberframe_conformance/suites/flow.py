@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe
-from timberframe.errors import FailedPreconditionError
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_core.errors import FailedPreconditionError
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.dtypes import resource
-from timberframe.errors import UnimplementedError
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types, UnsupportedError
 from timberframe_conformance.cases.trials import Trial, samples_of, trials
 from timberframe_conformance.cases.types import combinations, is_expected
 from timberframe_conformance.repro import op_script
 from timberframe_conformance.tolerance.compare import check
+from timberframe_core.dtypes import resource
+from timberframe_core.errors import UnimplementedError
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -18,10 +18,6 @@ import numpy as np
 
 import timberframe
 from timberframe import device as device_scope
-from timberframe.dtypes import as_dtype, resource
-from timberframe.errors import UnimplementedError
-from timberframe.graph.apply import apply_op
-from timberframe.ops.opdef import NotDifferentiable, OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.backward import (
     DIRECTIONS,
@@ -48,6 +44,10 @@ from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.graphs import Evaluator
 from timberframe_conformance.truth.reference import evaluate, evaluate_loudly, quiet, widen
+from timberframe_core.dtypes import as_dtype, resource
+from timberframe_core.errors import UnimplementedError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

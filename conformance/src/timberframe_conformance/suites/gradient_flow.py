@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case, CaseFailedError, Measured, generator
 from timberframe_conformance.truth.differences import directions, slope
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.ops.opdef import OpDef
-from timberframe.plugin.contracts import Cluster
 from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.drive import flatten
 from timberframe_conformance.suites.choice import chosen, one_short
 from timberframe_conformance.suites.forward import judge
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import Cluster
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

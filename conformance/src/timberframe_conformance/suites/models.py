@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import Case, Measured, generator
 from timberframe_conformance.twin import Twin, Value
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

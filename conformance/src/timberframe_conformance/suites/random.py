@@ -13,11 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.graph.apply import apply_op
-from timberframe.ops import registry
-from timberframe.ops.gamma_gradient import gamma_sample_slope
-from timberframe.ops.opdef import OpDef, RandomDraw
-from timberframe.ops.philox import Philox
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
@@ -26,6 +21,11 @@ from timberframe_conformance.suites.distributions import DISTRIBUTIONS
 from timberframe_conformance.suites.flow import same, tf
 from timberframe_conformance.suites.forward import supported
 from timberframe_conformance.tolerance.compare import check
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef, RandomDraw
+from timberframe_core.ops.random.gamma_gradient import gamma_sample_slope
+from timberframe_core.ops.random.philox import Philox
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

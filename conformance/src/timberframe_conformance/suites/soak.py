@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.bench import soak as training_soak
 from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_conformance.suites import dags, forward
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -12,13 +12,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from timberframe.ops.accuracy import Exact
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, input_size, largest, odd_sized
 from timberframe_conformance.suites.forward import is_callable, judge
+from timberframe_core.ops.definition.accuracy import Exact
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

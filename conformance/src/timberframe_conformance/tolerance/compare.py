@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.accuracy import Exact, Pointwise, Residual
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.case import CaseFailedError, Measured
 from timberframe_conformance.tolerance.limits import allowed_error, is_exact
 from timberframe_conformance.tolerance.refine import refine
 from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
 from timberframe_conformance.truth.reference import evaluate, true_outputs, widen
+from timberframe_core.ops.definition.accuracy import Exact, Pointwise, Residual
+from timberframe_core.ops.definition.opdef import OpDef
 
 
 @dataclass

@@ -9,9 +9,9 @@ import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
 import numpy as np
 from mpmath import mp
 
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.precise import PRECISION, evaluate, has_function
+from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.tolerance.compare import Errors

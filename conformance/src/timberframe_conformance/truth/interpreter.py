@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import variant
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.lists import LISTS, add, zeros_like
 from timberframe_conformance.truth.reference import evaluate_loudly, widen
+from timberframe_core.dtypes import variant
 
 After = Callable[[Any, Sequence[Any], tuple[Any, ...]], tuple[Any, ...]]
 """Called with an operation, its inputs and outputs; returns the outputs to go on with."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, variant
-from timberframe.shapes import Shape, merge
+from timberframe_core.dtypes import DType, variant
+from timberframe_core.shapes import Shape, merge
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from timberframe.ops.opdef import OpDef
+from timberframe_core.ops.definition.opdef import OpDef
 
 WIDER: Mapping[np.dtype, type] = {
     np.dtype(np.float16): np.float64,

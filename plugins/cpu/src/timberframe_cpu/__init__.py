@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from timberframe.plugin.contracts import Device, KernelDef
-from timberframe.plugin.hooks import hookimpl
+from timberframe_core.plugin.contracts import Device, KernelDef
+from timberframe_core.plugin.hooks import hookimpl
 
 
 @hookimpl

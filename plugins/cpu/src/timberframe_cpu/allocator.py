@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from timberframe.errors import ResourceExhaustedError
-from timberframe.plugin.contracts import AllocatorStatistics
+from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.plugin.contracts import AllocatorStatistics
 from timberframe_cpu.library import ffi
 from timberframe_sdk.allocator import Allocator, Buffer
 

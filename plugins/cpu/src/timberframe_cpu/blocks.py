@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from timberframe.dtypes import as_dtype
-from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.native import built_isa, native

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from timberframe.errors import UnimplementedError
-from timberframe.shapes import MAX_RANK, StaticShape
+from timberframe_core.errors import UnimplementedError
+from timberframe_core.shapes import MAX_RANK, StaticShape
 from timberframe_sdk.fusion import merged_dims
 
 OPERANDS = 3

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import NUMERIC
-from timberframe.errors import InvalidArgumentError
-from timberframe.fallback import attempt
-from timberframe.plugin.contracts import Cluster, Deferred, DeviceAttributes, KernelNode, Pending
-from timberframe.plugin.kernels import KernelRegistry
-from timberframe.plugin.nodes import UNIT_KERNELS
+from timberframe_core.dtypes import NUMERIC
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.fallback import attempt
+from timberframe_core.plugin.contracts import Cluster, Deferred, DeviceAttributes, KernelNode, Pending
+from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_cpu.allocator import ArenaPool, CpuAllocator
 from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.plugin.contracts import RunContext
+from timberframe_core.plugin.contracts import RunContext
 from timberframe_cpu.allocator import is_counted
 from timberframe_cpu.library import ffi, lib
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelNode, Value
+from timberframe_core.plugin.contracts import KernelNode, Value
 from timberframe_cpu.image import NULL, Image, Segment, Word
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.launchers import NativeLauncher

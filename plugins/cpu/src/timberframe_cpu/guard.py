@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from timberframe.errors import InternalError
-from timberframe.plugin.contracts import Cluster
+from timberframe_core.errors import InternalError
+from timberframe_core.plugin.contracts import Cluster
 from timberframe_cpu.preparation import ALIGNMENT, LOOPS, Control, InplacePairs, Prepared
 from timberframe_sdk.guard import GUARD, POISON, check_zone, zone_bytes
 from timberframe_sdk.memory import MemoryPlan

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import as_dtype
-from timberframe.plugin.contracts import Value
-from timberframe.shapes import MAX_RANK
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.plugin.contracts import Value
+from timberframe_core.shapes import MAX_RANK
 from timberframe_sdk.native import TENSOR, Native, tensor_row
 
 TENSOR_WORDS = TENSOR.itemsize // 8

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelDef, KernelNode, Value
-from timberframe.plugin.kernels import KernelRegistry
-from timberframe.plugin.nodes import UNIT_KERNELS, passed_inputs
+from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
+from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_cpu.native import native
 from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.launching import build_kernel

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelNode
+from timberframe_core.plugin.contracts import KernelNode
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.library import ffi, lib
 

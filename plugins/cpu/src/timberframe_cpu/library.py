@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from timberframe.errors import InternalError
+from timberframe_core.errors import InternalError
 from timberframe_cpu import _native
 
 ffi: Any = _native.ffi

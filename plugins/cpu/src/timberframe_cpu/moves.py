@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from timberframe.errors import UnimplementedError
+from timberframe_core.errors import UnimplementedError
 from timberframe_cpu.native import native
-from timberframe_sdk.moves import Dim, Stages, View, merged
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.moves import Dim, Stages, View, merged
 
 MAX_RANK = 16
 """Dimensions of a box after merging: MOVE_MAX_RANK in move.h."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from timberframe.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse, can_reduce
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk.control_flow import CONTROL_FLOW

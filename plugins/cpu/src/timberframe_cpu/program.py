@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import CancelledError, InternalError, OpError, ResourceExhaustedError, UnknownError
-from timberframe.plugin.contracts import Array, Cluster, KernelNode, Memory, RunContext, Update, Value
-from timberframe.shapes import format_shape
+from timberframe_core.errors import CancelledError, InternalError, OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.plugin.contracts import Array, Cluster, KernelNode, Memory, RunContext, Update, Value
+from timberframe_core.shapes import format_shape
 from timberframe_cpu.direct import direct_call
 from timberframe_cpu.emission import Emitter, PythonPiece
 from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.graph.inference import arg_ranges
-from timberframe.ops import registry
-from timberframe.plugin.contracts import KernelNode
+from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import KernelNode
 from timberframe_sdk.native import Native
 
 Launcher = Callable[..., None]

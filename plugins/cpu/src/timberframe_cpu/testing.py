@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.dtypes import DType, as_dtype, resource
-from timberframe.errors import InternalError, InvalidArgumentError, OpError, UnknownError
-from timberframe.graph.inference import arg_ranges
-from timberframe.ops import registry
-from timberframe.ops.opdef import InferenceContext, OpDef
-from timberframe.ops.signature import ArgDef
-from timberframe.plugin.contracts import KernelNode, RandomStream, Value
-from timberframe.plugin.kernels import KernelRegistry
-from timberframe.shapes import StaticShape, check_size, is_static
+from timberframe_core.dtypes import DType, as_dtype, resource
+from timberframe_core.errors import InternalError, InvalidArgumentError, OpError, UnknownError
+from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
+from timberframe_core.ops.definition.signature import ArgDef
+from timberframe_core.plugin.contracts import KernelNode, RandomStream, Value
+from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.shapes import StaticShape, check_size, is_static
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
 from timberframe_sdk.guard import GuardedArray, fenced

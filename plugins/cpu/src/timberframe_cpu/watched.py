@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe.plugin.contracts import Array, KernelNode, RunContext, Value
+from timberframe_core.plugin.contracts import Array, KernelNode, RunContext, Value
 from timberframe_cpu.emission import Piece, PythonPiece
 from timberframe_cpu.guard import GuardedArena, GuardedLayout
 from timberframe_cpu.library import ffi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from timberframe.errors import UnavailableError
+from timberframe_core.errors import UnavailableError
 from timberframe_sdk import Device, KernelDef, hookimpl
 
 
@@ -23,7 +23,7 @@ def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
 @hookimpl
 def timberframe_kernels() -> list[KernelDef]:
     """The SDK's kernels in CUDA C++, and cuBLAS's products where it is installed."""
+    from timberframe_accelerator.kernels import accelerator_kernels
     from timberframe_cuda.products import cublas_kernels
-    from timberframe_sdk.accelerator.kernels import accelerator_kernels
 
     return [*accelerator_kernels("CUDA"), *cublas_kernels()]

@@ -8,8 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from timberframe_accelerator import header_folders
 from timberframe_sdk import cache_folder
-from timberframe_sdk.accelerator import header_folder
 
 _FLAGS = (
     "-default-device",  # functions without a mark are the device's
@@ -20,7 +20,7 @@ _FLAGS = (
 
 def flags(target: str) -> list[str]:
     """NVRTC's options for a target such as ``sm_80`` (machine code) or ``compute_80`` (PTX)."""
-    return [f"-arch={target}", *_FLAGS, f"-I{header_folder()}"]
+    return [f"-arch={target}", *_FLAGS, *(f"-I{folder}" for folder in header_folders())]
 
 
 def architecture(capability: int) -> str:
@@ -73,6 +73,6 @@ def _compile(source: str, target: str) -> bytes:
 def _headers() -> str:
     """A digest of all headers that a source may include."""
     digest = hashlib.sha256()
-    for header in sorted(header_folder().rglob("*.h")):
+    for header in (h for folder in header_folders() for h in sorted(folder.rglob("*.h"))):
         digest.update(header.read_bytes())
     return digest.hexdigest()

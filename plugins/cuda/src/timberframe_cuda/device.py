@@ -10,7 +10,8 @@ import cupy
 import numpy as np
 from cupy.cuda import nvrtc, runtime
 
-from timberframe.errors import UnavailableError
+from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_core.errors import UnavailableError
 from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
@@ -24,7 +25,6 @@ from timberframe_sdk import (
     device_count,
     memory_limit,
 )
-from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
 
 TYPE = "CUDA"
 OPTIONS = {"tf32": False, "graphs": True}

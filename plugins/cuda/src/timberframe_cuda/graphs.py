@@ -16,9 +16,9 @@ from typing import Any
 
 import cupy
 
+from timberframe_accelerator import AcceleratorExecutable
 from timberframe_cuda.memory import DRIVER_ERRORS
 from timberframe_sdk import Cluster, InternalError, RunContext
-from timberframe_sdk.accelerator import AcceleratorExecutable
 from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.kernel_device import Step
 

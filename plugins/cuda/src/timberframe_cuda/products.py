@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from timberframe_accelerator import DeviceTensor
 from timberframe_sdk import KernelDef, KernelNode, Launcher
-from timberframe_sdk.accelerator import DeviceTensor
 
 _DATA = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}
 """cudaDataType by dtype (library_types.h)."""

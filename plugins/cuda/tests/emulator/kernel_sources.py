@@ -8,19 +8,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from timberframe.dtypes import resource
-from timberframe.errors import OpError
-from timberframe.ops import registry
-from timberframe.plugin import loader
+from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_conformance import drive
 from timberframe_conformance.case import Types, UnsupportedError
 from timberframe_conformance.cases.trials import Trial, trials
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import Target
+from timberframe_core.dtypes import resource
+from timberframe_core.errors import OpError
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin import loader
 from timberframe_sdk import Allocator, Buffer, Device, DeviceAttributes, KernelDef, hookimpl
-from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
-from timberframe_sdk.accelerator.kernels import accelerator_kernels
 from timberframe_sdk.launching import build_kernel
 
 

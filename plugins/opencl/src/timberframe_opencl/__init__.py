@@ -22,6 +22,6 @@ def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
 @hookimpl
 def timberframe_kernels() -> list[KernelDef]:
     """The SDK's kernels in OpenCL C."""
-    from timberframe_sdk.accelerator.kernels import accelerator_kernels
+    from timberframe_accelerator.kernels import accelerator_kernels
 
     return accelerator_kernels("OPENCL")

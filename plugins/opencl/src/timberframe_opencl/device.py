@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits, header_folders
 from timberframe_opencl.events import Enqueued
 from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
 from timberframe_sdk import (
@@ -25,7 +26,6 @@ from timberframe_sdk import (
     device_count,
     memory_limit,
 )
-from timberframe_sdk.accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits, header_folder
 
 TYPE = "OPENCL"
 
@@ -153,7 +153,7 @@ class OpenCLDevice(AcceleratorDevice):
 
     def _build(self, source: str) -> cl.Program:
         """The compiled program; from the cache on disk, by device, driver, options and source, where it is there."""
-        options = [f"-I{header_folder()}", "-cl-std=CL1.2"]
+        options = [*(f"-I{folder}" for folder in header_folders()), "-cl-std=CL1.2"]
         if self.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
             options.append("-cl-fp32-correctly-rounded-divide-sqrt")
         if not self.limits.float64:

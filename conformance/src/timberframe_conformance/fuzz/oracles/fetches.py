@@ -5,10 +5,10 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from timberframe import nest
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.oracles.feeds import as_list
 from timberframe_conformance.fuzz.subject import Subject, oracle
+from timberframe_core import nest
 
 STRUCTURES = 4
 """How many structures, beside the one with duplicates, are tried with each program."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import timberframe
-from timberframe.config import OPTIMIZATIONS
-from timberframe.errors import OpError
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.build import Built, build
 from timberframe_conformance.fuzz.subject import Subject, known_wholly, oracle, unknown_wholly
+from timberframe_core.config import OPTIMIZATIONS
+from timberframe_core.errors import OpError
 
 tf: Any = timberframe
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import OpError
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.subject import Subject, oracle
+from timberframe_core.errors import OpError
 
 THREADS = 3
 

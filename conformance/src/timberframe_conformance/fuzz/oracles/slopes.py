@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.ops.opdef import NotDifferentiable
 from timberframe_conformance.backward import CONSTANT_INPUTS, FIRST_OUTPUT, SELF_ADJOINT, WRITE_TWICE
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.expected import evaluate, tainted
@@ -19,6 +18,7 @@ from timberframe_conformance.fuzz.subject import Subject, oracle
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import Slope, directions, slope
 from timberframe_conformance.truth.graphs import WIDE
+from timberframe_core.ops.definition.opdef import NotDifferentiable
 
 DIRECTIONS = 3
 LARGEST = 1e4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from timberframe.shapes import compatible, format_shape
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.subject import Subject, oracle
+from timberframe_core.shapes import compatible, format_shape
 
 
 @oracle("truth")

@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.graphdef.messages import BundleEntryProto, BundleHeaderProto
-from timberframe.saving.crc32c import crc32c, masked
 from timberframe_conformance.hostile.checkpoints import bundle_rows
 from timberframe_conformance.hostile.mutators.values import (
     DTYPES,
@@ -20,6 +18,8 @@ from timberframe_conformance.hostile.mutators.values import (
     pick,
 )
 from timberframe_conformance.hostile.tables import Row, Table
+from timberframe_core.crc32c import crc32c, masked
+from timberframe_core.graphdef.messages import BundleEntryProto, BundleHeaderProto
 
 _Change = Callable[[random.Random, Table, bytes], None]
 

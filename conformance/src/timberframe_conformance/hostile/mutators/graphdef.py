@@ -7,9 +7,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.graphdef.messages import NodeDef
-from timberframe.ops import registry
-from timberframe.ops.opdef import OpDef
 from timberframe_conformance.hostile.mutators import libraries
 from timberframe_conformance.hostile.mutators.values import (
     DTYPES,
@@ -20,6 +17,9 @@ from timberframe_conformance.hostile.mutators.values import (
     change_integer,
     pick,
 )
+from timberframe_core.graphdef.messages import NodeDef
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 
 
 @functools.cache

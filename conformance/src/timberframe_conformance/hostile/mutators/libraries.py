@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.graphdef.messages import FunctionDef
 from timberframe_conformance.hostile.mutators.values import DTYPES, TEXTS, change_attr, pick
+from timberframe_core.graphdef.messages import FunctionDef
 
 DEPTHS = (10, 200, 1000)
 

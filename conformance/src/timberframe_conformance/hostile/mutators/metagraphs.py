@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.graphdef.messages import VariableDef
 from timberframe_conformance.hostile.mutators import graphdef
 from timberframe_conformance.hostile.mutators.values import (
     DTYPES,
@@ -18,6 +17,7 @@ from timberframe_conformance.hostile.mutators.values import (
     parsed,
     pick,
 )
+from timberframe_core.graphdef.messages import VariableDef
 
 
 def _graph(rng: random.Random, meta: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from timberframe import dtypes
+from timberframe_core import dtypes
 
 
 class NothingToChangeError(Exception):

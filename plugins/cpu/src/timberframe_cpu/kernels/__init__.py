@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from timberframe.plugin.contracts import KernelDef
+from timberframe_core.plugin.contracts import KernelDef
 
 FAMILIES = (
     "binary",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.values import SHAPES_DIFFER
 from timberframe_sdk.special_functions import NEGATIVE_EXPONENT, ZERO_DIVISOR
-from timberframe_sdk.values import SHAPES_DIFFER
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIGNED = ("int8", "int16", "int32", "int64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP
 from timberframe_cpu.kernels.binary import COMPLEX, FLOATS, INTEGERS, SIGNED, unsigned
 from timberframe_cpu.native import native

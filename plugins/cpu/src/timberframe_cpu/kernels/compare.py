@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP
 from timberframe_cpu.kernels.binary import COMPLEX, FLOATS, INTEGERS, elementwise, unsigned
 from timberframe_cpu.native import native

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from timberframe.ops.checks import assertion_error
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.ops.array.checks import assertion_error
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_cpu.reference import Launcher
 from timberframe_sdk.native import Native
-from timberframe_sdk.values import PERMUTATION_REASONS, check_words, planned_values, range_numbers
+from timberframe_sdk.plans.values import PERMUTATION_REASONS, check_words, planned_values, range_numbers
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 

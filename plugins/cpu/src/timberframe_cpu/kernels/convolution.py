@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
-from timberframe_sdk.convolution import Convolution
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.convolution import Convolution
 
 ALIGNMENT = 64
 _PARTS = 16  # that the pixels are cut into for a filter too small to be shared by threads

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from timberframe.errors import UnimplementedError
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.errors import UnimplementedError
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 

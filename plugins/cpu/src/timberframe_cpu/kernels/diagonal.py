@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from timberframe.dtypes import NUMERIC
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import NUMERIC
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
 
 _ALL = {"T": (*(t.name for t in NUMERIC), "bool")}
 

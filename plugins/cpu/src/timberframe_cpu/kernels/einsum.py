@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from timberframe.dtypes import as_dtype
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.linalg import BEYOND_BLAS, aligned, gemm_parameters
 from timberframe_cpu.native import native
-from timberframe_sdk.einsum import Copy, EinsumPlan, Products, Walk, plan_einsum
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.einsum import Copy, EinsumPlan, Products, Walk, plan_einsum
 
 
 class _Words:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from timberframe.ops.crop_and_resize import NOT_FINITE, OUTSIDE
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.ops.image.crop_and_resize import NOT_FINITE, OUTSIDE
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.convolution import dilation_windows
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.convolution import dilation_windows
 
 
 def _resize(kernel: str, node: KernelNode, image: Sequence[int], resized: Sequence[int], *more: int) -> Native:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe.errors import OutOfRangeError
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.errors import OutOfRangeError
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.indexing import (
+from timberframe_sdk.native import Native
+from timberframe_sdk.plans.indexing import (
     COUNT_REASON,
     INDEX_REASON,
     MODES,
@@ -22,8 +23,7 @@ from timberframe_sdk.indexing import (
     stitch_table,
     tuple_sizes,
 )
-from timberframe_sdk.native import Native
-from timberframe_sdk.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes
+from timberframe_sdk.plans.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes
 
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.errors import InvalidArgumentError
-from timberframe.plugin.contracts import KernelDef, KernelNode
-from timberframe.shapes import row_major_strides
-from timberframe_sdk import indexing
-from timberframe_sdk.values import LENGTH_REASON, reverse_sequence_sizes
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.shapes import row_major_strides
+from timberframe_sdk.plans import indexing
+from timberframe_sdk.plans.values import LENGTH_REASON, reverse_sequence_sizes
 
 _Launcher = Callable[..., Any]
 

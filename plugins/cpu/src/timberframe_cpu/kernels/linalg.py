@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from timberframe.dtypes import FLOATING, INTEGER
-from timberframe.ops.linalg import MIXED_TYPES
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import FLOATING, INTEGER
+from timberframe_core.ops.math.matmul import MIXED_TYPES
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import isa, native
 from timberframe_sdk.native import Native

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from timberframe.dtypes import NUMERIC
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import NUMERIC
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.moves import plan
 from timberframe_cpu.native import native
 from timberframe_cpu.reference import or_reference
-from timberframe_sdk.moves import COPIES, PLANS, dense, itemsize, literal
-from timberframe_sdk.moves.mirror import mirrored_dimensions
-from timberframe_sdk.moves.slices import (
+from timberframe_sdk.native import Native
+from timberframe_sdk.plans.moves import COPIES, PLANS, dense, itemsize, literal
+from timberframe_sdk.plans.moves.mirror import mirrored_dimensions
+from timberframe_sdk.plans.moves.slices import (
     SELECTION_REASONS,
     SLICE_REASON,
     Selection,
@@ -18,7 +19,6 @@ from timberframe_sdk.moves.slices import (
     strided_slice_grad_move,
     strided_slice_move,
 )
-from timberframe_sdk.native import Native
 
 
 @or_reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.indexing import (
+from timberframe_sdk.native import Native
+from timberframe_sdk.plans.indexing import (
     DIVISOR_REASON,
     INDEX_REASON,
     NUMBER_REASON,
@@ -12,8 +13,7 @@ from timberframe_sdk.indexing import (
     has_scalar_update,
     update_sizes,
 )
-from timberframe_sdk.native import Native
-from timberframe_sdk.updates import update_inputs, updating_ops
+from timberframe_sdk.plans.updates import update_inputs, updating_ops
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
 _NUMBERS = (*_REALS, "complex64", "complex128")

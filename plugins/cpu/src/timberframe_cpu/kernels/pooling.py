@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from timberframe.ops.windows import spatial_axes
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.ops.nn.windows import spatial_axes
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
-from timberframe_sdk.pooling import PLACE_REASON, Sizes, padding_before, window_values, windows
+from timberframe_sdk.plans.pooling import PLACE_REASON, Sizes, padding_before, window_values, windows
 
 
 def _pool(kernel: str, node: KernelNode) -> Native:

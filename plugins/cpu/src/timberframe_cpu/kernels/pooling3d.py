@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
-from timberframe_sdk.pooling import windows
+from timberframe_sdk.plans.pooling import windows
 
 
 def _volumes(kernel: str, node: KernelNode, x: Sequence[int], y: Sequence[int]) -> Native:

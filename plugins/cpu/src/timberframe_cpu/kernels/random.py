@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from timberframe.dtypes import NUMERIC
-from timberframe.ops.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
-from timberframe.ops.stateless_source import UNKNOWN_ALGORITHM
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import NUMERIC
+from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.launching import random_launcher
 from timberframe_sdk.native import Native
-from timberframe_sdk.streams import SeedOrigin, StreamOrigin, bounded_batch, input_place, paired_places, stream_origin
+from timberframe_sdk.plans.streams import (
+    SeedOrigin,
+    StreamOrigin,
+    bounded_batch,
+    input_place,
+    paired_places,
+    stream_origin,
+)
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
 _ROUNDED = ("float16", "float32", "float64")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timberframe.plugin.contracts import KernelDef
+from timberframe_core.plugin.contracts import KernelDef
 from timberframe_cpu.reference import reference_launcher
 
 OPS = (

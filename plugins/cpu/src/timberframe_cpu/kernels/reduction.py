@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe.dtypes import FLOATING, INTEGER, NUMERIC
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import FLOATING, INTEGER, NUMERIC
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
-from timberframe_sdk.reduction import reduction_runs
+from timberframe_sdk.plans.reduction import reduction_runs
 
 _REAL = tuple(t.name for t in (*INTEGER, *FLOATING[:4]))
 _ALL = tuple(t.name for t in NUMERIC)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe.dtypes import FLOATING, NUMERIC
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import FLOATING, NUMERIC
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.indexing import unique_sizes
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.indexing import unique_sizes
 
 
 def _table_size(count: int) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from timberframe.dtypes import FLOATING
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.dtypes import FLOATING
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 

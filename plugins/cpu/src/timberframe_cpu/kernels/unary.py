@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from timberframe.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.movement import copy
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native

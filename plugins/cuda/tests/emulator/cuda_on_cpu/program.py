@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from platformdirs import user_cache_path
 
-from timberframe_sdk.accelerator import header_folder
+from timberframe_accelerator import header_folders
 
 HEADER = Path(__file__).with_name("cuda.h")
 MOST_ITEMS = 1024
@@ -110,7 +110,7 @@ def compiled(source: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         made = Path(scratch) / "made.so"
         whole = f'#include "{HEADER}"\n{source}'
-        text = _compile(path, ["-std=c++17", "-E", "-P", f"-I{header_folder()}"], whole)
+        text = _compile(path, ["-std=c++17", "-E", "-P", *(f"-I{folder}" for folder in header_folders())], whole)
         entries = "".join(_ENTRIES.format(kernel) for kernel in re.findall(r"__global__ void (\w+)", text))
         barriers = text.count("emulated_barrier(") > 1  # the first is its definition
         entries += f'extern "C" {{ int has_barriers = {int(barriers)}; }}\n'
@@ -131,6 +131,6 @@ def _compile(path: str, arguments: Sequence[str], text: str) -> str:
 def _headers() -> str:
     """A digest of all headers that a source may include."""
     digest = hashlib.sha256()
-    for header in (HEADER, *sorted(header_folder().rglob("*.h"))):
+    for header in (HEADER, *(h for folder in header_folders() for h in sorted(folder.rglob("*.h")))):
         digest.update(header.read_bytes())
     return digest.hexdigest()

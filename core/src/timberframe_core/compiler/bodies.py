@@ -1,0 +1,214 @@
+"""Lowering of loops and branches whose bodies run on one device, as inner clusters of one kernel node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from timberframe_core.compiler.build import build_function
+from timberframe_core.compiler.ir import FunctionProgram, Node, Output, body_scope
+from timberframe_core.compiler.simplify import Optimizations, simplify
+from timberframe_core.compiler.specialise import Facts, NeedsDriverError, VariableShape, infer
+from timberframe_core.compiler.stages import find_host_values, planned_inputs
+from timberframe_core.compiler.state import resolve_handles, variable_name
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import OpError
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.plugin.contracts import Cluster, Value
+from timberframe_core.shapes import StaticShape
+
+if TYPE_CHECKING:
+    from timberframe_core.compiler.lower import Lowering
+
+
+@dataclass
+class _Body:
+    """A body's program, and the facts that hold in it."""
+
+    program: FunctionProgram
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A variable that bodies read: it becomes one more input."""
+
+    name: str
+    dtype: DType
+    shape: StaticShape
+
+
+@contextmanager
+def driven_as_a_whole(node: Node) -> Iterator[None]:
+    """Has the executor drive `node` where something in its bodies, which are made anew each time, must be driven."""
+    try:
+        yield
+    except NeedsDriverError as e:
+        raise e if e.node is node else NeedsDriverError(node, f"in its body, {e}") from None
+
+
+def lower_loop(lowering: Lowering, node: Node) -> None:
+    """Adds a While as one kernel node: loop variables first, then what stays the same, then variables that are read."""
+    cond_function, body_function = node.bodies
+    optimizations = lowering.facts.optimizations
+    program = _program(body_function, node.inputs, optimizations)
+    results, feeds = program.results, program.feeds
+    fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
+    outer, variable_shape = lowering.facts, lowering.variables.shape
+    body = _open(outer, variable_shape, node, program, node.inputs, fixed)
+    cond = _open(outer, variable_shape, node, _program(cond_function, node.inputs, optimizations), node.inputs, fixed)
+    moving = [i for i in range(len(node.inputs)) if i not in fixed]
+    for i in moving:
+        before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
+        if before != after:
+            raise NeedsDriverError(node, f"loop variable {i} changes from shape {before} to {after}")
+    constant = [i for i in sorted(fixed) if node.inputs[i].dtype.name != "resource"]
+    invariant = [i for i in constant if node.inputs[i] not in lowering.facts.values]
+    reads = _reads([cond, body])
+    order = moving + invariant
+    inputs = [lowering.value(node.inputs[i]) for i in order]
+    inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
+    inner = [
+        _close(lowering, node, part, order, reads, wanted)
+        for part, wanted in ((cond, cond.program.results), (body, [body.program.results[i] for i in moving]))
+    ]
+    outputs = []
+    for i in moving:
+        x = node.outputs[i]
+        value = lowering.new_value(x.dtype.numpy, lowering.facts.shapes[node.inputs[i]])
+        lowering.values[x] = value
+        outputs.append(value)
+    for i in constant:
+        lowering.values[node.outputs[i]] = lowering.value(node.inputs[i])
+        if node.inputs[i] in lowering.facts.values:  # no kernel makes it; whoever fetches it finds it here
+            lowering.facts.values[node.outputs[i]] = lowering.facts.values[node.inputs[i]]
+    lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
+
+
+def lower_branches(lowering: Lowering, node: Node) -> None:
+    """Adds an If or Case as one kernel node: what chooses the branch, other inputs, then variables that are read."""
+    given = node.inputs[1:]
+    shapes = branch_shapes(node, lowering.facts, lowering.variables.shape)
+    parts = lowering.facts.branches[node]
+    order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
+    reads = _reads(parts)
+    inputs = [lowering.value(node.inputs[0]), *(lowering.value(given[i]) for i in order)]
+    inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
+    inner = [_close(lowering, node, p, order, reads, p.program.results) for p in parts]
+    outputs = []
+    for x, shape in zip(node.outputs, shapes, strict=True):
+        value = lowering.values[x] = lowering.new_value(x.dtype.numpy, shape)
+        outputs.append(value)
+    lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
+
+
+def branch_shapes(node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
+    """Shapes of the results of an If or Case, found by opening all branches; NeedsDriverError where they differ."""
+    given = node.inputs[1:]
+    if facts.shapes[node.inputs[0]] != ():
+        raise NeedsDriverError(node, "what chooses the branch is not a scalar")
+    if node not in facts.branches:
+        facts.branches[node] = [
+            _open(facts, variable_shape, node, _program(f, given, facts.optimizations), given) for f in node.bodies
+        ]
+    first, *others = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
+    for other in others:
+        if first != other:
+            raise NeedsDriverError(node, f"the branches give shapes {first} and {other}")
+    return first
+
+
+def _program(function: FuncGraph, given: Sequence[Output], optimizations: Optimizations) -> FunctionProgram:
+    """The program of a body, whose handles mean the variables that those among `given` mean."""
+    handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
+    program = build_function(function, handles)
+    resolve_handles(program)
+    simplify(program, optimizations)
+    find_host_values(program)
+    return program
+
+
+def _open(
+    outer_facts: Facts,
+    variable_shape: VariableShape,
+    node: Node,
+    program: FunctionProgram,
+    given: Sequence[Output],
+    fixed: set[int] | None = None,
+) -> _Body:
+    """A body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
+
+    fixed: positions whose constant values hold inside; None for all.
+    """
+    facts = Facts(optimizations=outer_facts.optimizations)
+    facts.variables = dict(outer_facts.variables)
+    for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
+        if outer.dtype.name == "resource":
+            facts.shapes[inner] = ()
+            continue
+        facts.shapes[inner] = outer_facts.shapes[outer]
+        known = outer_facts.values.get(outer)
+        if known is not None and (fixed is None or i in fixed):
+            facts.values[inner] = known
+    _check_planned(node, program, facts)
+    try:
+        infer([n for n in program.nodes if not n.feed], facts, variable_shape)
+    except NeedsDriverError as e:
+        raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
+    except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes
+        raise NeedsDriverError(node, str(e)) from None
+    if any(n.host_driven or n.op.bound is not None for n in program.nodes):
+        raise NeedsDriverError(node, "its body has a shape that only running tells")
+    return _Body(program, facts)
+
+
+def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
+    """Raises NeedsDriverError where the body plans with a value that changes or must be computed."""
+    known = set(facts.values)
+    for n in program.nodes:
+        if n.feed:
+            continue
+        if n.op.name == "Const":
+            known.update(n.outputs)
+        elif n.host_value:
+            if n.op.name not in ("Shape", "ShapeN", "Rank", "Size") and not all(x in known for x in n.inputs):
+                raise NeedsDriverError(node, f"'{n.name}' in its body plans with a computed value")
+            known.update(n.outputs)
+        if not all(x in known for x in planned_inputs(n)):
+            raise NeedsDriverError(node, f"'{n.name}' in its body plans with a computed value")
+
+
+def _reads(parts: Sequence[_Body]) -> list[_Read]:
+    """The variables that bodies read."""
+    found: dict[str, _Read] = {}
+    for part in parts:
+        for n in part.program.nodes:
+            if n.op.name == "ReadVariableOp" and n.variable is not None:
+                found.setdefault(n.variable, _Read(n.variable, n.attrs["dtype"], part.facts.shapes[n.outputs[0]]))
+    return list(found.values())
+
+
+def _close(
+    lowering: Lowering, node: Node, part: _Body, order: list[int], reads: list[_Read], results: list[Output]
+) -> Cluster:
+    """The body as a cluster whose inputs line up with the kernel node's."""
+    scope = body_scope(lowering.scope, node, part.program.function)
+    inner = type(lowering)(lowering.device, part.facts, lowering.variables, scope)
+    inputs: list[Value] = []
+    for i in order:
+        feed = part.program.feeds[i]
+        value = inner.new_value(feed.dtype.numpy, part.facts.shapes[feed], "input")
+        inner.values[feed] = value
+        inputs.append(value)
+    for read in reads:
+        value = inner.new_value(read.dtype.numpy, read.shape, "input")
+        inner.versions[read.name] = value
+        inputs.append(value)
+    for n in part.program.nodes:
+        if not n.feed and not n.host_value:
+            inner.add(n)
+    if inner.inputs or inner.resources or inner.written:
+        raise NeedsDriverError(node, "its body uses something from outside that is not among its inputs")
+    return Cluster(inner.device, inner.nodes, inputs, [inner.value(x) for x in results])

@@ -1,0 +1,221 @@
+"""Prunes the user's graph to what a run needs and copies that into the compiler's nodes, calls spliced in."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from timberframe_core.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, FunctionProgram, Node, Output, Program, Wanted
+from timberframe_core.compiler.raising import needs_raising, raise_graph
+from timberframe_core.dtypes import variant
+from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.operation import Operation, Tensor, open_inputs
+from timberframe_core.graph.signatures import called_functions
+from timberframe_core.ops.definition import registry
+
+Ancestors = tuple[str, ...]
+
+_DEEPEST = 100  # calls within calls; each level takes two frames of Python's stack
+_MOST_SPLICED = 1 << 16
+"""Nodes that the calls of one run come to: of functions that each call the next one twice, thirty are a billion."""
+
+
+def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list[Operation]:
+    """The operations that must run to give `wanted`, in a topological order that follows creation where it can."""
+    fed = set(feeds)
+    seen: set[Operation] = set()
+    stack = [w if isinstance(w, Operation) else w.op for w in wanted if w not in fed]
+    while stack:
+        op = stack.pop()
+        if op not in seen:
+            seen.add(op)
+            if _is_fed(op, fed):
+                continue
+            stack.extend(op.control_inputs)
+            stack.extend([t.op for t in op.inputs if t not in fed])
+    order = sorted(seen, key=lambda op: op.id)  # a Merge stands before the NextIteration that closes its loop
+    if all(c.id < op.id for op in order for c in op.control_inputs if c in seen):
+        return order
+    return _topological(order, fed)
+
+
+def _is_fed(op: Operation, fed: Container[Tensor]) -> bool:
+    """Whether feeds stand for the whole operation, so that waiting for it is waiting for nothing."""
+    return bool(op.outputs) and all(t in fed for t in op.outputs)
+
+
+def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Depth-first order for graphs in which control edges were added later; raises on a cycle."""
+    done: list[Operation] = []
+    state: dict[Operation, int] = {}
+    for root in order:
+        stack = [root]
+        while stack:
+            op = stack[-1]
+            if state.get(op) == 2:
+                stack.pop()
+                continue
+            state[op] = 1
+            before = [] if _is_fed(op, fed) else [*op.control_inputs, *(t.op for t in open_inputs(op) if t not in fed)]
+            waiting = [b for b in before if state.get(b) != 2]
+            if not waiting:
+                state[op] = 2
+                done.append(op)
+                stack.pop()
+            elif state.get(waiting[-1]) == 1:
+                names = " -> ".join(o.name for o in stack[stack.index(waiting[-1]) :])
+                raise InvalidArgumentError(
+                    f"{op.type} '{op.name}': is part of the cycle {names}; a graph must be acyclic",
+                    op.name,
+                )
+            else:
+                stack.append(waiting[-1])
+    return done
+
+
+def _want(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Wanted:
+    """The pruned graph, TensorFlow 1's control flow and reference variables having been rewritten."""
+    order = prune(fetches, feeds)
+    if not needs_raising(order):
+        return Wanted(graph, order, [[f] for f in fetches], feeds)
+    raised = raise_graph(graph, order, fetches, feeds)
+    order = prune([f for found in raised.fetches for f in found], raised.feeds)
+    return Wanted(raised.graph, order, raised.fetches, raised.feeds)
+
+
+class Builder:
+    """Copies operations of one graph, and of the functions it calls, into a list of nodes."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._spliced = 0
+
+    def add_feed(self, tensor: Tensor, name: str | None = None) -> Output:
+        """A value that the caller hands in."""
+        node = Node(registry.get("Placeholder"), name or tensor.op.name, {"dtype": tensor.dtype, "shape": None}, [])
+        node.feed = True
+        node.where = tensor.op.where
+        # A feed of output 2 of an op is still the only output of its own node.
+        node.outputs = [Output(node, 0, tensor.dtype.base_dtype, tensor.static_shape)]
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def copy(
+        self,
+        order: Sequence[Operation],
+        known: dict[Tensor, Output],
+        graph: Graph,
+        prefix: str = "",
+        ancestors: Ancestors = (),
+        control: Sequence[Node] = (),
+    ) -> dict[Operation, list[Node]]:
+        """Adds `order`; `known` maps tensors to values and grows. Gives the nodes that mean an operation ran."""
+        ran: dict[Operation, list[Node]] = {}
+        for op in order:
+            if _is_fed(op, known):
+                ran[op] = [known[t].node for t in op.outputs]
+                continue
+            if op.unsupported is not None:
+                raise op.unsupported
+            inputs = [known[t] for t in op.inputs]
+            before = [n for c in op.control_inputs for n in ran.get(c, ())]
+            if op.op_def.stateful:
+                before.extend(control)
+            if op.type in CALLS:
+                ran[op] = self._splice(op, inputs, before, known, graph, prefix, ancestors)
+                continue
+            node = Node(op.op_def, prefix + op.name, op.attrs, inputs)
+            node.control = before
+            node.requested = op.device
+            node.colocation = op.colocation
+            node.where = op.where
+            node.outputs = [Output(node, t.value_index, t.dtype, t.static_shape) for t in op.outputs]
+            for tensor, output in zip(op.outputs, node.outputs, strict=True):
+                known.setdefault(tensor, output)  # a fed output keeps the fed value
+            if op.type in LOOPS or op.type in BRANCHES:
+                node.bodies = called_functions(op, graph)
+            lists = any(x.dtype is variant for x in (*inputs, *node.outputs))
+            node.on_lists = not node.bodies and (lists or op.type in ARRAYS)
+            self.nodes.append(node)
+            ran[op] = [node]
+        return ran
+
+    def _splice(
+        self,
+        op: Operation,
+        inputs: list[Output],
+        before: list[Node],
+        known: dict[Tensor, Output],
+        graph: Graph,
+        prefix: str,
+        ancestors: Ancestors,
+    ) -> list[Node]:
+        """Puts the body of a call in its place."""
+        (function,) = called_functions(op, graph)
+        if function.name in ancestors:
+            raise InvalidArgumentError(
+                f"{op.type} '{op.name}': function '{function.name}' calls itself without a condition; "
+                "a recursion must pass through an If",
+                op.name,
+            )
+        if len(ancestors) >= _DEEPEST:
+            raise ResourceExhaustedError(
+                f"{op.type} '{op.name}': stands in functions that call each other {len(ancestors)} deep; "
+                f"at most {_DEEPEST} levels can run",
+                op.name,
+            )
+        self._spliced += len(function)
+        if self._spliced > _MOST_SPLICED:
+            raise ResourceExhaustedError(
+                f"{op.type} '{op.name}': with function '{function.name}' in its place the calls of a run come to "
+                f"{self._spliced} nodes; at most {_MOST_SPLICED} are possible",
+                op.name,
+            )
+        wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
+        inner = dict(zip(wanted.feeds, inputs, strict=True))
+        ran = self.copy(wanted.order, inner, wanted.graph, f"{prefix}{op.name}/", (*ancestors, function.name), before)
+        results, effects = wanted.fetches[: len(function.outputs)], wanted.fetches[len(function.outputs) :]
+        for tensor, (result,) in zip(op.outputs, results, strict=True):
+            assert isinstance(result, Tensor)
+            known.setdefault(tensor, inner[result])
+        found = [n for made in effects for o in made if isinstance(o, Operation) for n in ran.get(o, ())]
+        return found or [known[t].node for t in op.outputs]
+
+
+def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Program:
+    """The program of one set of fetches and feeds."""
+    builder = Builder()
+    wanted = _want(graph, fetches, feeds)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, feeds, strict=True)}
+    inputs = list(known.values())
+    ran = builder.copy(wanted.order, known, wanted.graph)
+    return Program(wanted, builder.nodes, inputs, _found(wanted.fetches, known, ran))
+
+
+def _found(
+    fetches: Iterable[Sequence[Tensor | Operation]],
+    known: Mapping[Tensor, Output],
+    ran: Mapping[Operation, list[Node]],
+) -> list[Output | Node]:
+    """The values and nodes that the fetches became."""
+    found: list[Output | Node] = []
+    for fetch in (f for made in fetches for f in made):
+        if isinstance(fetch, Tensor):
+            found.append(known[fetch])
+        else:
+            found.extend(ran[fetch])
+    return found
+
+
+def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionProgram:
+    """The program of a function body; handles names the variables behind inputs that are resources."""
+    builder = Builder()
+    wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, function.inputs, strict=True)}
+    inputs = list(known.values())
+    for i, name in handles.items():
+        inputs[i].node.variable = name
+    ran = builder.copy(wanted.order, known, wanted.graph)
+    fetches = _found(wanted.fetches, known, ran)
+    return FunctionProgram(function, wanted, builder.nodes, inputs, fetches, len(function.outputs))

@@ -1,0 +1,202 @@
+"""A copy of a graph for the shapes of one set of feeds, in which lists of tensors are dense tensors.
+
+Loops that accumulate, read and pop lists then have bodies of ordinary ops, which a device can run as one program. It
+needs the shapes of elements, the sizes of arrays and, for lists that grow, a bound for the loop's iterations; where
+one of these is known only by running, NotDenseError says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.dense_lists import RULES, Builder, Dense, ListVariable, NotDenseError
+from timberframe_core.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
+from timberframe_core.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, Wanted
+from timberframe_core.compiler.raising.frames import CONTROL_FLOW
+from timberframe_core.compiler.trips import Bounds
+from timberframe_core.dtypes import resource, variant
+from timberframe_core.graph.function import FuncGraph, unique_function_name
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.ops.definition import registry
+from timberframe_core.shapes import StaticShape, in_common
+
+_FUNCTIONAL = LOOPS | BRANCHES | CALLS
+_NOT_COPIED = ARRAYS | CONTROL_FLOW  # the latter in functions; that of the graph has become loops and branches
+_DEEPEST = 16  # functions within functions
+_COPIES = 8  # of one loop body, until all about its lists is known
+
+
+def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
+    """Whether a function, or one that it runs, works on lists."""
+    seen = set() if seen is None else seen
+    if function.name in seen:
+        return False
+    seen.add(function.name)
+    for op in function.get_operations():
+        if any(t.dtype is variant for t in op.outputs):
+            return True
+        names = op.op_def.functions(op.attrs)
+        if any(uses_lists(f, seen) for f in map(function.find_function, names) if f is not None):
+            return True
+    return False
+
+
+def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
+    """The copy, and its tensors and operations for the fetches and feeds; NotDenseError where there can be none."""
+    graph = Graph()
+    copy = GraphCopy(graph, {})
+    new_feeds = []
+    fetches = [f for made in wanted.fetches for f in made]
+    for feed, shape in zip(wanted.feeds, shapes, strict=True):
+        name = graph.unique_name(f"{feed.op.name}")
+        attrs = {"dtype": feed.dtype, "shape": shape}
+        made = graph.create_op(registry.get("Placeholder"), (), attrs, name, exact_name=True).outputs[0]
+        copy.known[feed] = made
+        new_feeds.append(made)
+    copy.operations(wanted.order, fetches)
+    found: list[Tensor | Operation] = []
+    for fetch in fetches:
+        if isinstance(fetch, Tensor):
+            found.append(copy.tensor(fetch))
+        else:
+            found.append(copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name))
+    return graph, found, new_feeds
+
+
+class GraphCopy:
+    """Copies operations into a graph. known: what stands for a tensor, a Dense for a list. ran: for an operation."""
+
+    def __init__(self, graph: Graph, known: Mapping[Tensor, Any], bounds: Bounds | None = None, depth: int = 0) -> None:
+        if depth > _DEEPEST:
+            raise NotDenseError("functions are nested too deep, or recursive")
+        self.graph = graph
+        self.depth = depth
+        self.known: dict[Tensor, Any] = dict(known)
+        self.ran: dict[Operation, list[Operation]] = {}
+        self.bounds: Bounds = {} if bounds is None else bounds
+        self._live: dict[Operation, list[int]] = {}
+        """Of each loop, the loop variables that matter."""
+
+    def tensor(self, x: Tensor) -> Tensor:
+        found = self.known[x]
+        if not isinstance(found, Tensor):
+            raise NotDenseError(f"the list '{x.name}' leaves the graph")
+        return found
+
+    def child(self, graph: FuncGraph, known: Mapping[Tensor, Any]) -> GraphCopy:
+        """For the body of a function that this graph runs."""
+        return GraphCopy(graph, known, self.bounds, self.depth + 1)
+
+    def operations(self, order: Sequence[Operation], results: Iterable[Tensor | Operation]) -> None:
+        """Copies operations, which come after their inputs; results: what the caller wants of them."""
+        self._find_live(order, {t for t in results if isinstance(t, Tensor)})
+        for op in order:
+            if op.outputs and all(t in self.known for t in op.outputs):
+                continue  # fed
+            if op.type in _NOT_COPIED or op.unsupported is not None:
+                raise NotDenseError(f"'{op.name}' must run as it is")
+            control = [c for before in op.control_inputs for c in self.ran.get(before, ())]
+            first = len(self.graph)
+            if op.type in _FUNCTIONAL:
+                made = self._functional(op, control)
+            elif any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+                made = self._list_op(op, control)
+            else:
+                made = self._plain(op, control)
+            for old, new in zip(op.outputs, made, strict=True):
+                self.known.setdefault(old, new)
+            new = self.graph.get_operations()[first:]
+            for copy in new:
+                copy._where = op._where  # errors name the user's line, not that of the run
+            self.ran[op] = new or control
+
+    def _find_live(self, order: Sequence[Operation], needed: set[Tensor]) -> None:
+        for op in reversed(order):
+            if op.type in LOOPS:
+                live = self._live[op] = live_variables(op, {i for i, t in enumerate(op.outputs) if t in needed})
+                needed.update(op.inputs[i] for i in live)
+            else:
+                needed.update(op.inputs)
+
+    def _plain(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
+        inputs = [self.known[t] for t in op.inputs]
+        return list(self.create(op, inputs, op.attrs, control).outputs)
+
+    def create(
+        self, op: Operation, inputs: Sequence[Tensor], attrs: Mapping[str, Any], control: Sequence[Operation]
+    ) -> Operation:
+        graph = self.graph
+        return graph.create_op(
+            op.op_def, inputs, attrs, op.name, control_inputs=control, device=op.device, colocation=op.colocation,
+            exact_name=op.name not in graph._by_name, defer_errors=True,
+        )  # fmt: skip
+
+    def _list_op(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
+        rule = RULES.get(op.type)
+        if rule is None:
+            raise NotDenseError(f"{op.type} has no dense form")
+        with self.graph.control_dependencies(control), self.graph.device(op.device or None):
+            return rule(Builder(self.graph, f"{op.name}"), op, [self.known[t] for t in op.inputs])
+
+    # Functions
+
+    def _functional(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
+        inputs = [self.known[t] for t in op.inputs]
+        if op.type in LOOPS:
+            return self._loop(op, inputs, control)
+        if any(isinstance(x, Dense) for x in inputs) or any(t.dtype is variant for t in op.outputs):
+            raise NotDenseError(f"{op.type} '{op.name}' takes or gives lists")
+        given = inputs if op.type in CALLS else inputs[1:]
+        bodies = [self._function(op, name, given) for name in op.op_def.functions(op.attrs)]
+        results = [in_common(b.outputs[i].static_shape for b in bodies) for i in range(len(op.outputs))]
+        attrs = {**op.attrs, **op.op_def.bind_functions(op.attrs, [self.graph.add_function(b) for b in bodies])}
+        if "output_shapes" in attrs:
+            attrs["output_shapes"] = tuple(results)
+        made = list(self.create(op, inputs, attrs, control).outputs)
+        for tensor, shape in zip(made, results, strict=True):
+            if tensor.dtype is not resource:
+                tensor._shape = shape
+        return made
+
+    def _function(self, op: Operation, name: str, given: Sequence[Tensor]) -> FuncGraph:
+        """A copy of a function for inputs of these shapes."""
+        old = find_body(op, name)
+        new = self.new_function(old)
+        known = {}
+        for inner, outer in zip(old.inputs, given, strict=True):
+            known[inner] = stand_in(new, inner, outer, outer.static_shape)
+        copy = self.child(new, known)
+        copy.operations(prune([*old.outputs, *old.control_outputs], old.inputs), old.outputs)
+        copy.finish(old, [copy.tensor(t) for t in old.outputs])
+        return new
+
+    def new_function(self, old: FuncGraph) -> FuncGraph:
+        free = self.graph.find_function(old.name) is None
+        name = old.name if free else unique_function_name(self.graph, old.name, scoped=False)
+        return FuncGraph(name, self.graph)
+
+    def finish(self, old: FuncGraph, outputs: Sequence[Tensor]) -> None:
+        """Ends a function's copy."""
+        graph = self.graph
+        assert isinstance(graph, FuncGraph)
+        graph.finish(outputs)
+        wanted = [c for op in old.control_outputs for c in self.ran.get(op, ())]
+        graph.control_outputs = list(dict.fromkeys(wanted))
+
+    # Loops
+
+    def _loop(self, op: Operation, inputs: list[Any], control: Sequence[Operation]) -> list[Any]:
+        live = self._live[op]
+        given = [inputs[i] for i in live]
+        variables = [ListVariable.of(x) if isinstance(x, Dense) else None for x in given]
+        exact = True
+        for _ in range(_COPIES):
+            loop = LoopCopy(self, op, live, given, variables, exact)
+            if loop.trace():
+                return loop.add(control)
+            if loop.changes_shape:
+                exact = False
+        raise NotDenseError(f"the lists of loop '{op.name}' do not settle")

@@ -1,0 +1,175 @@
+"""The compiler's own nodes: a pruned copy of the user's graph that passes may rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from timberframe_core.dtypes import DType
+from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.shapes import Shape
+
+if TYPE_CHECKING:
+    from timberframe_core.graph.function import FuncGraph
+    from timberframe_core.graph.graph import Graph
+    from timberframe_core.graph.operation import Operation, Tensor
+    from timberframe_core.plugin.contracts import Device
+
+
+class Output:
+    """A value that a node makes. static_shape is what was known while the graph was built."""
+
+    __slots__ = ("dtype", "index", "node", "static_shape")
+
+    def __init__(self, node: Node, index: int, dtype: DType, static_shape: Shape) -> None:
+        self.node = node
+        self.index = index
+        self.dtype = dtype
+        self.static_shape = static_shape
+
+    @property
+    def name(self) -> str:
+        return f"{self.node.name}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Node:
+    """One operation of the program.
+
+    control: nodes that must run before. after: the same, for the order of accesses to a variable. variable: name of the
+    variable that a resource input means. bodies: functions of While (cond, body), If (then, else) and
+    Case (its branches). feed: the node
+    only stands for a value that the caller hands in.
+    """
+
+    __slots__ = (
+        "after", "attrs", "bodies", "colocation", "control", "depth", "device", "feed", "host_driven",
+        "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "variable", "where",
+    )  # fmt: skip
+
+    def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
+        self.op = op
+        self.name = name
+        self.attrs = attrs
+        self.inputs = inputs
+        self.outputs: list[Output] = []
+        self.control: list[Node] = []
+        self.after: list[Node] = []
+        self.requested = ""
+        self.colocation: tuple[str, ...] = ()
+        self.where = ""
+        self.feed = False
+        self.variable: str | None = None
+        self.bodies: tuple[FuncGraph, ...] = ()
+        self.device: Device | None = None
+        self.reason = ""
+        self.depth = 0
+        self.host_value = False
+        """Its value is computed on the host while planning; no device runs it."""
+        self.host_driven = False
+        """A While, If or Case that the executor drives, its bodies being plans of their own."""
+        self.on_lists = False
+        """It works on lists, arrays or stacks of tensors, which the executor keeps."""
+        self.late = False
+        """The shapes of what it takes out of a list are known only once it has run."""
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.name}>"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be compiled of a graph: operations in order; what stands for each fetch; the tensors that are fed.
+
+    TensorFlow 1's control flow and reference variables have been rewritten.
+    """
+
+    graph: Graph
+    order: Sequence[Operation]
+    fetches: Sequence[Sequence[Tensor | Operation]]
+    feeds: Sequence[Tensor]
+
+
+class Program:
+    """Nodes of a graph in topological order, what is fed, and what is fetched (a node stands for 'run it').
+
+    source: the operations that they were made of.
+    """
+
+    def __init__(self, source: Wanted, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
+        self.source = source
+        self.graph = source.graph
+        self.nodes = nodes
+        self.feeds = feeds
+        self.fetches = fetches
+
+
+class FunctionProgram(Program):
+    """The body of a function: the first `result_count` fetches are its results, the rest its side effects."""
+
+    def __init__(
+        self,
+        function: FuncGraph,
+        source: Wanted,
+        nodes: list[Node],
+        feeds: list[Output],
+        fetches: list[Output | Node],
+        result_count: int,
+    ) -> None:
+        super().__init__(source, nodes, feeds, fetches)
+        self.graph = function
+        self.function = function
+        self.result_count = result_count
+
+    @property
+    def results(self) -> list[Output]:
+        """What the function returns."""
+        return [f for f in self.fetches[: self.result_count] if isinstance(f, Output)]
+
+
+def written_inputs(op: OpDef, attrs: Mapping[str, Any]) -> list[int]:
+    """Flat positions of the handles whose variables the op's kernel gives new values, in the order of its outputs."""
+    if not op.updates:
+        return []
+    ranges = arg_ranges(op.inputs, attrs)
+    return [i for name in op.updates for i in ranges[name]]
+
+
+STATE_READ = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp"})
+STATE_WRITE = {
+    "AssignVariableOp": "",
+    "AssignAddVariableOp": "AddV2",
+    "AssignSubVariableOp": "Sub",
+    "DestroyResourceOp": "",
+}
+"""Ops that write a variable, with the pure op that makes the new value ("": the value itself).
+
+Others say in their OpDef which variables their kernel reads and updates."""
+
+ARRAY_MAKERS = frozenset({"TensorArrayV3", "StackV2"})
+ARRAY_GRADIENTS = frozenset({"TensorArrayGradV3", "TensorArrayGradWithShape"})
+ARRAYS = (
+    ARRAY_MAKERS
+    | ARRAY_GRADIENTS
+    | frozenset(
+        f"TensorArray{what}V3" for what in ("Close", "Concat", "Gather", "Read", "Scatter", "Size", "Split", "Write")
+    )
+    | frozenset({"StackPushV2", "StackPopV2", "StackCloseV2"})
+)
+"""Ops on arrays and stacks that live as long as a run: makers of one, of one for another's gradients, and users."""
+
+LOOPS = frozenset({"While", "StatelessWhile"})
+CASES = frozenset({"Case", "StatelessCase"})
+BRANCHES = frozenset({"If", "StatelessIf"}) | CASES
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+def body_scope(scope: str, node: Node, function: FuncGraph) -> str:
+    """The name of a body that `node`, itself in `scope`, runs: the way to it, which recursion makes no longer."""
+    step = f"/{function.name}/"
+    head, found, _ = scope.partition(step)
+    return head + found if found else f"{scope}{node.name}{step}"

@@ -1,0 +1,251 @@
+"""Lowering: turns a stage whose shapes are known into the Cluster that a device compiles.
+
+Variables become versions here: a read is the current version, an assign makes the next one, and the last one of each
+variable is committed when the cluster has run. Updates are put last, so that one may work in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from timberframe_core.compiler.bodies import driven_as_a_whole, lower_branches, lower_loop
+from timberframe_core.compiler.ir import BRANCHES, LOOPS, STATE_WRITE, Node, Output, written_inputs
+from timberframe_core.compiler.specialise import Facts
+from timberframe_core.compiler.stages import Stage
+from timberframe_core.compiler.state import variable_name
+from timberframe_core.dtypes import DType
+from timberframe_core.plugin.contracts import Cluster, Device, KernelNode, RandomStream, Update, Value, Variable
+from timberframe_core.shapes import StaticShape
+
+
+@dataclass
+class Lowered:
+    """A cluster, and what its inputs and outputs are in the program."""
+
+    cluster: Cluster
+    inputs: list[Output]
+    outputs: list[Output]
+
+
+class Variables(Protocol):
+    """Where lowering finds the Session's variables."""
+
+    def get(self, name: str, device: Device, dtype: DType) -> Variable:
+        """The variable of this name, made on this device if it is new."""
+
+    def shape(self, name: str) -> StaticShape | None:
+        """The shape of the variable's value, None while it has none."""
+
+    def device(self, name: str) -> Device | None:
+        """Where the variable lives, None while it does not exist."""
+
+    def destroy(self, name: str) -> bool:
+        """Drops the variable's value; False if it had none."""
+
+    def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
+        """The random numbers of the node of this name; an error where a seed is missing that is needed."""
+
+
+class Lowering:
+    """Builds one cluster; loops and branches use it for their bodies.
+
+    scope: which body it is, by `body_scope`; random streams are named by it and the node. "" outside of bodies.
+    """
+
+    def __init__(self, device: Device, facts: Facts, variables: Variables, scope: str = "") -> None:
+        self.device = device
+        self.facts = facts
+        self.variables = variables
+        self.scope = scope
+        self.nodes: list[KernelNode] = []
+        self.values: dict[Output, Value] = {}
+        self.inputs: dict[Output, Value] = {}
+        self.resources: dict[str, Value] = {}
+        self.versions: dict[str, Value] = {}
+        self.deferred: dict[str, KernelNode] = {}
+        self.written: dict[str, Variable] = {}
+        self._next = 0
+
+    # Values
+
+    def new_value(self, dtype: np.dtype, shape: StaticShape, kind: str = "temp", constant: object = None) -> Value:
+        value = Value(self._next, dtype, shape, kind, constant)
+        self._next += 1
+        return value
+
+    def value(self, x: Output) -> Value:
+        """The cluster's value for an output of any node; what is made elsewhere becomes an input or a constant."""
+        found = self.values.get(x)
+        if found is not None:
+            return found
+        known = self.facts.values.get(x)
+        dtype = x.dtype.numpy
+        if known is not None:
+            made = self.new_value(dtype, tuple(known.shape), "const", known)
+        else:
+            made = self.new_value(dtype, self.facts.shapes[x], "input")
+            self.inputs[x] = made
+        self.values[x] = made
+        return made
+
+    def current(self, name: str, dtype: DType, shape: StaticShape) -> Value:
+        """The version of a variable that a reader, who knows its shape, sees at this point."""
+        self._settle(name)  # somebody reads the new value: the update cannot wait until the end
+        version = self.versions.get(name)
+        if version is None:
+            variable = self.variables.get(name, self.device, dtype)
+            version = self.new_value(dtype.numpy, shape, "resource", variable)
+            self.versions[name] = self.resources[name] = version
+        return version
+
+    def _settle(self, name: str) -> None:
+        """Runs the update of a variable here, if there is one that waits."""
+        waiting = self.deferred.pop(name, None)
+        if waiting is not None:
+            self.deferred = {k: n for k, n in self.deferred.items() if n is not waiting}
+            self.nodes.append(waiting)
+
+    # Nodes
+
+    def add(self, node: Node) -> None:
+        """Lowers one node."""
+        name = node.op.name
+        if name in ("VarHandleOp", "NoOp", "Const"):
+            return
+        if name == "ReadVariableOp":
+            x = node.outputs[0]
+            self.values[x] = self.current(node.variable or "", node.attrs["dtype"], self.facts.shapes[x])
+        elif name in STATE_WRITE:
+            self._assign(node, STATE_WRITE[name])
+        elif node.op.updates or node.op.reads:
+            self._access(node)
+        elif name in LOOPS:
+            with driven_as_a_whole(node):
+                lower_loop(self, node)
+        elif name in BRANCHES:
+            with driven_as_a_whole(node):
+                lower_branches(self, node)
+        else:
+            inputs = [self.value(x) for x in node.inputs]
+            self.nodes.append(self.kernel_node(node, inputs, self.make_outputs(node)))
+
+    def make_outputs(self, node: Node) -> list[Value]:
+        """New values for what a node makes."""
+        outputs = []
+        for x in node.outputs:
+            bound = self.facts.bounds.get(x)
+            value = self.new_value(x.dtype.numpy, self.facts.shapes[x] if bound is None else bound)
+            value.dynamic = bound is not None
+            self.values[x] = value
+            outputs.append(value)
+        return outputs
+
+    def kernel_node(
+        self,
+        node: Node,
+        inputs: list[Value],
+        outputs: list[Value],
+        op: str | None = None,
+        inner: Sequence[Cluster] = (),
+    ) -> KernelNode:
+        made = KernelNode(
+            op or node.op.name, node.name, node.attrs, inputs, outputs, self.device, node.where, tuple(inner)
+        )
+        if node.op.stream is not None:
+            seeded = any(node.attrs.get(name) for name in ("seed", "seed2"))
+            made.stream = self.variables.stream(made.op, self.scope + node.name, seeded)
+        return made
+
+    def _assign(self, node: Node, op: str) -> None:
+        name, dtype = node.variable or "", node.attrs["dtype"]
+        self.written[name] = self.variables.get(name, self.device, dtype)
+        value = self.value(node.inputs[1])
+        if op:
+            old = self.current(name, dtype, self.facts.shapes[node.inputs[1]])
+            new = self.new_value(old.dtype, old.shape)
+            made = self.kernel_node(node, [old, value], [new], op)
+            made.attrs = {"T": dtype}
+            self.deferred[name] = made
+        else:
+            self._settle(name)
+            new = value
+            if value.kind != "temp" or any(v is value for v in self.versions.values()):
+                new = self.new_value(value.dtype, value.shape)
+                copy = self.kernel_node(node, [value], [new], "Identity")
+                copy.attrs = {"T": dtype}
+                self.nodes.append(copy)
+        self.versions[name] = new
+
+    def _access(self, node: Node) -> None:
+        """A node whose kernel reads variables, and makes new versions of some."""
+        attrs = node.attrs
+        dtype = attrs["dtype"] if "dtype" in attrs else attrs["T"]
+        inputs = [
+            self.current(variable_name(x), dtype, self._variable_shape(x))
+            if x.dtype.name == "resource"
+            else self.value(x)
+            for x in node.inputs
+        ]
+        versions = []
+        for i in written_inputs(node.op, attrs):
+            name = variable_name(node.inputs[i])
+            self.written[name] = self.variables.get(name, self.device, dtype)
+            self.versions[name] = self.new_value(inputs[i].dtype, inputs[i].shape)
+            versions.append(name)
+        outputs = [*(self.versions[name] for name in versions), *self.make_outputs(node)]
+        made = self.kernel_node(node, inputs, outputs)
+        if versions and not node.outputs:
+            self.deferred.update(dict.fromkeys(versions, made))
+        else:
+            self.nodes.append(made)
+
+    def _variable_shape(self, handle: Output) -> StaticShape:
+        """Shape of the variable behind a handle, as the node that is being lowered sees it."""
+        name = variable_name(handle)
+        known = self.facts.variables.get(name, self.variables.shape(name))
+        shape: StaticShape = handle.node.attrs["shape"] if known is None else known
+        return shape
+
+    def finish(self, outputs: Iterable[Output]) -> Lowered:
+        """The cluster, with the updates at its end."""
+        wanted = [x for x in outputs if x in self.values and self.values[x].kind != "const"]
+        results = [self.values[x] for x in wanted]
+        waiting = {id(n): n for n in self.deferred.values()}
+        last = set(waiting)
+        self.nodes.extend(waiting.values())
+        updates = [self._update(name, variable, results, last) for name, variable in self.written.items()]
+        cluster = Cluster(
+            self.device,
+            self.nodes,
+            list(self.inputs.values()),
+            results,
+            list(self.resources.values()),
+            updates,
+        )
+        return Lowered(cluster, list(self.inputs), wanted)
+
+    def _update(self, name: str, variable: Variable, results: list[Value], last: set[int]) -> Update:
+        old, new = self.resources.get(name), self.versions[name]
+        in_place = old is not None and not any(v is old for v in results) and self._ends_with(old, new, last)
+        return Update(variable, old, new, in_place)
+
+    def _ends_with(self, old: Value, new: Value, last: set[int]) -> bool:
+        """Whether the node that makes `new` ends the cluster, is the last reader of `old`, and may overwrite it."""
+        for node in reversed(self.nodes):
+            if any(v is new for v in node.outputs):
+                return id(node) in last and sum(v is old for v in node.inputs) == 1
+            if any(v is old for v in node.inputs):
+                return False
+        return False
+
+
+def lower_stage(stage: Stage, facts: Facts, variables: Variables, scope: str = "") -> Lowered:
+    """The cluster of a stage of the program in `scope`."""
+    lowering = Lowering(stage.device, facts, variables, scope)
+    for node in stage.nodes:
+        lowering.add(node)
+    return lowering.finish(stage.wanted)

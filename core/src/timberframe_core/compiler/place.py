@@ -1,0 +1,331 @@
+"""Placement: which device runs each node, why, and why not the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from timberframe_core.compiler.host_side import cannot_hold, stays_on_host
+from timberframe_core.compiler.ir import ARRAYS, BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
+from timberframe_core.compiler.state import variable_key, variable_name
+from timberframe_core.dtypes import DType, variant
+from timberframe_core.errors import InvalidArgumentError, UnavailableError, UnimplementedError
+from timberframe_core.graph.device_spec import DeviceSpec
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.operation import Operation
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import Device, KernelNode, Value
+from timberframe_core.plugin.kernels import KernelRegistry
+
+_MOST_NODES = 1 << 14
+"""Of a loop or branch that becomes one node: functions that several others run count each time."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one node went. rejected: (device, why not), best candidates first."""
+
+    node: str
+    op: str
+    device: str
+    reason: str
+    requested: str = ""
+    rejected: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class Devices:
+    """What the placer chooses from: devices by descending priority, kernels, and plugins that failed to load."""
+
+    devices: Sequence[Device]
+    kernels: KernelRegistry
+    failures: Mapping[str, BaseException] = field(default_factory=dict)
+
+    def matching(self, requested: str) -> list[Device]:
+        """The devices that a request, which may leave parts open, allows."""
+        if not requested:
+            return list(self.devices)
+        spec = DeviceSpec.from_string(requested)
+        return [d for d in self.devices if spec.matches(DeviceSpec.from_string(d.spec))]
+
+    @property
+    def host(self) -> Device | None:
+        """The best device that works in the host's memory."""
+        return next((d for d in self.devices if d.host_memory), None)
+
+    def describe(self, requested: str = "") -> str:
+        """Which devices exist and which plugins failed, for errors; of plugins without hardware the requested one."""
+        text = "devices: " + (", ".join(d.spec for d in self.devices) or "none")
+        absent = {n: e for n, e in self.failures.items() if isinstance(e, UnavailableError)}
+        wanted = DeviceSpec.from_string(requested).device_type if requested else None
+        for words, found in (
+            ("that failed", {n: e for n, e in self.failures.items() if n not in absent}),
+            ("without a device", {n: e for n, e in absent.items() if n.upper() == wanted}),
+        ):
+            if found:
+                text += f"; plugins {words}: " + "; ".join(f"{n} ({e})" for n, e in found.items())
+        return text
+
+
+class Placer:
+    """Places programs. Decisions are cached by op, dtypes and request, since they depend on nothing else."""
+
+    def __init__(self, devices: Devices, soft: bool = True, strict: bool = False) -> None:
+        self.devices = devices
+        self.soft = soft and not strict
+        self.strict = strict
+        self._choices: dict[Any, tuple[Device, str, tuple[tuple[str, str], ...]]] = {}
+
+    def place(self, program: Program, variables: Mapping[str, Device]) -> list[Placement]:
+        """Sets `device` and `reason` of every node that needs a device.
+
+        variables: devices of variables that exist already; their accesses go there.
+        """
+        where: dict[str, Device] = dict(variables)
+        by_name = {n.name: n for n in program.nodes}
+        report: list[Placement] = []
+        host = self.devices.host
+        if self.strict or host is self.devices.devices[0]:
+            host = None  # there is nothing to choose
+        self._users = _VariableUsers(program.graph)
+        for node in program.nodes:
+            if node.feed or node.host_value or node.op.name == "Const":
+                continue
+            rejected: tuple[tuple[str, str], ...] = ()
+            colocated = self._colocated(node, by_name, where)
+            if colocated is not None:
+                node.device, node.reason = colocated
+            elif host is not None and not node.requested and stays_on_host(node) and not self._refusal(node, host):
+                node.device, node.reason = host, "small, and the host has all that it needs"
+            else:
+                node.device, node.reason, rejected = self._choose(node)
+            if node.op.name == "VarHandleOp" and node.variable is not None:
+                where.setdefault(node.variable, node.device)
+            if node.bodies:
+                node.host_driven = not self._body_fits(node, node.device, where)
+            report.append(Placement(node.name, node.op.name, node.device.spec, node.reason, node.requested, rejected))
+        return report
+
+    def _colocated(
+        self, node: Node, by_name: Mapping[str, Node], where: Mapping[str, Device]
+    ) -> tuple[Device, str] | None:
+        """The device that a variable or a colocation request dictates."""
+        for name in _variables(node):
+            if name in where:
+                why = None if node.op.name == "VarHandleOp" else self._refusal(node, where[name])
+                if why is not None:
+                    raise self._stranded(node, name, where[name], why)
+                return where[name], f"with variable '{name}'"
+        for name in node.colocation:
+            other = by_name.get(name)
+            if other is not None and other.device is not None and self._refusal(node, other.device) is None:
+                return other.device, f"with node '{name}'"
+        return None
+
+    def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+        if node.op.name == "VarHandleOp":
+            return self._decide(node)  # it depends on who uses the variable
+        types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
+        key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
+        try:
+            found = self._choices.get(key)
+        except TypeError:
+            return self._decide(node)
+        if found is None:
+            found = self._choices[key] = self._decide(node)
+        return found
+
+    def _decide(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+        wanted = self.devices.matching(node.requested)
+        rejected: list[tuple[str, str]] = []
+        for device in wanted:
+            why = self._refusal(node, device)
+            if why is None and not (self.strict and rejected):
+                reason = (
+                    f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
+                )
+                return device, reason, tuple(rejected)
+            rejected.append((device.spec, why or "strict placement allows the best device only"))
+        if node.requested and (self.soft or node.op.name in _FOR_THE_HOST):
+            for device in self.devices.devices:
+                if device in wanted:
+                    continue
+                why = self._refusal(node, device)
+                if why is None:
+                    return device, self._moved(node, rejected), tuple(rejected)
+                rejected.append((device.spec, why))
+        raise self._no_device(node, wanted, rejected)
+
+    def _moved(self, node: Node, rejected: Sequence[tuple[str, str]]) -> str:
+        if not self.soft:
+            return f"tells the host, though {node.requested} is requested"
+        what = f"cannot run it ({rejected[0][1]})" if rejected else "does not exist"
+        return f"soft placement: {node.requested} {what}"
+
+    def _refusal(self, node: Node, device: Device) -> str | None:
+        """Why the device cannot run the node; None if it can."""
+        why = cannot_hold(node, device)
+        if why is not None:
+            return why
+        if node.op.name == "VarHandleOp" and node.variable is not None and not device.host_memory:
+            return self._users.refusal(node.variable, device)
+        if STATE_WRITE.get(node.op.name):
+            return _assign_refusal(node, device)
+        if node.op.name in _STRUCTURAL or node.bodies or node.on_lists or node.op.on_host:
+            return None
+        return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
+
+    def _stranded(self, node: Node, variable: str, device: Device, why: str) -> Exception:
+        tail = f"  [{node.where}]" if node.where else ""
+        return UnimplementedError(
+            f"{node.op.name} '{node.name}': variable '{variable}' lives on {device.spec}, "
+            f"which cannot run this ({why}); make the variable on a device that can{tail}",
+            node.name,
+        )
+
+    def _no_device(self, node: Node, wanted: list[Device], rejected: list[tuple[str, str]]) -> Exception:
+        head = f"{node.op.name} '{node.name}'"
+        tail = f"  [{node.where}]" if node.where else ""
+        if not wanted:
+            what = f"device {node.requested} does not exist" if node.requested else "there is no device"
+            return InvalidArgumentError(f"{head}: {what}; {self.devices.describe(node.requested)}{tail}", node.name)
+        types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
+        reasons = "; ".join(f"{device}: {why}" for device, why in rejected)
+        label = node.attrs.get("_kernel")
+        if label:
+            return InvalidArgumentError(f"{head}: no kernel has the label {label!r} ({reasons}){tail}", node.name)
+        known = ""
+        if node.op.name not in _STRUCTURAL:  # those run on every device that holds the dtype
+            known = (
+                f"device types with the op: {', '.join(self.devices.kernels.device_types(node.op.name)) or 'none'}; "
+            )
+        return UnimplementedError(
+            f"{head}: no kernel for {types or 'this node'} ({reasons}); {known}"
+            f"{self.devices.describe(node.requested)}{self._remedy(node, wanted)}{tail}",
+            node.name,
+        )
+
+    def _remedy(self, node: Node, wanted: list[Device]) -> str:
+        able = [d.spec for d in self.devices.devices if d not in wanted and self._refusal(node, d) is None]
+        if not able:
+            return ""
+        return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
+
+    def _body_fits(self, node: Node, device: Device, where: Mapping[str, Device]) -> bool:
+        """Whether the device can run the loop or branch as a whole, so that it needs no step of the executor."""
+        for x in node.inputs:
+            if x.dtype.name == "resource":
+                home = where.get(variable_name(x))
+                if home is not device:
+                    return False
+            elif x.dtype.name in ("string", "variant"):
+                return False
+        known: dict[str, float] = {}
+        return sum(self._nodes_in(f, device, known) for f in node.bodies) <= _MOST_NODES
+
+    def _nodes_in(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
+        """How many nodes a function comes to with the bodies of all its loops and branches.
+
+        Infinity where the device cannot run it as a part of one node. known: the numbers of functions seen before.
+        """
+        if function.name not in known:
+            known[function.name] = math.inf  # a recursion
+            known[function.name] = self._count_nodes(function, device, known)
+        return known[function.name]
+
+    def _count_nodes(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
+        count: float = len(function)
+        for op in function.get_operations():
+            if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
+                return math.inf
+            if op.op_def.on_host or op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+                return math.inf  # the executor's
+            if not device.host_memory and any(t.dtype.name == "string" for t in (*op.inputs, *op.outputs)):
+                return math.inf
+            if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
+                continue
+            if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):
+                return math.inf
+            if op.device and device not in self.devices.matching(op.device):
+                return math.inf
+            inner = [function.find_function(name) for name in op.op_def.functions(op.attrs)]
+            bodies = [f for f in inner if f is not None]
+            if bodies:
+                count += sum(self._nodes_in(f, device, known) for f in bodies)
+                if count > _MOST_NODES:
+                    return math.inf
+            elif device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)) is not None:
+                return math.inf
+        return count
+
+
+def _variables(node: Node) -> list[str]:
+    """The variables that decide where a node runs, its own first."""
+    if node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp":
+        return [] if node.variable is None else [node.variable]
+    if node.op.reads or node.op.updates:
+        return [variable_name(x) for x in node.inputs if x.dtype.name == "resource"]
+    return []
+
+
+class _VariableUsers:
+    """Who in a graph reads and writes each variable, though this run may not need it: they all go where it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._users: dict[str, list[Operation]] | None = None
+
+    def refusal(self, variable: str, device: Device) -> str | None:
+        """Why the device cannot run one of them; None if it can run all."""
+        if self._users is None:
+            self._users = self._find()
+        for op in self._users.get(variable, ()):
+            if op.type in STATE_WRITE:
+                why = _assign_refusal(op, device) if STATE_WRITE[op.type] else None
+            else:
+                why = device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device))
+            if why is not None:
+                return f"{op.type} '{op.name}', which uses it: {why}"
+        return None
+
+    def _find(self) -> dict[str, list[Operation]]:
+        found: dict[str, list[Operation]] = {}
+        for op in self._graph.get_operations():
+            if op.op_def.reads or op.op_def.updates or op.type in STATE_WRITE:
+                for x in op.inputs:
+                    if x.op.type == "VarHandleOp":
+                        found.setdefault(variable_key(x.op.name, x.op.attrs), []).append(op)
+        return found
+
+
+def _assign_refusal(node: Any, device: Device) -> str | None:
+    """Why the device lacks the pure op of an AssignAdd or AssignSub."""
+    op, value = STATE_WRITE[node.op_def.name if isinstance(node, Operation) else node.op.name], node.inputs[1]
+    given = _kernel_node(registry.get(op), node.name, {"T": value.dtype}, node, device)
+    return device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]]))
+
+
+_FOR_THE_HOST = frozenset({"Assert"})
+"""Ops that tell the host something: TensorFlow's kernels for accelerators want their inputs in its memory, too."""
+
+_STRUCTURAL = frozenset({"Const", "Placeholder", "NoOp", "VarHandleOp", *STATE_READ, *STATE_WRITE, *LOOPS, *BRANCHES})
+"""Ops that the compiler carries out itself."""
+
+
+def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
+    """The node as a device's `supports` sees it; sizes that are not known yet are -1."""
+
+    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the variables behind handles
+
+    def value(i: int, x: Any) -> Value:
+        shape = tuple(-1 if d is None else d for d in x.static_shape or ())
+        dtype = held if x.dtype.name == "resource" and held is not None else x.dtype
+        return Value(i, dtype.numpy, shape, "temp")
+
+    inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
+    outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]
+    return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where)

@@ -1,0 +1,327 @@
+"""Plan: how one set of fetches and feeds runs; made once without shapes, then bound to each set of shapes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.compiler.fold import fold_constants
+from timberframe_core.compiler.ir import LOOPS, Node, Output, Program
+from timberframe_core.compiler.lower import Variables, lower_stage
+from timberframe_core.compiler.place import Placement, Placer
+from timberframe_core.compiler.simplify import NO_OPTIMIZATIONS, Optimizations, simplify
+from timberframe_core.compiler.specialise import Facts, NeedsDriverError, infer, located_on
+from timberframe_core.compiler.stages import Schedule, Stage, find_host_values, make_schedule
+from timberframe_core.compiler.state import order_accesses, resolve_handles
+from timberframe_core.dtypes import variant
+from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe_core.fallback import attempt, failures_noted, report_failure
+from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable
+from timberframe_core.shapes import format_shape, is_static
+
+_BOUND_PLANS = 64  # shapes that one plan is kept for
+_CHILDREN = 16  # outcomes of one data-dependent shape that are kept
+
+Located = tuple[Array, "Device | None"]  # an array and its device; None is a host array
+
+
+@dataclass
+class BoundStage:
+    """A stage with its shapes: an executable, or the nodes that the executor carries out."""
+
+    stage: Stage
+    device: Device
+    inputs: list[Output]
+    outputs: list[Output]
+    executable: Executable | None = None
+    cluster: Cluster | None = None
+    nodes: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class Level:
+    """What is bound once the shapes of one depth are known; `children` by the shapes and values that running gave."""
+
+    facts: Facts
+    stages: dict[int, BoundStage] = field(default_factory=dict)
+    children: dict[Any, Level] = field(default_factory=dict)
+    overlaps: bool | None = None  # whether stages gain from threads, found out by the first run
+
+
+class Plan:
+    """A program, placed and cut into stages.
+
+    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones. scope: which body the
+    program is, by `body_scope`; "" for what a Session is asked to run.
+    """
+
+    def __init__(
+        self, program: Program, placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
+    ) -> None:
+        self.program = program
+        self.variables = variables
+        self.scope = scope
+        self.results = [f for f in program.fetches if isinstance(f, Output)]
+        self.placements: list[Placement] = []
+        self.folded: list[str] = []
+        self.left_out: list[str] = []
+        """Rewrites that failed, and why."""
+        self._lock = threading.RLock()
+        self._bound: OrderedDict[Any, Level] = OrderedDict()
+        self._placer = placer
+        self._optimizations = optimizations
+        self._compile(placer)
+
+    @property
+    def feeds(self) -> list[Output]:
+        return self.program.feeds
+
+    def _compile(self, placer: Placer) -> None:
+        program = self.program
+        _check_fed(program)
+        resolve_handles(program)
+        simplify(program, self._optimizations)
+        order_accesses(program)
+        needed = find_host_values(program)
+        self.placements = placer.place(program, self._homes())
+        if self._optimizations.fold:
+            self.folded = fold_constants(program, self.variables)
+            if self.folded:
+                needed = find_host_values(program)
+        self.results = [f for f in program.fetches if isinstance(f, Output)]
+        self._needed = needed
+        self._reschedule()
+        named = {n.variable for n in program.nodes if n.variable is not None}
+        declared = {n.variable for n in program.nodes if n.op.name == "VarHandleOp" and is_static(n.attrs["shape"])}
+        self._has_lists = any(f.dtype is variant for f in program.feeds)
+        self._open_variables = sorted(named - declared)  # their shapes are part of what a plan is bound to
+
+    def _homes(self) -> dict[str, Device]:
+        names = {n.variable for n in self.program.nodes if n.variable is not None}
+        return {name: device for name in names if (device := self.variables.device(name)) is not None}
+
+    def _reschedule(self) -> None:
+        self.schedule: Schedule = make_schedule(self.program, self._needed)
+        self.static = not any(self.schedule.inference.keys() - {0}) and all(s.level == 0 for s in self.schedule.stages)
+        devices = self._find_devices()
+        self.one_device = len(devices) == 1
+        self.asynchronous = [d for d in devices if d.asynchronous]  # may still be at work when all stages have run
+        schedule = self.schedule
+        planned = {*schedule.inference, *schedule.fetched_values, *(s.level for s in schedule.stages)}
+        self.deeper_at = frozenset(planned - {0})  # the depths at which shapes or values are found out
+        self.depths = sorted({s.depth for s in schedule.stages} | self.deeper_at | {0})
+
+    def _find_devices(self) -> list[Device]:
+        """The devices that run stages."""
+        found = {id(s.device): s.device for s in self.schedule.stages}
+        if any(n.bodies and n.host_driven for s in self.schedule.stages for n in s.nodes):
+            found = {id(d): d for d in self._placer.devices.devices}  # whatever the bodies use
+        return list(found.values())
+
+    # Binding
+
+    def bind(self, inputs: Sequence[Located]) -> Level:
+        """The executables for these feeds, as far as their shapes are known before anything runs."""
+        key = self._key(inputs)
+        with self._lock:
+            found = self._bound.get(key)
+            if found is not None:
+                self._bound.move_to_end(key)
+                return found
+            failure: Exception | None = None
+            while True:
+                try:
+                    with collection_paused(), failures_noted(self.left_out):
+                        found = self._bind(inputs)
+                    break
+                except NeedsDriverError as e:
+                    if e.node.on_lists:
+                        e.node.late = True
+                    else:
+                        e.node.host_driven = True
+                    self._bound.clear()
+                    self._reschedule()
+                except OpError:
+                    if not self._drive(self._doubtful_loops()):
+                        raise
+                except Exception as e:  # a loop or branch that cannot be a kernel, for a reason that was not foreseen
+                    failure = failure or e
+                    if not self._drive(n for n in self.program.nodes if n.bodies):
+                        raise
+            if failure is not None:
+                with failures_noted(self.left_out):
+                    report_failure("running loops and branches as kernels", failure)
+            self._bound[key] = found
+            if len(self._bound) > _BOUND_PLANS:
+                self._bound.popitem(last=False)
+            return found
+
+    def _doubtful_loops(self) -> list[Node]:
+        """Loops whose results were taken to have the shapes that they start with."""
+        loops = [n for n in self.program.nodes if n.op.name in LOOPS]
+        return [n for n in loops if any(not is_static(x.static_shape) for x in n.outputs)]
+
+    def _drive(self, nodes: Iterable[Node]) -> bool:
+        """Has the executor drive these loops and branches; False where it drives all of them already."""
+        more = [n for n in nodes if not n.host_driven]
+        for node in more:
+            node.host_driven = True
+        if more:
+            self._bound.clear()
+            self._reschedule()
+        return bool(more)
+
+    def _key(self, inputs: Sequence[Located]) -> Any:
+        shapes: Any = tuple([a.shape for a, _ in inputs])
+        if self._has_lists:
+            shapes = shapes, tuple([known_of_list(a) for a, _ in inputs])
+        if not self.schedule.host_feeds and not self._open_variables:
+            return shapes
+        values = tuple(host_array(x).tobytes() for x in self._host_inputs(inputs).values())
+        return shapes, values, tuple(self.variables.shape(name) for name in self._open_variables)
+
+    def _host_inputs(self, inputs: Sequence[Located]) -> dict[Output, Located]:
+        by_feed = dict(zip(self.feeds, inputs, strict=True))
+        return {f: by_feed[f] for f in self.schedule.host_feeds}
+
+    def _bind(self, inputs: Sequence[Located]) -> Level:
+        facts = Facts(optimizations=self._optimizations)
+        for feed, (array, _) in zip(self.feeds, inputs, strict=True):
+            facts.shapes[feed] = tuple(array.shape)
+            if feed.dtype is variant:
+                facts.lists[feed] = known_of_list(array)
+        for feed, located in self._host_inputs(inputs).items():
+            facts.values[feed] = np.array(host_array(located))
+        return self._bind_level(facts, 0)
+
+    def _bind_level(self, facts: Facts, depth: int) -> Level:
+        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape)
+        level = Level(facts)
+        for stage in self.schedule.stages:
+            if stage.level == depth:
+                level.stages[id(stage)] = self._bind_stage(stage, facts)
+        return level
+
+    def _bind_stage(self, stage: Stage, facts: Facts) -> BoundStage:
+        if stage.driven:
+            inputs = [x for node in stage.nodes for x in node.inputs if x.dtype.name != "resource"]
+            outputs = [x for node in stage.nodes for x in node.outputs]
+            return BoundStage(stage, stage.device, inputs, outputs, nodes=stage.nodes)
+        lowered = lower_stage(stage, facts, self.variables, self.scope)
+        try:
+            executable = stage.device.compile(lowered.cluster)
+            check_memory(stage.device, lowered.cluster, executable)
+        except OpError as e:
+            raise located_on(e, stage.nodes, stage.device) from e.__cause__
+        return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, lowered.cluster)
+
+    def release(self) -> None:
+        """Drops all executables, and with them their memory."""
+        with self._lock:
+            self._bound.clear()
+
+    def deeper(self, level: Level, depth: int, found: dict[Output, Located]) -> Level:
+        """The level after `level`, given the arrays that ran until now: shapes and values that planning waits for."""
+        shapes = {
+            x: tuple(a.shape)
+            for x, (a, _) in found.items()
+            if x not in level.facts.shapes  # made by a kernel that decides the size, or by a driven loop
+        }
+        lists = {x: known_of_list(found[x][0]) for x in shapes if x.dtype is variant}
+        values = {x: host_array(found[x]) for x in self.schedule.fetched_values.get(depth, ())}
+        key = (
+            depth,
+            tuple(sorted((x.name, s) for x, s in shapes.items())),
+            tuple(v.tobytes() for v in values.values()),
+            tuple(lists.values()),
+        )
+        with self._lock:
+            child = level.children.get(key)
+            if child is None:
+                facts = Facts(level.facts)
+                facts.shapes.update(shapes)
+                facts.lists.update(lists)
+                for x in shapes:
+                    facts.bounds.pop(x, None)
+                facts.values.update({x: np.array(v) for x, v in values.items()})
+                child = self._bind_level(facts, depth)
+                if len(level.children) >= _CHILDREN:
+                    level.children.clear()
+                level.children[key] = child
+            return child
+
+
+def make_plan(
+    build: Callable[[], Program], placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
+) -> Plan:
+    """The plan of a program; without optimizations if one of them fails, which `left_out` then lists."""
+    failures: list[str] = []
+    with failures_noted(failures):
+        plan = attempt(
+            "an optimization",
+            lambda: Plan(build(), placer, variables, optimizations, scope),
+            lambda: Plan(build(), placer, variables, NO_OPTIMIZATIONS, scope),
+        )
+    plan.left_out.extend(failures)
+    return plan
+
+
+def known_of_list(value: Any) -> tuple[Any, Any]:
+    """Dtype and shape of the elements of a list that a run made; nothing for any other value."""
+    return getattr(value, "dtype", None), getattr(value, "element_shape", None)
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Keeps the garbage collector from looking through a large graph again and again while a plan is made of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def host_array(located: Located) -> np.ndarray:
+    """The value on the host."""
+    array, device = located
+    return np.asarray(array) if device is None else device.copy_out(array)
+
+
+def check_memory(device: Device, cluster: Cluster, executable: Executable) -> None:
+    """Raises ResourceExhaustedError when a cluster can never fit its device's limit."""
+    limit = device.allocator.statistics().limit
+    if limit is None:
+        return
+    memory = executable.memory
+    outputs = sum(v.nbytes for v in cluster.outputs if v.kind == "temp")
+    total = memory.arena + outputs
+    if total > limit:
+        largest = max((v for n in cluster.nodes for v in n.outputs), key=lambda v: v.nbytes)
+        owner = next(n for n in cluster.nodes if any(v is largest for v in n.outputs))
+        raise ResourceExhaustedError(
+            f"{owner.op} '{owner.name}': the run needs {total} bytes on {device.spec} ({memory.arena} for intermediate "
+            f"tensors, {outputs} for results; this node's output of shape {format_shape(largest.shape)} alone is "
+            f"{largest.nbytes}); the limit is {limit} bytes",
+            owner.name,
+        )
+
+
+def _check_fed(program: Program) -> None:
+    for node in program.nodes:
+        if node.op.name in ("Placeholder", "PlaceholderV2") and not node.feed:
+            where = f"  [{node.where}]" if node.where else ""
+            shape = format_shape(node.outputs[0].static_shape)
+            raise InvalidArgumentError(
+                f"{node.op.name} '{node.name}': no value was fed; "
+                f"a feed of dtype {node.outputs[0].dtype.name} and shape {shape} is required{where}",
+                node.name,
+            )

@@ -1,0 +1,196 @@
+"""Specialisation: shapes of all values, and host values of shape arithmetic, once the feeds' shapes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.compiler.ir import BRANCHES, LOOPS, Node, Output
+from timberframe_core.compiler.simplify import Optimizations
+from timberframe_core.compiler.stages import planned_inputs
+from timberframe_core.compiler.state import uninitialized
+from timberframe_core.dtypes import DType, variant
+from timberframe_core.errors import InvalidArgumentError, OpError
+from timberframe_core.graph.inference import element_handle, run_shape_function
+from timberframe_core.ops.definition.host_values import infer_values
+from timberframe_core.ops.definition.opdef import InferenceContext
+from timberframe_core.ops.math.binary import DIVISIONS
+from timberframe_core.plugin.contracts import Device
+from timberframe_core.shapes import Shape, StaticShape, check_array, format_shape, is_static
+
+_HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
+
+_NEEDS_VALUE = frozenset({"ReadVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
+
+_ALL = Optimizations()
+
+VariableShape = Callable[[str], "StaticShape | None"]
+
+
+class NeedsDriverError(Exception):
+    """The loop or branch cannot be one kernel node; the executor must drive it."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(f"{node.op.name} '{node.name}': {why}")
+        self.node = node
+
+
+class Facts:
+    """What is known at one point of a run: static shapes, host values, and shapes of variables.
+
+    bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
+    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes. optimizations:
+    how the bodies that are opened are rewritten.
+    """
+
+    def __init__(self, parent: Facts | None = None, optimizations: Optimizations = _ALL) -> None:
+        self.optimizations: Optimizations = optimizations if parent is None else parent.optimizations
+        self.shapes: dict[Output, StaticShape] = {} if parent is None else dict(parent.shapes)
+        self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
+        self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)
+        self.variables: dict[str, StaticShape] = {} if parent is None else dict(parent.variables)
+        self.branches: dict[Node, list[Any]] = {} if parent is None else dict(parent.branches)
+        self.lists: dict[Output, tuple[DType | None, Shape]] = {} if parent is None else dict(parent.lists)
+
+
+def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape) -> None:
+    """Adds shapes and host values of these nodes, which are in topological order, to the facts."""
+    shapes, values = facts.shapes, facts.values
+    for node in nodes:
+        name = node.op.name
+        if name == "Const":
+            value = node.attrs["value"]
+            values[node.outputs[0]] = value
+            shapes[node.outputs[0]] = value.shape
+            continue
+        try:
+            _infer_node(node, facts, variable_shape)
+        except OpError as e:
+            raise located(e, node) from None
+        if name == "AssignVariableOp":
+            facts.variables[node.variable or ""] = shapes[node.inputs[1]]
+
+
+def located(error: OpError, node: Node) -> OpError:
+    """The error with the place in the user's program that made the node."""
+    text = str(error)
+    if not node.where or node.where in text:
+        return error
+    return type(error)(f"{text}  [{node.where}]", error.node or node.name)
+
+
+def located_on(error: OpError, nodes: Iterable[Node], device: Device) -> OpError:
+    """The error with the device and the place that made the node, where it names one of these nodes and has neither."""
+    node = next((n for n in nodes if n.name == error.node), None)
+    text = str(error)
+    if node is None or f"[{device.spec}" in text or (node.where and f"{node.where}]" in text):
+        return error
+    place = f", {node.where}" if node.where else ""
+    return type(error)(f"{text}  [{device.spec}{place}]", error.node)
+
+
+def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None:
+    op, shapes = node.op, facts.shapes
+    planned = set(planned_inputs(node)) if op.shape_inputs or op.planned else ()
+    wants_values = node.host_value or bool(op.launch_inputs)
+    values = [facts.values.get(x) if wants_values or x in planned else None for x in node.inputs]
+    context = InferenceContext(
+        op,
+        node.name,
+        node.attrs,
+        [shapes.get(x) for x in node.inputs],
+        values,
+        [x.dtype for x in node.inputs],
+        [_handle(node, x, facts, variable_shape) for x in node.inputs],
+    )
+    result = run_shape_function(context, len(node.outputs))
+    if op.bound is not None:
+        for x, bound in zip(node.outputs, op.bound(context), strict=True):
+            facts.bounds[x] = _checked(context, bound)
+        return
+    if node.host_driven:
+        return
+    if node.host_value:
+        _check_host_size(node, result)
+        for x, value in zip(node.outputs, infer_values(context, [x.dtype for x in node.outputs]), strict=True):
+            if value is None:
+                raise context.error(_why_unknown(context))
+            facts.values[x] = value
+    if node.on_lists:
+        _infer_lists(node, context, result, facts)
+        return
+    if node.op.name in LOOPS:
+        result = context.shapes  # lowering finds out whether the body keeps them
+    elif node.op.name in BRANCHES and not all(is_static(shape) for shape in result):
+        from timberframe_core.compiler.bodies import branch_shapes  # which infers what is inside
+
+        result = branch_shapes(node, facts, variable_shape)
+    for x, shape in zip(node.outputs, result, strict=True):
+        if shape is None or None in shape:
+            if node.bodies:
+                raise NeedsDriverError(node, f"its shape {format_shape(shape)} depends on the branch")
+            raise context.error(
+                f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
+            )
+        shapes[x] = _checked(context, shape)
+
+
+def _checked(context: InferenceContext, shape: Shape) -> StaticShape:
+    """A shape without unknown sizes, which an array can have."""
+    try:
+        return check_array(shape)  # type: ignore[arg-type]  # the caller has made sure that it is static
+    except InvalidArgumentError as e:
+        raise context.error(str(e)) from None
+
+
+def _why_unknown(c: InferenceContext) -> str:
+    """Why the value of a node that the host computes while planning is not there."""
+    if c.op.name in DIVISIONS and (y := c.value(1)) is not None and not np.all(y):
+        at = int(np.argmin(y.reshape(-1) != 0))
+        return f"integer division by zero: element {at} of y is 0; divisors of integers must not be 0"
+    return "its value is needed to plan the run; it must follow from shapes, constants and feeds"
+
+
+def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape], facts: Facts) -> None:
+    """What is known of lists, and shapes of tensors taken out of them; where one is not known, the node is late."""
+    known = (s if is_static(s) else x.static_shape for x, s in zip(node.outputs, result, strict=True))
+    shapes = dict(zip(node.outputs, known, strict=True))
+    if node.late:
+        return
+    if not all(is_static(shape) for shape in shapes.values()):
+        raise NeedsDriverError(node, "an element's shape is known only when it is taken out of its list")
+    for i, (x, shape) in enumerate(shapes.items()):
+        facts.shapes[x] = _checked(context, shape)
+        if x.dtype is variant:
+            facts.lists[x] = element_handle(context, i) or (None, None)
+
+
+def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
+    for shape in result:
+        if is_static(shape) and shape and int(np.prod([d or 0 for d in shape], dtype=object)) > _HOST_VALUE_ELEMENTS:
+            raise InvalidArgumentError(
+                f"{node.op.name} '{node.name}': a value of shape {format_shape(shape)} is used to plan shapes; "
+                f"at most {_HOST_VALUE_ELEMENTS} elements may be",
+                node.name,
+            )
+
+
+def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) -> tuple[DType | None, Shape] | None:
+    """Dtype and shape of the variable behind a handle as this node sees it, or of a list's elements."""
+    if x.dtype is variant:
+        return facts.lists.get(x)
+    name = x.node.variable
+    if x.dtype.name != "resource" or name is None:
+        return None
+    own = x.node.op.name == "VarHandleOp"
+    declared = x.node.attrs["shape"] if own else None
+    dtype = x.node.attrs["dtype"] if own else None
+    if node.op.name == "AssignVariableOp":
+        return dtype, declared
+    known = facts.variables[name] if name in facts.variables else variable_shape(name)
+    needed = node.op.name in _NEEDS_VALUE or node.op.reads or node.op.updates
+    if known is None and needed and not is_static(declared):
+        raise uninitialized(node, x)
+    return dtype, declared if known is None else known

@@ -1,0 +1,126 @@
+"""Variables in a program: which one a handle means, and the order of accesses to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from timberframe_core.compiler.ir import (
+    ARRAY_GRADIENTS,
+    ARRAY_MAKERS,
+    ARRAYS,
+    LOOPS,
+    STATE_READ,
+    STATE_WRITE,
+    Node,
+    Output,
+    Program,
+    written_inputs,
+)
+from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
+from timberframe_core.graph.function import FuncGraph
+
+_HANDLE = "resource"
+_ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # the shared_name by which TensorFlow marks a handle of its own
+
+
+def variable_name(handle: Output) -> str:
+    """The variable that a resource value means; InvalidArgumentError where that is not known before running."""
+    node = handle.node
+    if node.op.name == "StackPopV2":  # a resource that was pushed; the node's own variable is the stack
+        return f"{node.name}/{node.op.name}"
+    if node.variable is not None:
+        return node.variable
+    if node.op.name in LOOPS:  # a handle is the same one in every iteration
+        return variable_name(node.inputs[handle.index])
+    raise InvalidArgumentError(
+        f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",
+        node.name,
+    )
+
+
+def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
+    """The name by which a session knows the variable of a VarHandleOp."""
+    container, shared = attrs.get("container", ""), attrs.get("shared_name", "")
+    own: str = name if shared in ("", _ANONYMOUS) else shared
+    return f"{container}/{own}" if container else own
+
+
+def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
+    """The error of a node that needs the value of a variable which has none."""
+    made = handle.node.where if handle.node.op.name == "VarHandleOp" else ""
+    place = f" (the variable was made at {made})" if made else ""
+    return FailedPreconditionError(
+        f"{node.op.name} '{node.name}': variable '{handle.node.variable}' has no value; "
+        f"run its initializer first{place}",
+        node.name,
+    )
+
+
+def resolve_handles(program: Program) -> None:
+    """Names the variable of every VarHandleOp and of every access."""
+    for node in program.nodes:
+        if node.op.name == "VarHandleOp":
+            node.variable = variable_key(node.name, node.attrs)
+        elif node.op.name in ARRAY_MAKERS:
+            node.variable = f"{node.name}/{node.op.name}"
+        elif node.op.name in ARRAY_GRADIENTS:
+            node.variable = f"{variable_name(node.inputs[0])}/{node.attrs['source']}"
+        elif (
+            node.op.name in ARRAYS
+            or node.op.name in STATE_READ
+            or node.op.name in STATE_WRITE
+            or (node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE)
+        ):
+            node.variable = variable_name(node.inputs[0])
+
+
+def order_accesses(program: Program) -> None:
+    """Makes accesses to one variable follow each other in program order, where a write is among them.
+
+    Program order is a topological order, so these edges never close a cycle; no node is pulled in.
+    """
+    reads: dict[str, list[Node]] = {}
+    write: dict[str, Node] = {}
+    for node in program.nodes:
+        for name, writes in accesses(node).items():
+            last = write.get(name)
+            if last is not None:
+                node.after.append(last)
+            if writes:
+                node.after.extend(r for r in reads.get(name, ()) if r is not node)
+                write[name], reads[name] = node, []
+            else:
+                reads.setdefault(name, []).append(node)
+
+
+def accesses(node: Node) -> dict[str, bool]:
+    """Variables that a node reads (False) or writes (True), those in the bodies of loops and branches included."""
+    if node.op.name in STATE_WRITE and node.variable is not None:
+        return {node.variable: True}
+    if node.op.name in STATE_READ and node.variable is not None:
+        return {node.variable: False}
+    handles = [i for i, x in enumerate(node.inputs) if x.dtype.name == _HANDLE]
+    if node.bodies:
+        writes = any(writes_state(f, set()) for f in node.bodies)
+        return {variable_name(node.inputs[i]): writes for i in handles}
+    if not (node.op.reads or node.op.updates):
+        return {}
+    written = written_inputs(node.op, node.attrs)
+    found = {variable_name(node.inputs[i]): False for i in handles}
+    return found | {variable_name(node.inputs[i]): True for i in written}
+
+
+def writes_state(function: FuncGraph, seen: set[str]) -> bool:
+    """Whether a function, or one that it calls, writes a variable."""
+    if function.name in seen:
+        return False
+    seen.add(function.name)
+    for op in function.get_operations():
+        if op.type in STATE_WRITE or op.op_def.updates:
+            return True
+        for name in op.op_def.functions(op.attrs):
+            inner = function.find_function(name)
+            if inner is not None and writes_state(inner, seen):
+                return True
+    return False

@@ -1,0 +1,144 @@
+"""How many iterations a loop makes, where its condition shows it: `i < n` with a counter that goes up by a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.ops.definition.opdef import is_known
+
+_COMPARISONS = {"Less": (False, 0), "Greater": (True, 0), "LessEqual": (False, 1), "GreaterEqual": (True, 1)}
+"""Whether the counter stands on the right, and how much further than its limit it goes."""
+
+Bounds = dict[Tensor, int]
+"""The largest value that an integer scalar can have."""
+
+
+@dataclass(frozen=True)
+class IterationLimit:
+    """A loop makes `iterations` iterations if `exact`, else at most so many."""
+
+    iterations: int
+    exact: bool
+
+
+def iteration_limit(
+    cond: FuncGraph, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Mapping[Tensor, int]
+) -> IterationLimit | None:
+    """The bound that a condition gives; inputs: what the loop variables start from, following(i): what they become."""
+    return _limit(cond, original(cond.outputs[0]), inputs, following, bounds)
+
+
+def _limit(
+    cond: FuncGraph, test: Tensor, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Any
+) -> IterationLimit | None:
+    if test.op.type == "LogicalAnd":
+        parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
+        known = [p.iterations for p in parts if p is not None]
+        return IterationLimit(min(known), False) if known else None
+    if test.op.type not in _COMPARISONS or not test.op.inputs[0].dtype.is_integer:
+        return None
+    swapped, more = _COMPARISONS[test.op.type]
+    counter, end = (original(t) for t in (reversed(test.op.inputs) if swapped else test.op.inputs))
+    position = _position(cond, counter)
+    if position is None:
+        return None
+    start, after = inputs[position], following(position)
+    if not isinstance(start, Tensor) or after is None:
+        return None
+    begin, step = _value(start), _step_from(after, position)
+    limit, exact = _end(cond, end, inputs, following, bounds)
+    if begin is None or limit is None or step is None or step <= 0:
+        return None
+    return IterationLimit(max(0, -(-(limit + more - begin) // step)), exact)
+
+
+def _end(
+    cond: FuncGraph,
+    end: Tensor,
+    inputs: Sequence[Any],
+    following: Callable[[int], Tensor | None],
+    bounds: Mapping[Tensor, int],
+) -> tuple[int | None, bool]:
+    """The counter's limit, and whether it is exact or an upper bound."""
+    known = _value(end)
+    if known is not None:
+        return known, True
+    return _upper_bound(cond, end, inputs, following, bounds), False
+
+
+def _upper_bound(
+    cond: FuncGraph,
+    end: Tensor,
+    inputs: Sequence[Any],
+    following: Callable[[int], Tensor | None],
+    bounds: Mapping[Tensor, int],
+) -> int | None:
+    """The largest value that a tensor of the condition can have, if that is known."""
+    found = _bound(end, bounds)
+    if found is not None:
+        return found
+    position = _position(cond, end)
+    if position is None or not isinstance(inputs[position], Tensor):
+        return None
+    after = following(position)
+    if after is None or original(after) is not _input_of(after, position):
+        return None
+    return _bound(inputs[position], bounds)
+
+
+def _bound(tensor: Tensor, bounds: Mapping[Tensor, int]) -> int | None:
+    tensor = original(tensor)
+    if tensor in bounds:
+        return bounds[tensor]
+    if tensor.op.type in ("Minimum", "Maximum"):
+        known = [_bound(t, bounds) for t in tensor.op.inputs]
+        found = [b for b in known if b is not None]
+        if tensor.op.type == "Minimum":
+            return min(found, default=None)
+        return max(found) if len(found) == len(known) else None
+    return _value(tensor)
+
+
+def _input_of(after: Tensor, position: int) -> Tensor:
+    body = after.graph
+    assert isinstance(body, FuncGraph)
+    return body.inputs[position]
+
+
+def _step_from(after: Tensor, position: int) -> int | None:
+    return counter_step(_input_of(after, position), after)
+
+
+def counter_step(before: Tensor, after: Tensor) -> int | None:
+    """By how much an iteration changes a loop variable; None where it does not add a constant."""
+    op = original(after).op
+    if op.type not in ("Add", "AddV2"):
+        return None
+    a, b = (original(t) for t in op.inputs)
+    if a is before:
+        return _value(b)
+    return _value(a) if b is before else None
+
+
+def original(tensor: Tensor) -> Tensor:
+    """What chains of Identity hand on."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _position(function: FuncGraph, tensor: Tensor) -> int | None:
+    return next((i for i, t in enumerate(function.inputs) if t is tensor), None)
+
+
+def _value(tensor: Tensor) -> int | None:
+    value = original(tensor).host_value
+    if value is None or not is_known(value) or np.shape(value) != ():
+        return None
+    return int(value)

@@ -1,0 +1,252 @@
+"""Settings of sessions and runs: SessionConfig, RunOptions, RunMetadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+from timberframe_core.arguments import listed
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graphdef import messages
+
+ACCELERATORS = "ACCELERATORS"
+"""In place of a device type: every type whose memory is not the host's."""
+
+OPTIMIZATIONS = ("cse", "fold", "fuse", "simplify")
+"""What is done by itself: merge equal nodes, compute constants, fuse elementwise ops (devices do that), and leave out
+nodes that change nothing."""
+
+
+def _frozen(mapping: Any, what: str, kinds: tuple[type, ...], upper: bool = True) -> Mapping[str, Any]:
+    """A read-only copy; raises InvalidArgumentError unless it maps strings to values of these types."""
+    if not isinstance(mapping, Mapping):
+        raise InvalidArgumentError(f"SessionConfig.{what} is {mapping!r}; a mapping is required")
+    for key, value in mapping.items():
+        wrong_bool = isinstance(value, bool) and bool not in kinds
+        if not isinstance(key, str) or not isinstance(value, kinds) or wrong_bool:
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise InvalidArgumentError(
+                f"SessionConfig.{what} has {key!r}: {value!r}; strings with {wanted} are required"
+            )
+    return MappingProxyType({key.upper() if upper else key: value for key, value in mapping.items()})
+
+
+def _check_integer(value: Any, what: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidArgumentError(f"{what} is {value!r}; an integer of at least 0 is required")
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """How a Session uses devices and compiles graphs. Wherever one is taken, a ConfigProto is too.
+
+    device_count: how many devices of a type to make, ``{"ACME": 4}``; types not named give what their plugin has.
+    intra_op_parallelism_threads, inter_op_parallelism_threads: threads within one kernel and between clusters; 0 lets
+        the devices choose.
+    allow_soft_placement: a node whose device cannot run it moves to one that can; otherwise that is an error.
+    strict_placement: even a node that names no device must run on the best device; anything else is an error.
+    log_device_placement: logs the device of every node, and why, at level INFO of `tf.logging`.
+    memory_limit: by device type, bytes (int) or a fraction of the device's memory (float in (0, 1]).
+    memory_growth: by device type, whether memory is taken as needed instead of all at once.
+    deterministic: equal inputs give equal bits in every run, at any number of threads; random ops need a seed.
+    optimizations: switches by name, see OPTIMIZATIONS; what is not named is on.
+    device_options: by device type, options that its plugin defines, ``{"ACME": {"mode": "safe"}}``.
+    plugins: names of the plugins to use; a leading ``-`` leaves one out. None takes all.
+    operation_timeout_in_ms: limit for each run that names none itself; 0 is no limit.
+    """
+
+    device_count: Mapping[str, int] = field(default_factory=dict)
+    intra_op_parallelism_threads: int = 0
+    inter_op_parallelism_threads: int = 0
+    allow_soft_placement: bool = False
+    strict_placement: bool = False
+    log_device_placement: bool = False
+    memory_limit: Mapping[str, int | float] = field(default_factory=dict)
+    memory_growth: Mapping[str, bool] = field(default_factory=dict)
+    deterministic: bool = False
+    optimizations: Mapping[str, bool] = field(default_factory=dict)
+    device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plugins: Sequence[str] | None = None
+    operation_timeout_in_ms: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("allow_soft_placement", "strict_placement", "log_device_placement", "deterministic"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidArgumentError(
+                    f"SessionConfig.{name} is {getattr(self, name)!r}; True or False is required"
+                )
+        for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads", "operation_timeout_in_ms"):
+            _check_integer(getattr(self, name), f"SessionConfig.{name}")
+        if self.strict_placement and self.allow_soft_placement:
+            raise InvalidArgumentError(
+                "SessionConfig has strict_placement and allow_soft_placement set; they contradict each other"
+            )
+        self._check_mappings()
+        if self.plugins is not None:
+            names = listed(self.plugins, "SessionConfig.plugins", "names")
+            if not all(isinstance(p, str) for p in names):
+                raise InvalidTypeError(f"SessionConfig.plugins is {self.plugins!r}; a list of names is required")
+            object.__setattr__(self, "plugins", tuple(names))
+
+    def _check_mappings(self) -> None:
+        kinds: dict[str, tuple[type, ...]] = {
+            "device_count": (int,),
+            "memory_limit": (int, float),
+            "memory_growth": (bool,),
+            "optimizations": (bool,),
+            "device_options": (Mapping,),
+        }
+        for name, allowed in kinds.items():
+            frozen = _frozen(getattr(self, name), name, allowed, upper=name != "optimizations")
+            object.__setattr__(self, name, frozen)
+        unknown = sorted(self.optimizations.keys() - set(OPTIMIZATIONS))
+        if unknown:
+            raise InvalidArgumentError(
+                f"SessionConfig.optimizations names {', '.join(map(repr, unknown))}; "
+                f"known are {', '.join(OPTIMIZATIONS)}"
+            )
+        for device, count in self.device_count.items():
+            _check_integer(count, f"SessionConfig.device_count[{device!r}]")
+        for device, limit in self.memory_limit.items():
+            if limit <= 0 or (isinstance(limit, float) and limit > 1):
+                raise InvalidArgumentError(
+                    f"SessionConfig.memory_limit[{device!r}] is {limit!r}; bytes or a fraction in (0, 1] are required"
+                )
+
+    def optimizes(self, name: str) -> bool:
+        """Whether an optimization is on."""
+        return self.optimizations.get(name, True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Lets copies be made and pickled, which its read-only mappings cannot be."""
+        return _session_config, ({f.name: _plain(getattr(self, f.name)) for f in fields(self)},)
+
+    @classmethod
+    def of(cls, config: Any) -> SessionConfig:
+        """The settings that `config` means: a SessionConfig, a ConfigProto (ours or TensorFlow's), or None."""
+        if config is None:
+            return cls()
+        return config if isinstance(config, SessionConfig) else cls.from_proto(config)
+
+    @classmethod
+    def from_proto(cls, proto: Any) -> SessionConfig:
+        """The settings of a ConfigProto. What it says about GPUs holds for all accelerators.
+
+        Raises InvalidArgumentError if it is no ConfigProto or a value is out of range.
+        """
+        message = messages.as_message(proto, messages.ConfigProto, "config")
+        limit, growth = _accelerator_memory(message)
+        return cls(
+            device_count=dict(message.device_count),
+            intra_op_parallelism_threads=max(message.intra_op_parallelism_threads, 0),
+            inter_op_parallelism_threads=max(message.inter_op_parallelism_threads, 0),
+            allow_soft_placement=message.allow_soft_placement,
+            log_device_placement=message.log_device_placement,
+            memory_limit=limit,
+            memory_growth=growth,
+            optimizations=_optimizations(message.graph_options),
+            operation_timeout_in_ms=message.operation_timeout_in_ms,
+        )
+
+
+def _session_config(settings: Mapping[str, Any]) -> SessionConfig:
+    return SessionConfig(**settings)
+
+
+def _plain(value: Any) -> Any:
+    """The value with dicts in place of mappings of any kind."""
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def _accelerator_memory(message: Any) -> tuple[dict[str, int | float], dict[str, bool]]:
+    limit: dict[str, int | float] = {}
+    growth: dict[str, bool] = {}
+    for options in (message.gpu_options, message.pluggable_device_options):
+        if options.per_process_gpu_memory_fraction:
+            limit[ACCELERATORS] = options.per_process_gpu_memory_fraction
+        for virtual in options.experimental.virtual_devices:
+            if virtual.memory_limit_mb:
+                limit[ACCELERATORS] = int(virtual.memory_limit_mb[0] * 2**20)
+        if options.allow_growth:
+            growth[ACCELERATORS] = True
+    return limit, growth
+
+
+def _optimizations(graph_options: Any) -> dict[str, bool]:
+    off = messages.RewriterConfig.Toggle.Value("OFF")
+    rewrite = graph_options.rewrite_options
+    all_off = graph_options.optimizer_options.opt_level == messages.OptimizerOptions.Level.Value("L0")
+    switches = {
+        "fold": rewrite.constant_folding,
+        "cse": rewrite.common_subgraph_elimination,
+        "simplify": rewrite.arithmetic_optimization,
+        "fuse": rewrite.remapping,
+    }
+    return {
+        name: False for name, value in switches.items() if all_off or rewrite.disable_meta_optimizer or value == off
+    }
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How one run is done.
+
+    trace_level: anything above NO_TRACE records a timeline, as `trace=True` does. timeout_in_ms: DeadlineExceededError
+    after this time; 0 is no limit. fetch_on_device: results that lie in another memory than the host's stay there, as
+    DeviceArrays. The other names are TensorFlow's and are accepted for its programs' sake:
+    output_partition_graphs puts the clusters' GraphDefs into RunMetadata, inter_op_thread_pool and
+    report_tensor_allocations_upon_oom change nothing (errors of that kind always tell).
+    """
+
+    NO_TRACE = 0
+    SOFTWARE_TRACE = 1
+    HARDWARE_TRACE = 2
+    FULL_TRACE = 3
+
+    trace_level: int = NO_TRACE
+    timeout_in_ms: int = 0
+    inter_op_thread_pool: int = 0
+    output_partition_graphs: bool = False
+    report_tensor_allocations_upon_oom: bool = False
+    trace: bool = False
+    fetch_on_device: bool = False
+
+    def __post_init__(self) -> None:
+        if self.trace_level not in range(4) or isinstance(self.trace_level, bool):
+            raise InvalidArgumentError(f"RunOptions.trace_level is {self.trace_level!r}; it must be 0 to 3")
+        _check_integer(self.timeout_in_ms, "RunOptions.timeout_in_ms")
+        if self.trace_level:
+            object.__setattr__(self, "trace", True)
+
+    @classmethod
+    def of(cls, options: Any) -> RunOptions:
+        """The options that `options` means: a RunOptions, TensorFlow's message of that name, or None."""
+        if options is None:
+            return cls()
+        if isinstance(options, RunOptions):
+            return options
+        message = messages.as_message(options, messages.RunOptionsMessage, "options")
+        return cls(message.trace_level, message.timeout_in_ms, output_partition_graphs=message.output_partition_graphs)
+
+
+class RunMetadata:
+    """What a run leaves behind for those who asked.
+
+    trace: a timeline in the Trace Event format that Chrome and Perfetto read, of a run with `RunOptions(trace=True)`.
+    partition_graphs: a GraphDef for each cluster, of a run with `RunOptions(output_partition_graphs=True)`.
+    """
+
+    def __init__(self) -> None:
+        self.trace: dict[str, Any] | None = None
+        self.partition_graphs: list[Any] = []
+
+    def save_trace(self, path: str | PathLike[str]) -> None:
+        """Writes the timeline to a file; raises InvalidArgumentError if the run was not traced."""
+        if self.trace is None:
+            raise InvalidArgumentError("RunMetadata has no trace; run with RunOptions(trace=True)")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self.trace, file)

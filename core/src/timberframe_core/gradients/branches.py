@@ -1,0 +1,173 @@
+"""Gradients of If, Case and calls: the backward function of each branch, fed with what the forward one keeps for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from timberframe_core.dtypes import resource, variant
+from timberframe_core.errors import UnimplementedError
+from timberframe_core.gradients.bodies import (
+    GradientFunction,
+    dense_gradients,
+    filled,
+    original,
+    private_copy,
+    unchanged_on_error,
+    zeros_like,
+)
+from timberframe_core.gradients.reverse import is_differentiable
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.function import FuncGraph, common_shapes, set_handles, share_captures, stateful_variant
+from timberframe_core.graph.graph import get_default_graph
+from timberframe_core.graph.growth import extend_operation
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.shapes import is_static
+
+
+class _Forward:
+    """A forward If, Case or call while its gradient is built: private copies of its functions, which may get more
+    results.
+
+    first: the position of the first input that the functions get.
+    """
+
+    def __init__(self, op: Operation, first: int) -> None:
+        self.op = op
+        self.first = first
+        self.functions = [private_copy(op, name) for name in op.op_def.functions(op.attrs)]
+        self._results = len(op.outputs)
+
+    def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
+        """One more output of the operation: a tensor of one function, of no meaning where another one runs."""
+        if tensor.dtype is resource:
+            raise UnimplementedError(
+                f"{self.op.type} '{self.op.name}': its gradient needs the handle '{tensor.name}' that function "
+                f"'{function.name}' makes; handles must come from outside",
+                self.op.name,
+            )
+        for other in self.functions:
+            other.outputs.append(tensor if other is function else _stand_in(other, tensor))
+        shape = tensor.static_shape
+        only = len(self.functions) == 1 or is_static(shape)
+        attrs: dict[str, Any] = {"Tout": (*self.op.attrs["Tout"], tensor.dtype)}
+        if "output_shapes" in self.op.attrs:
+            known = self.op.attrs["output_shapes"] or (None,) * len(self.op.outputs)
+            attrs["output_shapes"] = (*known, shape if only else None)
+        (made,) = extend_operation(self.op, attrs, outputs=[(tensor.dtype, shape if only else None)])
+        made.handle = tensor.handle
+        return made
+
+    def finish(self) -> None:
+        """Has the operation run the copies, if they give more than the functions that they are copies of."""
+        if len(self.op.outputs) > self._results:
+            names = [self.op.graph.add_function(f) for f in self.functions]
+            extend_operation(self.op, self.op.op_def.bind_functions(self.op.attrs, names))
+
+
+def _stand_in(function: FuncGraph, tensor: Tensor) -> Tensor:
+    """What a branch gives in place of a tensor that only the other one has. Of the same shape where that is known, so
+    that both may run inside a device's program; else as small as can be."""
+    with function.as_default(), function.name_scope(None), function.control_dependencies(None):
+        if tensor.dtype is variant:
+            dtype = (tensor.handle or (None, None))[0]
+            made: Tensor = apply_op("EmptyTensorList", [-1, -1], {"element_dtype": dtype or tensor.dtype})
+            return made
+        shape = tensor.static_shape
+        if is_static(shape):
+            return filled([d or 0 for d in shape or ()], tensor.dtype)
+        return filled([0] * max(1, len(shape or ())), tensor.dtype)
+
+
+class _BranchGradient(GradientFunction):
+    """The gradient of one function of an If, Case or call."""
+
+    def __init__(self, forward: _Forward, function: FuncGraph) -> None:
+        super().__init__(get_default_graph(), forward.op, function)
+        self._keeper = forward
+        self.gradients: list[Tensor | None] = []
+
+    def _outside(self, tensor: Tensor) -> Tensor | None:
+        tensor = original(tensor)
+        for inner, outer in zip(self._body.inputs, self.op.inputs[self._keeper.first :], strict=True):
+            if inner is tensor:
+                return outer
+        return None
+
+    def _read_outside(self, op: Operation) -> Tensor | None:
+        # A branch may be what keeps a variable without a value from being read. Within a loop that matters less than
+        # that the loop would otherwise keep the value of every iteration.
+        return super()._read_outside(op) if isinstance(self.op.graph, FuncGraph) else None
+
+    def _kept(self, tensor: Tensor) -> Tensor:
+        inner = FuncGraph.capture(self, self._keeper.keep(self._body, tensor))
+        if tensor.dtype is not variant:
+            inner.set_shape(tensor.static_shape)
+        return inner
+
+    def build(self, grads: Sequence[Tensor | None]) -> None:
+        """Adds the gradients of the function's inputs, given those of its outputs."""
+        live = [(y, g) for y, g in zip(self._body.outputs, grads, strict=False) if g is not None]
+        xs = [x for x in self._body.inputs if is_differentiable(x)]
+        with self.as_default():
+            found = dict(zip(xs, dense_gradients([y for y, _ in live], xs, [g for _, g in live]), strict=True))
+        self.gradients = [found.get(x) for x in self._body.inputs]
+
+
+def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
+    """The gradient of If or Case: the same op on the same predicate; its branches are the gradients of the branches."""
+    forward = _Forward(op, 1)
+    bodies, positions = _build(forward, grads)
+    made: list[Tensor] = []
+    if positions:
+        made = apply_op(
+            stateful_variant(op.type.removeprefix("Stateless"), bodies),
+            [op.inputs[0], share_captures(bodies)],
+            {
+                **op.op_def.bind_functions(op.attrs, bodies),
+                "Tout": [t.dtype for t in bodies[0].outputs],
+                "output_shapes": common_shapes(bodies),
+            },
+        )
+        set_handles(made, bodies)
+    return [None, *_spread(len(op.inputs) - 1, positions, made)]
+
+
+def call_gradient(op: Operation, *grads: Any) -> list[Any]:
+    """The gradient of a call: a call of the function's gradient."""
+    forward = _Forward(op, 0)
+    bodies, positions = _build(forward, grads)
+    made: list[Tensor] = []
+    if positions:
+        name = "PartitionedCall" if stateful_variant("", bodies) else "StatefulPartitionedCall"
+        attrs = {"f": bodies[0], "Tout": [t.dtype for t in bodies[0].outputs]}
+        made = apply_op(name, [share_captures(bodies)], attrs)
+        set_handles(made, bodies)
+        for tensor, result in zip(made, bodies[0].outputs, strict=True):
+            if tensor.dtype is not variant:
+                tensor.set_shape(result.static_shape)
+    return _spread(len(op.inputs), positions, made)
+
+
+def _build(forward: _Forward, grads: Sequence[Any]) -> tuple[list[_BranchGradient], list[int]]:
+    """The gradients of the functions, with equal results; and the positions of the inputs that these belong to."""
+    given = [None if g is None else convert_to_tensor(g) for g in grads]
+    bodies = [_BranchGradient(forward, f) for f in forward.functions]
+    with unchanged_on_error(forward.op):
+        for body in bodies:
+            body.build(given)
+        forward.finish()
+    count = len(bodies[0].gradients)
+    positions = [i for i in range(count) if any(b.gradients[i] is not None for b in bodies)]
+    for body in bodies:
+        with body.as_default():
+            found = [(body.gradients[i], forward.op.inputs[forward.first + i]) for i in positions]
+            body.finish([zeros_like(x) if g is None else g for g, x in found])
+    return bodies, positions
+
+
+def _spread(count: int, positions: Sequence[int], found: Sequence[Tensor]) -> list[Tensor | None]:
+    spread: list[Tensor | None] = [None] * count
+    for i, grad in zip(positions, found, strict=True):
+        spread[i] = grad
+    return spread

@@ -1,0 +1,311 @@
+"""Reverse-mode differentiation: walks a graph back from results to sources and adds each operation's gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from enum import Enum
+from typing import Any
+
+from timberframe_core.errors import InvalidArgumentError, NotFoundError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.graph import Graph, get_default_graph
+from timberframe_core.graph.indexed_slices import IndexedSlices
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.ops.definition.opdef import NotDifferentiable
+from timberframe_core.shapes import compatible, format_shape
+
+Gradient = Tensor | IndexedSlices
+
+
+class UnconnectedGradients(Enum):
+    """What `gradients` gives for a source that the results do not depend on: None, or zeros of its shape."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class AggregationMethod:
+    """TensorFlow's ways to add up gradients; all of them are one AddN here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Adds nodes for the derivatives of the sum of `ys` with respect to each of `xs`.
+
+    ys, xs: a tensor or variable, or a list of these. grad_ys: for each of ys the gradient to begin with, by default
+    ones; complex ys need them. stop_gradients: tensors taken as constants. unconnected_gradients: what stands for a
+    source that ys do not depend on. A gradient runs on the device that its operation asks for; gate_gradients,
+    colocate_gradients_with_ops and aggregation_method are accepted and change nothing.
+
+    Returns one entry for each of xs: a tensor of its shape, IndexedSlices where only some rows were used, or None.
+    Raises NotFoundError (a LookupError) where the path passes an op that declares no gradient.
+    """
+    del colocate_gradients_with_ops, gate_gradients, aggregation_method
+    unconnected = _unconnected(unconnected_gradients)
+    graph = get_default_graph()
+    results, sources = [convert_to_tensor(y) for y in _as_list(ys)], [_element(x) for x in _as_list(xs)]
+    stops = {_element(t) for t in _as_list(stop_gradients)}
+    with graph.name_scope(name):
+        seeds = _seeds(results, _as_list(grad_ys))
+        found = _Backward(results, set(sources), stops).run(seeds)
+        made = [found.get(_within(x, graph)) for x in sources]
+        if unconnected is UnconnectedGradients.ZERO:
+            made = [_zeros(x) if g is None else g for g, x in zip(made, sources, strict=True)]
+    return made
+
+
+def _unconnected(wish: UnconnectedGradients | str) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(wish)
+    except ValueError:
+        known = " or ".join(repr(u.value) for u in UnconnectedGradients)
+        raise InvalidArgumentError(
+            f"tf.gradients: unconnected_gradients is {wish!r}; it must be {known}, or a tf.UnconnectedGradients"
+        ) from None
+
+
+def _as_list(values: Any) -> list[Any]:
+    if values is None:
+        return []
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def _element(value: Any) -> Tensor:
+    """The tensor to differentiate: of a variable its handle, so that all its reads count."""
+    handle = getattr(value, "handle", None)
+    return handle if isinstance(handle, Tensor) else convert_to_tensor(value)
+
+
+def _within(tensor: Tensor, graph: Graph) -> Tensor:
+    """The tensor itself; of one that a function body has captured, the original."""
+    return _source(tensor) if tensor.graph is not graph else tensor
+
+
+def is_differentiable(tensor: Tensor) -> bool:
+    """Whether gradients flow through a tensor: through lists and variables, unless they are known to hold integers."""
+    dtype = tensor.dtype
+    if dtype.base_dtype.name in ("resource", "variant"):
+        held = None if tensor.handle is None else tensor.handle[0]
+        return held is None or held.is_floating or held.is_complex or held.base_dtype.name in ("resource", "variant")
+    return dtype.is_floating or dtype.is_complex
+
+
+def _seeds(ys: Sequence[Tensor], given: Sequence[Any]) -> list[Gradient | None]:
+    if given and len(given) != len(ys):
+        raise InvalidArgumentError(
+            f"tf.gradients: grad_ys has {len(given)} entries; ys has {len(ys)}, each needs one or None"
+        )
+    return [_seed(y, g) for y, g in zip(ys, given or [None] * len(ys), strict=True)]
+
+
+def _seed(y: Tensor, given: Any) -> Gradient | None:
+    if not is_differentiable(y):
+        return None
+    if given is None:
+        if y.dtype.is_complex:
+            raise InvalidArgumentError(
+                f"tf.gradients: y '{y.name}' is {y.dtype.name}; complex results need their gradients in grad_ys"
+            )
+        ones: Tensor = apply_op("OnesLike", [y], name="grad_ys")
+        return ones
+    if isinstance(given, IndexedSlices):
+        return given
+    seed = convert_to_tensor(given, y.dtype)
+    if not compatible(seed.static_shape, y.static_shape):
+        raise InvalidArgumentError(
+            f"tf.gradients: the gradient given for '{y.name}' has shape {format_shape(seed.static_shape)}; "
+            f"it must have the result's, {format_shape(y.static_shape)}"
+        )
+    return seed
+
+
+def _zeros(x: Tensor) -> Tensor:
+    if x.handle is not None:
+        x = apply_op("ReadVariableOp", [x], {"dtype": x.handle[0]})
+    zeros: Tensor = apply_op("ZerosLike", [x])
+    return zeros
+
+
+def _source(tensor: Tensor) -> Tensor:
+    """The outer tensor that an input of a function body stands for, however many bodies lie between."""
+    graph = tensor.graph
+    while isinstance(graph, FuncGraph) and tensor.op.type == "Placeholder":
+        outer = graph.captured_tensor(tensor)
+        if outer is None:
+            break
+        tensor, graph = outer, outer.graph
+    return tensor
+
+
+class _Backward:
+    """One walk from results to sources. `arrived` holds, for each tensor, the gradients that reached it so far."""
+
+    def __init__(self, ys: Sequence[Tensor], xs: set[Tensor], stops: set[Tensor]) -> None:
+        self.ys = ys
+        self.xs = xs | {_source(x) for x in xs}
+        self.stops = stops
+        self.arrived: dict[Tensor, list[Gradient]] = {}
+        order = self._order()
+        self.leads = self._leading(order)
+        self.order = order
+
+    def _follow(self, tensor: Tensor) -> Tensor:
+        """The tensor to walk on to: a captured input of a body leads to the original unless it is a source itself."""
+        return tensor if tensor in self.xs else _source(tensor)
+
+    def _inputs(self, op: Operation) -> Iterable[Tensor]:
+        return (self._follow(t) for t in op.inputs)
+
+    def _order(self) -> list[Operation]:
+        """The operations that ys depend on, each after its inputs; nothing behind a stop."""
+        order: list[Operation] = []
+        seen: set[Operation] = set()
+        for y in self.ys:
+            y = self._follow(y)
+            if y in self.stops:
+                continue
+            stack: list[tuple[Operation, bool]] = [(y.op, False)]
+            while stack:
+                op, done = stack.pop()
+                if done:
+                    order.append(op)
+                elif op not in seen:
+                    seen.add(op)
+                    stack.append((op, True))
+                    stack.extend((t.op, False) for t in self._inputs(op) if t not in self.stops)
+        return order
+
+    def _leading(self, order: Sequence[Operation]) -> set[Operation]:
+        """Those among them from which a path of differentiable tensors leads to a source."""
+        leads: set[Operation] = set()
+        for op in order:
+            if any(self._wanted(t, leads) for t in self._inputs(op)):
+                leads.add(op)
+        return leads
+
+    def _wanted(self, tensor: Tensor, leads: set[Operation]) -> bool:
+        """Whether a gradient of this tensor is of use."""
+        if not is_differentiable(tensor):
+            return False
+        return tensor in self.xs or (tensor not in self.stops and tensor.op in leads)
+
+    def run(self, seeds: Sequence[Gradient | None]) -> dict[Tensor, Gradient]:
+        """Adds the gradients; returns those of the sources."""
+        for y, seed in zip(self.ys, seeds, strict=True):
+            if seed is not None:
+                self.arrived.setdefault(self._follow(y), []).append(seed)
+        for op in reversed(self.order):
+            if op in self.leads:
+                self._pass_back(op)
+        return {x: total for x in self.xs if (total := self._total(x)) is not None}
+
+    def _total(self, tensor: Tensor) -> Gradient | None:
+        """The sum of all that arrived at a tensor; kept, so that it is added up once."""
+        parts = self.arrived.get(tensor)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            parts[:] = [_add(parts)]
+        return parts[0]
+
+    def _pass_back(self, op: Operation) -> None:
+        totals = [None if t in self.stops else self._total(t) for t in op.outputs]
+        if all(g is None for g in totals) or isinstance(op.gradient, NotDifferentiable):
+            return
+        if op.gradient is None:
+            raise NotFoundError(
+                f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
+                "(define_op takes gradient=, and tf.stop_gradient cuts a path)",
+                op.name,
+            )
+        with ExitStack() as scopes:
+            scopes.enter_context(get_default_graph().name_scope(f"{op.name.rsplit('/', 1)[-1]}_grad"))
+            if op.device:
+                scopes.enter_context(get_default_graph().device(op.device))
+            given = _given(op, totals)
+            passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
+            made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in op.gradient(op, *given)]
+        if len(made) != len(op.inputs):
+            raise InvalidArgumentError(
+                f"{op.type} '{op.name}': its gradient function returned {len(made)} gradients; the operation has "
+                f"{len(op.inputs)} inputs, each needs one or None",
+                op.name,
+            )
+        for tensor, grad in zip(op.inputs, made, strict=True):
+            target = self._follow(tensor)
+            if grad is not None and self._wanted(target, self.leads):
+                self.arrived.setdefault(target, []).append(_checked(op, tensor, grad))
+
+
+def backpropagate(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], seeds: Sequence[Gradient | None]
+) -> list[Gradient | None]:
+    """The gradients of xs, given those of ys, added to the current graph, which may be another one than that of ys."""
+    found = _Backward(ys, set(xs), set()).run(seeds)
+    return [found.get(x) for x in xs]
+
+
+def _given(op: Operation, totals: Sequence[Gradient | None]) -> Sequence[Any]:
+    """The gradients of the outputs in the form that the gradient function of the operation takes."""
+    if not (op.op_def.gradient_takes_slices and op.gradient is op.op_def.gradient):
+        totals = [None if g is None else convert_to_tensor(g) for g in totals]
+    if _runs_functions(op):
+        return totals
+    return [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
+
+
+def _runs_functions(op: Operation) -> bool:
+    """Whether the operation calls functions; it is told which of its outputs have no gradient."""
+    return bool(op.op_def.function_attrs)
+
+
+def _output_gradient(output: Tensor, total: Gradient | None) -> Any:
+    if total is not None or not (output.dtype.is_floating or output.dtype.is_complex):
+        return total
+    return apply_op("ZerosLike", [output])
+
+
+def _checked(op: Operation, source: Tensor, grad: Any) -> Gradient:
+    """A gradient whose shape suits its input, with all that is known of that shape."""
+    if isinstance(grad, IndexedSlices):
+        return grad
+    tensor = convert_to_tensor(grad)
+    expected = source.handle[1] if source.dtype.name == "resource" and source.handle else source.static_shape
+    if not compatible(tensor.static_shape, expected):
+        raise InvalidArgumentError(
+            f"{op.type} '{op.name}': its gradient function returned shape {format_shape(tensor.static_shape)} for "
+            f"input '{source.name}'; it must be the input's, {format_shape(expected)}",
+            op.name,
+        )
+    if tensor.dtype.name not in ("resource", "variant"):
+        tensor.set_shape(expected)
+    return tensor
+
+
+def _add(parts: Sequence[Gradient]) -> Gradient:
+    """The sum of gradients: rows side by side where all are IndexedSlices, else dense."""
+    if not all(isinstance(p, IndexedSlices) for p in parts):
+        total: Tensor = apply_op("AddN", [[convert_to_tensor(p) for p in parts]])
+        return total
+    slices = [p for p in parts if isinstance(p, IndexedSlices)]
+    indices = [s.indices for s in slices]
+    if len({i.dtype for i in indices}) > 1:
+        indices = [apply_op("Cast", [i], {"DstT": "int64"}) for i in indices]
+    values = apply_op("ConcatV2", [[s.values for s in slices], 0])
+    return IndexedSlices(values, apply_op("ConcatV2", [indices, 0]), slices[0].dense_shape)

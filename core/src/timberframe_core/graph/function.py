@@ -1,0 +1,207 @@
+"""FuncGraph: a graph with inputs and outputs, the body of While, If and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from timberframe_core import recursion
+from timberframe_core.dtypes import DType, variant
+from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.inference import common_handle
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.shapes import Shape, in_common
+
+_LEVELS_BETWEEN = 8  # bodies within bodies that Python's usual stack has room for, the user's own functions included
+
+
+class FuncGraph(Graph):
+    """A function body. Tensors of the graphs around it may be used inside: they become further inputs (`captures`)."""
+
+    def __init__(self, name: str, outer: Graph | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.outer = outer
+        self.level: int = 1 + (outer.level if isinstance(outer, FuncGraph) else 0)
+        """How many bodies within bodies it is, itself included."""
+        if self.level > recursion.MAX_NESTING:
+            raise ResourceExhaustedError(
+                f"function '{name}': bodies are nested {self.level} deep; at most {recursion.MAX_NESTING} can be"
+            )
+        self.seed = None if outer is None else outer.seed
+        if outer is not None:
+            self._collections = outer._collections  # bodies have no collections of their own
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        """Outer tensor -> the input that stands for it; these inputs come after the declared ones."""
+        self.forward: FuncGraph | None = None
+        """Of the gradient of a function: that function, whose values may be used inside too."""
+        self.control_outputs: list[Operation] = []
+        """Operations that must run whenever the function does."""
+        self.outer_control_inputs: dict[Operation, None] = {}
+        """Operations of graphs around this one, in order, that must have run before the node that runs the body."""
+
+    @contextmanager
+    def as_default(self) -> Iterator[FuncGraph]:
+        """Makes the operations of the block parts of the body."""
+        often_enough = self.level % _LEVELS_BETWEEN == 0
+        with recursion.room(0) if often_enough else nullcontext(), super().as_default():
+            yield self
+
+    def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
+        """Declares the next input."""
+        with self.name_scope(None), self.control_dependencies(None):
+            tensor = self.apply("Placeholder", (), {"dtype": dtype, "shape": shape}, name).outputs[0]
+        self.inputs.append(tensor)
+        return tensor
+
+    def _own(self, tensor: Tensor, op_def: OpDef, name: str) -> Tensor:
+        if tensor.op.graph is self:
+            return tensor
+        return self.capture(tensor)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """The input that stands for a tensor of a graph around this one."""
+        inner = self.captures.get(tensor)
+        if inner is None:
+            if self.outer is None or not self._is_around(tensor):
+                return super()._own(tensor, tensor.op.op_def, tensor.op.name)
+            inner = self.add_input(tensor.dtype, tensor.static_shape, f"captured_{tensor.op.name.rsplit('/', 1)[-1]}")
+            inner.handle = tensor.handle
+            inner.host_value = tensor.host_value
+            self.captures[tensor] = inner
+        return inner
+
+    def _control_input(self, element: Any) -> Operation | None:
+        """Nothing inside can wait for an operation of a graph around this one; the node that runs the body does."""
+        if isinstance(element, Operation) and self._is_inside(element.graph):
+            self.outer_control_inputs[element] = None
+            return None
+        return super()._control_input(element)
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Puts the operations made inside on the device of `op`, which may be of a graph around this one."""
+        inner = getattr(op, "op", op)
+        if isinstance(inner, Operation) and self._is_inside(inner.graph):
+            with self.device(None), self.device(inner.device):
+                yield
+        else:
+            with super().colocate_with(op, ignore_existing):
+                yield
+
+    def captured_tensor(self, inner: Tensor) -> Tensor | None:
+        """The outer tensor that an input stands for; None for a declared input."""
+        return next((outer for outer, stand_in in self.captures.items() if stand_in is inner), None)
+
+    def _is_around(self, tensor: Tensor) -> bool:
+        graph: Graph | None = self.outer
+        while graph is not None:
+            if tensor.op.graph is graph or (isinstance(graph, FuncGraph) and tensor.op.graph is graph.forward):
+                return True
+            graph = graph.outer if isinstance(graph, FuncGraph) else None
+        return False
+
+    def _is_inside(self, other: Graph) -> bool:
+        """Whether `other` is one of the graphs that this body is in."""
+        graph = self.outer
+        while graph is not None and graph is not other:
+            graph = graph.outer if isinstance(graph, FuncGraph) else None
+        return graph is not None
+
+    def finish(self, outputs: Sequence[Tensor]) -> None:
+        """Sets the outputs; stateful operations made so far run whenever the function does."""
+        self.outputs = [self._own(t, t.op.op_def, t.op.name) for t in outputs]
+        made = {t.op for t in self.inputs}
+        self.control_outputs = [op for op in self._operations if op.op_def.stateful and op not in made]
+
+    def find_function(self, name: str) -> FuncGraph | None:
+        found = super().find_function(name)
+        return found if found is not None or self.outer is None else self.outer.find_function(name)
+
+    def copy(self, name: str) -> FuncGraph:
+        """A function of another name that does the same; its operations have the names of those copied.
+
+        All inputs are declared ones: nothing tells any more which of them were captured.
+        """
+        new = FuncGraph(name, self.outer)
+        new.functions, new.seed = dict(self.functions), self.seed
+        copies: dict[Tensor, Tensor] = {}
+        operations: dict[Operation, Operation] = {}
+        for op in self._operations:
+            operations[op] = _copy_operation(new, op, copies, operations)
+        new.inputs = [copies[t] for t in self.inputs]
+        new.outputs = [copies[t] for t in self.outputs]
+        new.control_outputs = [operations[op] for op in self.control_outputs]
+        return new
+
+
+def _copy_operation(
+    graph: FuncGraph, op: Operation, copies: dict[Tensor, Tensor], operations: Mapping[Operation, Operation]
+) -> Operation:
+    new = graph.create_op(
+        op.op_def,
+        [copies[t] for t in op.inputs],
+        op.attrs,
+        op.name,
+        control_inputs=[operations[c] for c in op.control_inputs],
+        device=op.device,
+        colocation=op.colocation,
+        exact_name=True,
+        defer_errors=True,
+    )
+    new.gradient, new.unsupported, new._where = op.gradient, op.unsupported, op._where
+    for tensor, source in zip(new.outputs, op.outputs, strict=True):
+        tensor._shape, tensor.handle, tensor.host_value = source._shape, source.handle, source.host_value
+        copies[source] = tensor
+    return new
+
+
+def unique_function_name(graph: Graph, label: str, scoped: bool = True) -> str:
+    """A name, with the scopes in force unless told otherwise, that no function of the graph or around it has."""
+    while isinstance(graph, FuncGraph) and graph.outer is not None:
+        graph = graph.outer
+    scope = graph.get_name_scope() if scoped else ""
+    flat = f"{scope}/{label}".lstrip("/").replace("/", "_")
+    with graph.name_scope(None):  # the whole name is reserved, for a function under construction is not in the library
+        name = graph.unique_name(flat)
+        while graph.find_function(name) is not None:
+            name = graph.unique_name(flat)
+    return name
+
+
+def share_captures(bodies: Sequence[FuncGraph], declared: int = 0) -> list[Tensor]:
+    """Gives all bodies the same captured inputs in one order, after the declared ones; returns the outer tensors."""
+    captured = list(dict.fromkeys(outer for body in bodies for outer in body.captures))
+    for body in bodies:
+        inner = {outer: body.capture(outer) for outer in captured}
+        body.captures = inner
+        body.inputs = [*body.inputs[:declared], *inner.values()]
+    return captured
+
+
+def common_shapes(bodies: Sequence[FuncGraph]) -> list[Shape]:
+    """For each result what the shapes that the bodies give have in common."""
+    return [in_common(t.static_shape for t in results) for results in zip(*(b.outputs for b in bodies), strict=True)]
+
+
+def set_handles(outputs: Sequence[Tensor], bodies: Sequence[FuncGraph]) -> None:
+    """Notes what is known of the lists that the node gives which runs one of these bodies."""
+    for output, results in zip(outputs, zip(*(b.outputs for b in bodies), strict=True), strict=True):
+        if output.dtype is variant:
+            output.handle = common_handle(t.handle for t in results)
+
+
+def outer_control_inputs(bodies: Iterable[FuncGraph]) -> list[Operation]:
+    """What the node that runs these bodies must wait for."""
+    return list(dict.fromkeys(op for body in bodies for op in body.outer_control_inputs))
+
+
+def stateful_variant(op: str, bodies: Iterable[FuncGraph]) -> str:
+    """The op's stateless form where no body changes or reads state."""
+    stateful = any(node.op_def.stateful for body in bodies for node in body.get_operations())
+    return op if stateful else f"Stateless{op}"

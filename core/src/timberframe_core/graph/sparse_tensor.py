@@ -1,0 +1,72 @@
+"""SparseTensor: the places and values of a tensor's elements that are there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from timberframe_core.dtypes import DType, int64
+from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape
+from timberframe_core.ops.definition.opdef import is_known
+
+
+class SparseTensorValue(NamedTuple):
+    """The arrays of a sparse tensor: what a Session returns for one, and what may be given in place of one."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor:
+    """Element `indices[i]` is `values[i]`, and all that are not named are missing.
+
+    indices: int64 [elements, rank]. values: [elements]. dense_shape: int64 [rank], the sizes of the whole tensor.
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self.indices = convert_to_tensor(indices, int64, "indices")
+        self.values = convert_to_tensor(values, name="values")
+        self.dense_shape = convert_to_tensor(dense_shape, int64, "dense_shape")
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """The tensor of a SparseTensorValue; a SparseTensor is that one itself."""
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        return cls(*sparse_tensor_value)
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape of the whole tensor."""
+        known = self.dense_shape.host_value
+        if known is not None and is_known(known):
+            return TensorShape([int(d) for d in known])
+        rank = self.dense_shape.static_shape
+        return TensorShape(None if not rank or rank[0] is None else [None] * rank[0])
+
+    def get_shape(self) -> TensorShape:
+        """The static shape of the whole tensor."""
+        return self.shape
+
+    @property
+    def op(self) -> Operation:
+        return self.values.op
+
+    @property
+    def graph(self) -> Graph:
+        return self.values.graph
+
+    def fetch_parts(self) -> Any:
+        """What a Session fetches for it, and how the values are put together."""
+        parts: list[Tensor] = [self.indices, self.values, self.dense_shape]
+        return parts, lambda found: SparseTensorValue(*found)
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"

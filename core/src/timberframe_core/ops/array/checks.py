@@ -1,0 +1,151 @@
+"""Ops that stop a run: CheckNumerics and Assert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition.gradients import apply_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.shape_functions import unchanged
+from timberframe_core.shapes import Shape, format_shape
+
+
+def _finite(signed: bool) -> Any:
+    def reference(attrs: Attrs, x: np.ndarray) -> np.ndarray:
+        wide = x.astype(np.float64)
+        nan, positive, negative = (int(n.sum()) for n in (np.isnan(wide), wide == np.inf, wide == -np.inf))
+        if nan or positive or negative:
+            infinite = f"{positive} +Inf and {negative} -Inf" if signed else f"{positive + negative} infinite"
+            fact = f"the tensor has {nan} NaN, {infinite} values; all must be finite"
+            raise InvalidArgumentError(f"{attrs['message']}: {fact}")
+        return x
+
+    return reference
+
+
+def _finite_samples() -> Iterator[Sample]:
+    for shape in ((), (0,), (1,), (7, 13), (65_537,), (3, 0, 2)):
+        yield Sample([Arg(shape, special=False)], {"message": "weights"})
+    yield Sample([Arg(values=[0.0, -0.0, 1e-7, -1e4])], {"message": ""})
+
+
+def _finite_errors(signed: bool) -> Iterator[ErrorSample]:
+    def wrong(values: Any, match: str) -> ErrorSample:
+        return ErrorSample([Arg(values=values)], match, {"message": "weights {0}"})
+
+    nan, inf = float("nan"), float("inf")
+    one, many = ("1 [+]Inf and 0 -Inf", "1 [+]Inf and 1 -Inf") if signed else ("1 infinite", "2 infinite")
+    yield wrong([1.0, nan], r"weights \{0\}: the tensor has 1 NaN")
+    yield wrong(nan, "the tensor has 1 NaN")
+    yield wrong([inf, 1.0], f"{one} values; all must be finite")
+    yield wrong([inf, nan, -inf, nan], f"2 NaN.*{many} values; all must be finite")
+    yield wrong([0.0] * 70_000 + [nan], "the tensor has 1 NaN")
+
+
+def _finite_gradient(op: Any, grad: Any) -> list[Any]:
+    message = f"gradient of {op.name}: {op.attrs['message']}"
+    return [apply_op(op.type, [grad], {"message": message})]
+
+
+for _name in ("CheckNumerics", "CheckNumericsV2"):
+    define_op(
+        _name,
+        inputs=["tensor: T"],
+        outputs=["output: T"],
+        attrs=["T: {bfloat16, half, float, double}", "message: string"],
+        doc=(
+            "The tensor itself, if all its elements are finite; else an error with `message` and counts of NaN "
+            + ("and infinite values." if _name == "CheckNumerics" else "values and the infinite ones of each sign.")
+        ),
+        shape=unchanged,
+        reference=_finite(_name == "CheckNumericsV2"),
+        gradient=_finite_gradient,
+        stateful=True,
+        alias=((0, 0),),
+        samples=_finite_samples,
+        errors=lambda signed=_name == "CheckNumericsV2": _finite_errors(signed),
+    )
+
+
+def summary(x: np.ndarray, count: int) -> str:
+    """The first `count` elements (all if negative) of an array, with brackets for each dimension."""
+    left = x.size if count < 0 else count
+    text, left = _summary(x, left) if x.ndim else (f"[{_element(x[()])}]", 0)
+    return text
+
+
+def _summary(x: np.ndarray, left: int) -> tuple[str, int]:
+    parts: list[str] = []
+    for i, item in enumerate(x):
+        if left <= 0:
+            parts.append("...")
+            break
+        if x.ndim == 1:
+            parts.append((" " if i else "") + _element(item))
+            left -= 1
+        else:
+            text, left = _summary(item, left)
+            parts.append(text)
+    return "[" + "".join(parts) + "]", left
+
+
+def _element(x: Any) -> str:
+    if isinstance(x, bytes):
+        return x.decode(errors="backslashreplace")
+    if isinstance(x, bool | np.bool_):
+        return str(int(x))
+    return f"{x:g}" if isinstance(x, float | np.floating) else str(x)
+
+
+def assertion_error(op: str, name: str, attrs: Attrs, data: list[np.ndarray]) -> InvalidArgumentError:
+    """The error of an Assert whose condition is false."""
+    shown = " ".join(summary(x, attrs["summarize"]) for x in data)
+    return InvalidArgumentError(f"{op} '{name}': assertion failed: {shown}; the condition must be true", name)
+
+
+def _assert_shape(c: InferenceContext) -> list[Shape]:
+    condition = c.shapes[0]
+    if condition is not None and condition != ():
+        raise c.late_error(f"condition has shape {format_shape(condition)}; it must be a scalar")
+    return []
+
+
+def _assert(attrs: Attrs, condition: np.ndarray, *data: np.ndarray) -> tuple[()]:
+    if not condition:
+        raise assertion_error("Assert", "reference", attrs, list(data))
+    return ()
+
+
+def _assert_errors() -> Iterator[ErrorSample]:
+    false = Arg(values=False)
+    numbers, text = (
+        Arg(values=np.arange(10), dtype="int32"),
+        Arg(values=np.array([b"too", b"many"], object), dtype="string"),
+    )
+    yield ErrorSample([false, [numbers]], r"assertion failed: \[0 1 2\.\.\.\]; the condition must be true")
+    yield ErrorSample([false, [numbers, text]], r"assertion failed: \[0 1\.\.\.\] \[too many\]", {"summarize": 2})
+    yield ErrorSample(
+        [false, [Arg(values=[[1.5, 2.0], [0.25, 4.0]], dtype="float32")]], r"\[\[1.5 2\]\[0.25 4\]\]", {"summarize": -1}
+    )
+    yield ErrorSample([Arg(values=[True]), [numbers]], r"condition has shape \(1,\); it must be a scalar")
+
+
+define_op(
+    "Assert",
+    inputs=["condition: bool", "data: T"],
+    attrs=["T: list(type) >= 1", "summarize: int = 3"],
+    doc="Fails unless the condition is true; the error shows the first `summarize` elements (-1: all) of each input.",
+    shape=_assert_shape,
+    reference=_assert,
+    gradient=NotDifferentiable("it has no output"),
+    stateful=True,
+    samples=lambda: [
+        Sample([Arg(values=True), [Arg((3,), dtype="float32"), Arg((), dtype="int64")]], {"summarize": 2})
+    ],
+    errors=_assert_errors,
+)

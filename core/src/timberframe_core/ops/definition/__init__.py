@@ -1,0 +1,1 @@
+"""What defines an op: OpDef, signature, shape functions, samples, accuracy, and the registry."""

@@ -1,0 +1,295 @@
+"""OpDef: everything that is known about an op without a device.
+
+An op is declared in one block by `define_op`. Inputs, outputs and attrs are written in TensorFlow's own notation
+(``"values: N * T"``, ``"T: {float, double} = DT_FLOAT"``), so that it can be held against TensorFlow's at a glance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
+from timberframe_core.ops.definition.samples import ErrorSample, Sample
+from timberframe_core.ops.definition.signature import ArgDef, AttrDef, parse_arg, parse_attr
+from timberframe_core.shapes import MAX_SHAPE_RANK, Shape, StaticShape, format_shape
+
+Attrs = Mapping[str, Any]
+Reference = Callable[..., Any]
+
+
+class Unknown:
+    """An element of a host value that is not known yet; arithmetic with it is again unknown.
+
+    Host values are ndarrays; one with unknown elements has dtype object, so that NumPy code serves known and partly
+    known values alike.
+    """
+
+    def _same(self, *_: object) -> Unknown:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _same
+    __mod__ = __rmod__ = __neg__ = __truediv__ = __rtruediv__ = _same
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+UNKNOWN: Final = Unknown()
+
+
+def is_known(value: np.ndarray | None) -> bool:
+    """Whether a host value is there with all its elements."""
+    return value is not None and (value.dtype != object or not any(x is UNKNOWN for x in value.flat))
+
+
+@dataclass(frozen=True)
+class NotDifferentiable:
+    """Stands in the gradient slot of an op that has no gradient, with the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class RandomDraw:
+    """How a stateful op draws from its stream of Philox blocks (four 32-bit numbers each).
+
+    blocks: ``f(attrs, input shapes, output shape) -> int``, how many a launch reserves. sample: ``f(attrs, philox,
+    *inputs) -> array`` in NumPy, `philox` being the generator at the first of them.
+    """
+
+    blocks: Callable[[Attrs, Sequence[StaticShape], StaticShape], int]
+    sample: Callable[..., Any]
+
+
+class InferenceContext:
+    """What a shape function sees: the attrs, and shapes, dtypes and (where known) values of the flat list of inputs."""
+
+    __slots__ = ("attrs", "dtypes", "handles", "name", "op", "output_handles", "shapes", "values")
+
+    def __init__(
+        self,
+        op: OpDef,
+        name: str,
+        attrs: Attrs,
+        shapes: Sequence[Shape],
+        values: Sequence[np.ndarray | None],
+        dtypes: Sequence[DType],
+        handles: Sequence[tuple[DType | None, Shape] | None] = (),
+    ) -> None:
+        self.op = op
+        self.name = name
+        self.attrs = attrs
+        self.shapes = shapes
+        self.values = values
+        self.dtypes = dtypes
+        self.handles = handles
+        """For each input that is a resource handle: dtype and shape of the variable behind it."""
+        self.output_handles: dict[int, tuple[DType | None, Shape]] = {}
+
+    def value(self, i: int) -> np.ndarray | None:
+        """Input i's host value when every element is known, else None."""
+        v = self.values[i]
+        return v if is_known(v) else None
+
+    def shape_value(self, i: int) -> Shape:
+        """Input i read as a shape: -1 and unknown elements give None; no value gives what its length tells."""
+        v = self.values[i]
+        if v is None:
+            length = self.shapes[i]
+            return self.unknown_sizes(length[0] if length else None)
+        return tuple(None if d is UNKNOWN or d < 0 else int(d) for d in np.ravel(v))
+
+    def unknown_sizes(self, rank: int | None) -> Shape:
+        """The shape of which at most the rank is known, such as one that a vector of this length will say."""
+        if rank is not None and rank > MAX_SHAPE_RANK:
+            raise self.late_error(f"a shape has {rank} dimensions; it has at most {MAX_SHAPE_RANK}")
+        return None if rank is None else (None,) * rank
+
+    def rank(self, i: int) -> int | None:
+        shape = self.shapes[i]
+        return None if shape is None else len(shape)
+
+    def require_rank(self, i: int, rank: int) -> tuple[int | None, ...]:
+        """Input i's shape, which must have this rank; an unknown rank gives that many unknown sizes."""
+        shape = self.shapes[i]
+        if shape is None:
+            return (None,) * rank
+        if len(shape) != rank:
+            raise self.error(f"input {i} has shape {format_shape(shape)}; it must have rank {rank}")
+        return shape
+
+    def axis(self, axis: int, rank: int, what: str = "axis") -> int:
+        """`axis` counted from the front; outside [-rank, rank) is an error."""
+        if not -rank <= axis < rank:
+            raise self.error(f"{what} {axis} is outside the input's rank {rank}; it must lie in [{-rank}, {rank})")
+        return axis % rank
+
+    def error(self, message: str) -> InvalidArgumentError:
+        """An error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
+        return InvalidArgumentError(f"{self.op.name} '{self.name}': {message}", self.name)
+
+    def late_error(self, message: str) -> InvalidArgumentError:
+        """Like `error`, for what TensorFlow finds only when the node runs: an imported graph may hold such a node."""
+        error = self.error(message)
+        error.late = True
+        return error
+
+
+ShapeFunction = Callable[[InferenceContext], Sequence[Shape]]
+ValueFunction = Callable[[InferenceContext], Sequence[np.ndarray | None]]
+BoundFunction = Callable[[InferenceContext], Sequence[StaticShape]]
+PlannedFunction = Callable[[Attrs, Sequence[np.ndarray | None]], tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """One op. Built by `define_op`; the meaning of the fields is told there."""
+
+    name: str
+    inputs: tuple[ArgDef, ...]
+    outputs: tuple[ArgDef, ...]
+    attrs: Mapping[str, AttrDef]
+    doc: str
+    shape: ShapeFunction
+    reference: Reference | None = None
+    gradient: Callable[..., Any] | NotDifferentiable | None = None
+    gradient_takes_slices: bool = False
+    value: ValueFunction | None = None
+    bound: BoundFunction | None = None
+    shape_inputs: tuple[str, ...] = ()
+    launch_inputs: tuple[str, ...] = ()
+    planned: PlannedFunction | None = None
+    reads: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
+    on_host: bool = False
+    stateful: bool = False
+    stream: RandomDraw | None = None
+    commutative: bool = False
+    alias: tuple[tuple[int, int], ...] = ()
+    accuracy: Accuracy = EXACT
+    samples: Callable[[], Iterable[Sample]] = field(default=tuple)
+    errors: Callable[[], Iterable[ErrorSample]] = field(default=tuple)
+    level: str = "core"
+    python_names: Mapping[str, str] = field(default_factory=dict)
+
+    def signature(self) -> tuple[Any, ...]:
+        """What two definitions must agree in to count as the same op."""
+        return self.name, self.inputs, self.outputs, tuple(sorted(self.attrs.items())), self.stateful
+
+    def planned_inputs(self, attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
+        """Names of the inputs whose value a node with these attrs and constants needs before it can be planned."""
+        return self.shape_inputs if self.planned is None else (*self.shape_inputs, *self.planned(attrs, constants))
+
+    @cached_property
+    def function_attrs(self) -> tuple[str, ...]:
+        """Names of the attrs that name functions of the graph."""
+        return tuple(a.name for a in self.attrs.values() if a.kind in ("func", "list(func)"))
+
+    @cached_property
+    def number_attrs(self) -> tuple[str, ...]:
+        """Names of the attrs that say how many tensors a list of inputs or outputs has."""
+        found = dict.fromkeys(arg.number_attr for arg in (*self.inputs, *self.outputs))
+        return tuple(name for name in found if name is not None)
+
+    def functions(self, attrs: Attrs) -> list[str]:
+        """Names of the functions that a node with these attrs runs, in the order of the attrs."""
+        names: list[str] = []
+        for attr in self.function_attrs:
+            value = attrs[attr]
+            names.extend([value] if isinstance(value, str) else value)
+        return names
+
+    def bind_functions(self, attrs: Attrs, functions: Sequence[Any]) -> dict[str, Any]:
+        """The attrs that name functions, with others (names, or the functions) in place of those in `attrs`."""
+        given = iter(functions)
+        bound: dict[str, Any] = {}
+        for attr in self.function_attrs:
+            old = attrs[attr]
+            bound[attr] = next(given) if isinstance(old, str) else [next(given) for _ in old]
+        return bound
+
+    def role(self, arg: ArgDef) -> str:
+        """`shape`, `launch` or `data`: when the executor needs the host value of this input."""
+        return "shape" if arg.name in self.shape_inputs else "launch" if arg.name in self.launch_inputs else "data"
+
+
+def define_op(
+    name: str,
+    *,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    attrs: Sequence[str] = (),
+    doc: str,
+    shape: ShapeFunction,
+    **rest: Any,
+) -> OpDef:
+    """Declares an op and puts it into the registry.
+
+    inputs, outputs, attrs: in TensorFlow's notation. A single output that is a list may be ``"output: num * T"``.
+    doc: what the op computes, in a line or a few.
+    shape: called while a graph is built (sizes may be unknown) and again for each specialisation (all sizes known, and
+        all values of `shape_inputs`); then the result must be wholly known unless `bound` is given.
+    reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
+        when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
+    gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
+    gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
+    value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
+        shape arithmetic is made of; `from_reference` makes one of the reference.
+    bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
+    shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
+    launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.
+    planned: for launch inputs that an output's shape may depend on after all (the begin of a slice up to the end):
+        ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
+        has the value of each flat input that is a Const, else None. Launchers get them all the same.
+    reads: resource inputs in whose places the kernel gets the current values of the variables behind the handles.
+    updates: resource inputs that get new values: the kernel gets the current ones in their places, and its first
+        outputs are the new ones, in this order and of the same shapes. So does the reference. A kernel that may work
+        in place must have checked its inputs before it writes, so that an error leaves the variables whole.
+    on_host: the executor carries it out by its reference; no device needs a kernel. For files and rare string ops.
+    stateful: never folded, never merged with another node, never dropped once it is needed.
+    stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
+    commutative: the two inputs may change places.
+    alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
+    accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
+    samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
+    level: the conformance level that needs the op: core, inference, training.
+    python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ.
+    """
+    from timberframe_core.ops.definition.registry import register
+
+    attr_defs = {a.name: a for a in map(parse_attr, attrs)}
+    op = OpDef(
+        name=name,
+        inputs=tuple(parse_arg(s, attr_defs) for s in inputs),
+        outputs=tuple(parse_arg(s, attr_defs) for s in outputs),
+        attrs=attr_defs,
+        doc=doc,
+        shape=shape,
+        **rest,
+    )
+    named = {a.name for a in op.inputs}
+    special = (*op.shape_inputs, *op.launch_inputs, *op.reads, *op.updates)
+    unknown = [n for n in special if n not in named]
+    if unknown:
+        raise InvalidArgumentError(
+            f"op {name}: {', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates; it must name an input"
+        )
+    register(op)
+    return op
+
+
+def from_reference(c: InferenceContext) -> list[np.ndarray | None]:
+    """A value function that applies the op's reference; for ops whose reference also serves object arrays."""
+    assert c.op.reference is not None
+    values = list(c.values)
+    if any(v is None for v in values):
+        return [None] * len(c.op.outputs)
+    result = c.op.reference(c.attrs, *values)
+    return [np.asarray(r) for r in (result if isinstance(result, tuple) else (result,))]

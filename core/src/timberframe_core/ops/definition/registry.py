@@ -1,0 +1,64 @@
+"""The registry of OpDefs: what ops exist, whoever defines them."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+
+from timberframe_core.errors import AlreadyExistsError, NotFoundError
+from timberframe_core.ops.definition.opdef import OpDef
+
+ENTRY_POINT_GROUP = "timberframe.ops"
+
+_ops: dict[str, OpDef] = {}
+_lock = threading.RLock()
+
+
+def register(op: OpDef) -> None:
+    """Adds an op. An identical redefinition is accepted, another one raises AlreadyExistsError."""
+    with _lock:
+        old = _ops.get(op.name)
+        if old is not None and old.signature() != op.signature():
+            raise AlreadyExistsError(
+                f"op {op.name}: defined by {old.shape.__module__} and, differently, by {op.shape.__module__}; "
+                "a second definition must be identical (custom ops are named 'Vendor>Op')"
+            )
+        _ops[op.name] = old or op
+
+
+def substitute(op: OpDef) -> OpDef:
+    """Puts a definition in the place of the one with its name, which it returns; for tests that need a wrong one."""
+    with _lock:
+        old = get(op.name)
+        _ops[op.name] = op
+        return old
+
+
+def find(name: str) -> OpDef | None:
+    """The op, loading the package whose entry point names it; None if nobody has it."""
+    op = _ops.get(name)
+    if op is None:
+        for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):
+            entry.load()
+            op = _ops.get(name)
+    return op
+
+
+def get(name: str) -> OpDef:
+    """The op; raises NotFoundError with the nearest names."""
+    op = find(name)
+    if op is None:
+        near = difflib.get_close_matches(name, _ops, 3)
+        hint = f"; nearest names: {', '.join(near)}" if near else ""
+        raise NotFoundError(f"op {name}: not registered{hint}")
+    return op
+
+
+def all_ops() -> Iterator[OpDef]:
+    """Every op, by name, those of installed plugins included."""
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name not in _ops:
+            entry.load()
+    return iter([_ops[name] for name in sorted(_ops)])

@@ -1,0 +1,1 @@
+"""Ops on images: TensorFlow's image_ops."""

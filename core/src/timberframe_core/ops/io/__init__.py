@@ -1,0 +1,1 @@
+"""Ops that read files: TensorFlow's io_ops."""

@@ -1,0 +1,1 @@
+"""Decompositions, equations and sums of products: TensorFlow's linalg_ops."""

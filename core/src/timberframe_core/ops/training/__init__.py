@@ -1,0 +1,1 @@
+"""The update ops of optimizers: TensorFlow's training_ops."""

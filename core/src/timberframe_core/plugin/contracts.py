@@ -1,0 +1,358 @@
+"""The contract between the core and devices. Plugins import it through `timberframe_sdk`.
+
+In the order in which a device meets it: the cluster of nodes it is handed, the executable it returns, its memory, the
+device itself, and the kernels it looks up.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from timberframe_core.dtypes import DType
+from timberframe_core.plugin.waiting import CancelToken as CancelToken
+from timberframe_core.plugin.waiting import Deferred as Deferred
+from timberframe_core.plugin.waiting import LateError as LateError
+from timberframe_core.plugin.waiting import LateErrors as LateErrors
+from timberframe_core.plugin.waiting import Pending as Pending
+
+if TYPE_CHECKING:
+    from timberframe_core.plugin.kernels import KernelRegistry
+
+Array = Any  # whatever a device uses for a tensor; it has `dtype` and `shape`
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """One tensor of a cluster.
+
+    kind: `input` (handed to run), `const` (constant holds it), `resource` (the current version of a variable, constant
+    holds the Variable) or `temp` (made by a node). shape is an upper bound where `dynamic` is set.
+    """
+
+    id: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    kind: str = "temp"
+    constant: Any = None
+    dynamic: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.dtype.itemsize * math.prod(self.shape)
+
+
+class RandomStream:
+    """Where the random numbers of one op stand in a Session: a counter of the Philox blocks that it has reserved.
+
+    A block is four 32-bit numbers. The counter belongs to the Session by the name of the node, so that the stream goes
+    on across shapes and fetches. `seeds` are what an op without a seed of its own takes; each stream has others.
+    """
+
+    __slots__ = ("__weakref__", "_cell", "_lock", "seeds")
+
+    def __init__(self) -> None:
+        self._cell = np.zeros(1, np.uint64)
+        self._lock = threading.Lock()
+        self.seeds = secrets.randbits(64), secrets.randbits(64)
+
+    @property
+    def address(self) -> int:
+        """Address of the 64-bit counter: native code reserves by an atomic addition to it."""
+        return int(self._cell.ctypes.data)
+
+    def reserve(self, blocks: int) -> int:
+        """Takes so many blocks and returns the number of the first; no other caller gets any of them."""
+        with self._lock:
+            first = int(self._cell[0])
+            self._cell[0] = (first + blocks) % 2**64
+        return first
+
+
+@dataclass(slots=True, eq=False)
+class KernelNode:
+    """One node as the builder of its kernel sees it.
+
+    attrs holds every attr of the op, type attrs as DType. `where` is the user's file:line. `inner` holds the bodies of
+    While (cond, body), If (then, else) and Case (its branches), whose inputs line up with this node's inputs (for If
+    and Case: after the first, which chooses).
+    `index` is the node's place in its executable, from 0; in status words nodes count from 1, as `number` does.
+    `stream` is set for ops that draw random numbers.
+    """
+
+    op: str
+    name: str
+    attrs: Mapping[str, Any]
+    inputs: list[Value]
+    outputs: list[Value]
+    device: Device
+    where: str = ""
+    inner: tuple[Cluster, ...] = ()
+    index: int = 0
+    workspace_bytes: int = 0
+    stream: RandomStream | None = None
+
+    @property
+    def number(self) -> np.int64:
+        """What a kernel hands to tf_report: the node's number from 1, as 0 in the status words means no error."""
+        return np.int64(self.index + 1)
+
+    def const(self, i: int) -> np.ndarray | None:
+        """Host value of input i if it is a constant or a `shape` input, else None."""
+        value = self.inputs[i]
+        return value.constant if value.kind == "const" else None
+
+    def workspace(self, nbytes: int) -> None:
+        """Asks for scratch memory, which becomes the launcher's last argument (a uint8 tensor)."""
+        self.workspace_bytes = nbytes
+
+
+@dataclass(slots=True, eq=False)
+class Update:
+    """A variable's new version: `new` is committed when the run succeeds; `in_place` says it may overwrite `old`."""
+
+    variable: Any
+    old: Value | None
+    new: Value
+    in_place: bool
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """Nodes of one device in topological order, with no path that leaves them and returns; run as one pure function."""
+
+    device: Device
+    nodes: list[KernelNode]
+    inputs: list[Value]
+    outputs: list[Value]
+    resources: list[Value] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that an executable needs: for its constants, for one run's arena, and the part of it that is workspace."""
+
+    persistent: int = 0
+    arena: int = 0
+    workspace: int = 0
+
+
+class TraceSink(Protocol):
+    """Where a traced run reports what it did."""
+
+    def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
+        """A thing that took from `start` to `end` (nanoseconds of time.perf_counter_ns) on a device's track."""
+
+
+@dataclass(slots=True)
+class RunContext:
+    """What an executable is told about one run.
+
+    mode: `fast`; `nodes` runs node by node (tracing, and finding the node that fails); `guarded` also puts guard zones
+    around every output and poisons memory first. fence: `start` or `end` in guarded mode has devices with host memory
+    put this end of each tensor that they make against an inaccessible page, so that reading past it as an input ends
+    the process; empty is zones alone. observer, when set, is called after each node in these two modes with
+    (node, input arrays, output arrays). late, when set, takes the checks for which an asynchronous executable would
+    wait.
+    """
+
+    cancel: CancelToken = field(default_factory=CancelToken)
+    step: int = 0
+    trace: TraceSink | None = None
+    mode: str = "fast"
+    observer: Callable[[KernelNode, Sequence[Array], Sequence[Array]], None] | None = None
+    late: LateErrors | None = None
+    fence: str = ""
+    _host_state: dict[Any, Any] | None = None
+
+    @property
+    def host_state(self) -> dict[Any, Any]:
+        """What the executor keeps for this run alone: arrays and stacks of tensors, by the names of their handles."""
+        if self._host_state is None:
+            self._host_state = {}
+        return self._host_state
+
+
+class Executable(Protocol):
+    """What a device made of a cluster."""
+
+    memory: Memory
+
+    def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+        """Runs once and returns the outputs, whose memory is the caller's. May be called by several threads at once."""
+
+
+class Buffer(Protocol):
+    """Memory of a device. It releases itself with its last reference; close() does so early and may be repeated."""
+
+    nbytes: int
+    handle: Any
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class AllocatorStatistics:
+    """Bytes and counts since the allocator was made; `limit` is None where there is none."""
+
+    used: int
+    peak: int
+    limit: int | None
+    live: int
+    total: int
+
+
+class Allocator(Protocol):
+    """Memory of one device."""
+
+    alignment: int
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """A buffer; ResourceExhaustedError with what was asked, used and free when it does not fit."""
+
+    def statistics(self) -> AllocatorStatistics: ...
+
+
+@dataclass(frozen=True)
+class DeviceAttributes:
+    """What a device is. memory: bytes it may use; dtypes: names that it can hold.
+
+    leaves: ops that the device leaves to the host on purpose, with the reason, which errors and reports give.
+    """
+
+    memory: int
+    vendor: str = ""
+    model: str = ""
+    driver: str = ""
+    dtypes: tuple[str, ...] = ()
+    leaves: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Device(Protocol):
+    """A device. `type` is its kind in capitals, `spec` its full name such as ``/device:ACME:0``.
+
+    priority: the device with the highest gets nodes that nobody placed. host_memory: an ndarray is its Array.
+    asynchronous: run() only enqueues, so the executor needs no thread to overlap it with other devices; such a device
+    also has `start_copy_out` and `marker`. dlpack_device: (type, id) of the DLPack standard where its tensors can be
+    handed out and taken in without a copy, else None.
+    """
+
+    type: str
+    spec: str
+    attributes: DeviceAttributes
+    priority: int
+    host_memory: bool
+    asynchronous: bool
+    dlpack_device: tuple[int, int] | None
+    kernels: KernelRegistry
+    """Set by the core: the kernels of all plugins."""
+
+    @property
+    def allocator(self) -> Allocator: ...
+
+    def supports(self, node: KernelNode) -> str | None:
+        """None if it can run this node, else why not. Shapes may not be known yet; asked for bodies of loops too."""
+
+    def compile(self, cluster: Cluster) -> Executable:
+        """Prepares a cluster: the one way in which work reaches a device."""
+
+    def copy_in(self, x: np.ndarray) -> Array:
+        """The device's copy of a host array of any strides; may be x itself where host_memory is set."""
+
+    def copy_out(self, a: Array) -> np.ndarray:
+        """A host copy; waits for pending work and raises its errors."""
+
+    def start_copy_out(self, a: Array) -> Pending:
+        """Starts what copy_out does, after the work that makes `a` and before work that is enqueued later."""
+
+    def marker(self) -> Pending:
+        """Is done when all work that was enqueued before it is; result() raises its errors."""
+
+    def copy_from(self, source: Device, a: Array) -> Array | None:
+        """The same tensor on this device by a direct way from another one; None where it must go through the host."""
+
+    def to_dlpack(self, a: Array) -> Any:
+        """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
+
+    def from_dlpack(self, x: Any) -> Array:
+        """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
+
+    def synchronize(self) -> None:
+        """Waits for all pending work and raises its errors."""
+
+    def close(self) -> None:
+        """Gives back what the device holds; may be repeated."""
+
+
+Launcher = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class KernelDef:
+    """A kernel as data: `build(node)` prepares it once and returns the launcher that runs at every step.
+
+    The launcher is called as ``launch(*inputs, *outputs[, workspace][, status])`` on preallocated outputs, without the
+    `shape` inputs; it returns None, or the true shapes of outputs whose size only it knows. (A device may accept other
+    things from a builder, such as the CPU's Native.)
+
+    types: allowed dtypes by type attr, ``{"T": ("float32", "float64")}``; an attr not named may be anything.
+    inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. heeds_status: it
+    takes one where the cluster has any, to leave variables alone after another kernel's error. host: inputs and
+    outputs that live in host memory. priority, label: a higher priority wins; a label is chosen by the attr `_kernel`.
+    """
+
+    op: str
+    device: str
+    build: Callable[[KernelNode], Any]
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inplace: tuple[tuple[int, int], ...] = ()
+    status: bool = False
+    heeds_status: bool = False
+    host: tuple[str, ...] = ()
+    priority: int = 0
+    label: str = ""
+
+    def accepts(self, attrs: Mapping[str, Any]) -> str | None:
+        """None if the type attrs are allowed, else which one is not."""
+        for name, allowed in self.types.items():
+            value = attrs.get(name)
+            for dtype in value if isinstance(value, tuple) else (value,):
+                if isinstance(dtype, DType) and dtype.name not in allowed:
+                    return f"{name}={dtype.name} is not one of {', '.join(allowed)}"
+        return None
+
+    def origin(self) -> str:
+        """Module and name of the builder, for messages."""
+        return f"{self.build.__module__}.{getattr(self.build, '__qualname__', self.build)}"
+
+
+class Variable:
+    """A variable's state in one Session: a versioned buffer on a device.
+
+    `array` is the current version (None while it has no value); a writer holds `lock` from reading the old version to
+    committing the new one, readers just take a reference.
+    """
+
+    __slots__ = ("__weakref__", "array", "device", "dtype", "lock", "name", "number", "shape")
+
+    def __init__(self, name: str, number: int, device: Device, dtype: DType) -> None:
+        self.name = name
+        self.number = number  # locks are taken in this order
+        self.device = device
+        self.dtype = dtype
+        self.array: Array | None = None
+        self.shape: tuple[int, ...] | None = None
+        self.lock = threading.RLock()

@@ -1,0 +1,33 @@
+"""The hooks that a plugin may implement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pluggy
+
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import Device, KernelDef
+
+hookspec = pluggy.HookspecMarker("timberframe")
+hookimpl = pluggy.HookimplMarker("timberframe")
+
+
+class HookSpecs:
+    """What plugins are asked for. Each plugin is asked by itself, so that one that fails leaves the others working."""
+
+    @hookspec
+    def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:  # type: ignore[empty-body]  # a spec has no body
+        """The devices that there are. config: the SessionConfig's options for the plugin's device types.
+
+        UnavailableError says what is missing where there are none: no fault of the installation, and shown with it.
+        """
+
+    @hookspec
+    def timberframe_kernels(self) -> list[KernelDef]:  # type: ignore[empty-body]  # a spec has no body
+        """The kernels, for devices of this plugin or of another one."""
+
+    @hookspec
+    def timberframe_ops(self) -> list[OpDef]:  # type: ignore[empty-body]  # a spec has no body
+        """Ops that the plugin defines (those are registered by defining them; the list is for display)."""

@@ -1,0 +1,204 @@
+"""Finds plugins by their entry points and loads each by itself: one that fails leaves the others working."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Any
+
+import pluggy
+
+from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError
+from timberframe_core.plugin.contracts import Device, KernelDef
+from timberframe_core.plugin.hooks import HookSpecs
+from timberframe_core.plugin.kernels import KernelRegistry
+
+ENTRY_POINT_GROUP = "timberframe"
+SELECTION_VARIABLE = "TIMBERFRAME_PLUGINS"
+_API_PACKAGE = "timberframe-sdk"
+
+
+@dataclass
+class Plugin:
+    """An installed plugin: where it comes from, and what became of loading it."""
+
+    name: str
+    entry: EntryPoint | None
+    distribution: str = ""
+    version: str = ""
+    manager: pluggy.PluginManager | None = None
+    failure: BaseException | None = None
+    kernels: int = 0
+    device_failures: list[BaseException] = field(default_factory=list)
+
+    @property
+    def loaded(self) -> bool:
+        return self.manager is not None
+
+
+class PluginRegistry:
+    """All plugins of the process, and the kernels that they gave. Plugins load at first need, each only once."""
+
+    def __init__(self) -> None:
+        self.kernels = KernelRegistry()
+        self.plugins: dict[str, Plugin] = {}
+        self.generation = 0
+        """Counts plugins that were added by hand: devices made before do not have theirs."""
+        self._lock = threading.RLock()
+        self._discovered = False
+
+    def discover(self) -> None:
+        """Reads the metadata of installed packages; loads nothing."""
+        with self._lock:
+            if self._discovered:
+                return
+            self._discovered = True
+            for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda e: e.name):
+                if entry.name in self.plugins:
+                    continue
+                plugin = Plugin(entry.name, entry)
+                if entry.dist is not None:
+                    plugin.distribution, plugin.version = entry.dist.name, entry.dist.version
+                self.plugins[entry.name] = plugin
+
+    def load(self, selection: Iterable[str] | None = None) -> list[Plugin]:
+        """Loads the selected plugins (see `selected`) and returns those that are usable."""
+        self.discover()
+        with self._lock:
+            chosen = selected(self.plugins, selection)
+            fresh = [(p, self._import(p)) for p in chosen if not p.loaded and p.failure is None]
+            offers = [(p, *self._offer(p, module)) for p, module in fresh if module is not None]
+            # A plugin with kernels for the device of its own name comes first, so that nobody can take them from it.
+            offers.sort(key=lambda offer: not any(k.device == offer[0].name.upper() for k in offer[2]))
+            for plugin, manager, kernels in offers:
+                self._accept(plugin, manager, kernels)
+            return [p for p in chosen if p.loaded]
+
+    def add(self, name: str, module: object) -> Plugin:
+        """Registers a plugin that is already in memory, for tests and for programs that bring their own device.
+
+        Raises what is wrong with it.
+        """
+        with self._lock:
+            plugin = self.plugins[name] = Plugin(name, None)
+            self._accept(plugin, *self._offer(plugin, module))
+            if plugin.failure is not None:
+                del self.plugins[name]
+                raise plugin.failure
+            self.generation += 1
+            return plugin
+
+    def failures(self) -> Mapping[str, BaseException]:
+        """The first exception of each plugin that cannot be used, and of devices that could not be made."""
+        found = {p.name: p.failure for p in self.plugins.values() if p.failure is not None}
+        found.update({p.name: p.device_failures[0] for p in self.plugins.values() if p.device_failures})
+        return found
+
+    def _import(self, plugin: Plugin) -> object | None:
+        """The plugin's module; None, with the exception kept, where it does not load."""
+        assert plugin.entry is not None
+        try:
+            check_api(plugin.entry.dist)
+            return plugin.entry.load()  # type: ignore[no-any-return]  # any module
+        except Exception as e:
+            plugin.failure = e
+            return None
+
+    def _offer(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
+        """The plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
+        manager = pluggy.PluginManager("timberframe")
+        try:
+            manager.add_hookspecs(HookSpecs)
+            manager.register(module, plugin.name)
+            manager.check_pending()
+            _check_marks(manager, module)
+            for defined in manager.hook.timberframe_ops():
+                list(defined)
+            return manager, [k for some in manager.hook.timberframe_kernels() for k in some]
+        except Exception as e:
+            plugin.failure = e
+            return manager, []
+
+    def _accept(self, plugin: Plugin, manager: pluggy.PluginManager, kernels: list[KernelDef]) -> None:
+        """All or nothing: takes the plugin's kernels together, or leaves it out."""
+        if plugin.failure is not None:
+            return
+        try:
+            self.kernels.register(kernels)
+        except Exception as e:
+            plugin.failure = e
+            return
+        plugin.manager, plugin.kernels = manager, len(kernels)
+
+    def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
+        """The plugin's devices; none where it raises, and its exception is kept.
+
+        InvalidArgumentError is raised on: by it a plugin refuses the session's settings.
+        """
+        assert plugin.manager is not None
+        try:
+            devices = [d for some in plugin.manager.hook.timberframe_devices(config=config) for d in some]
+        except InvalidArgumentError:
+            raise  # the user's own settings are wrong: another device must not take over in silence
+        except Exception as e:
+            plugin.device_failures = [e]
+            return []
+        plugin.device_failures = []
+        for device in devices:
+            device.kernels = self.kernels
+        return devices
+
+
+def _check_marks(manager: pluggy.PluginManager, module: object) -> None:
+    """Raises InvalidArgumentError for a function that has a hook's name and lacks the mark: pluggy passes over it."""
+    marked = {caller.name for caller in manager.get_hookcallers(module) or ()}
+    for name in (n for n in vars(HookSpecs) if n.startswith("timberframe_")):
+        if callable(getattr(module, name, None)) and name not in marked:
+            raise InvalidArgumentError(f"function {name}: is not marked as a hook; put @hookimpl before it")
+
+
+def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> list[Plugin]:
+    """The plugins that a selection such as ``cpu,-cuda`` means; None takes the environment's, or all.
+
+    Names without a minus, if there are any, are the only ones used; names with one are left out.
+    """
+    if selection is None:
+        selection = os.environ.get(SELECTION_VARIABLE, "").split(",")
+    words = [w.strip() for w in selection if w.strip()]
+    wanted = {w for w in words if not w.startswith("-")}
+    unwanted = {w[1:] for w in words if w.startswith("-")}
+    unknown = (wanted | unwanted) - plugins.keys()
+    if unknown - unwanted:
+        raise FailedPreconditionError(
+            f"plugins {', '.join(sorted(unknown - unwanted))} are not installed; "
+            f"installed are {', '.join(plugins) or 'none'}"
+        )
+    return [p for n, p in plugins.items() if (not wanted or n in wanted) and n not in unwanted]
+
+
+def check_api(distribution: Distribution | None) -> None:
+    """Raises InternalError when the package requires another timberframe-sdk than the one installed."""
+    from packaging.requirements import Requirement
+
+    if distribution is None:
+        return
+    for text in distribution.requires or ():
+        requirement = Requirement(text)
+        if requirement.name.replace("_", "-").lower() != _API_PACKAGE:
+            continue
+        try:
+            have = version(_API_PACKAGE)
+        except PackageNotFoundError:
+            have = ""
+        if not have or not requirement.specifier.contains(have, prereleases=True):
+            raise InternalError(
+                f"{distribution.name} {distribution.version} needs {requirement}; installed is {have or 'none'}; "
+                "install versions that fit together"
+            )
+
+
+registry = PluginRegistry()
+"""The plugins of this process."""

@@ -1,0 +1,63 @@
+"""The devices of the process, made by plugins; sessions of equal settings share them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from timberframe_core.config import ACCELERATORS, SessionConfig
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.contracts import Device
+
+_sets: dict[str, list[Device]] = {}
+_lock = threading.Lock()
+
+
+def device_options(config: SessionConfig) -> Mapping[str, Any]:
+    """What the hook `timberframe_devices` is told: counts, threads, limits and options, each by device type."""
+    return {
+        "count": dict(config.device_count),
+        "threads": config.intra_op_parallelism_threads or None,
+        "memory_limit": dict(config.memory_limit),
+        "memory_growth": dict(config.memory_growth),
+        "deterministic": config.deterministic,
+        "fuse": config.optimizes("fuse"),
+        "options": {k: dict(v) for k, v in config.device_options.items()},
+    }
+
+
+def devices_for(config: SessionConfig) -> list[Device]:
+    """The devices for these settings, best priority first; InvalidArgumentError where a plugin gives a name twice."""
+    options = device_options(config)
+    key = json.dumps([options, config.plugins, loader.registry.generation], sort_keys=True, default=str)
+    with _lock:
+        found = _sets.get(key)
+        if found is None:
+            plugins = loader.registry.load(config.plugins)
+            made = [d for p in plugins for d in loader.registry.make_devices(p, options)]
+            _check_names(made)
+            _check_types(made, config)
+            found = _sets[key] = sorted(made, key=lambda d: -d.priority)
+        return found
+
+
+def _check_names(devices: Sequence[Device]) -> None:
+    names = [d.spec for d in devices]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InvalidArgumentError(f"devices {', '.join(twice)} are given by two plugins; names of devices must differ")
+
+
+def _check_types(devices: Sequence[Device], config: SessionConfig) -> None:
+    """Raises InvalidArgumentError for options of a device type that no plugin of the session has."""
+    known = {d.type for d in devices} | {k.device for k in loader.registry.kernels.kernels()}
+    for setting in ("device_options", "memory_limit", "memory_growth"):
+        unknown = sorted(set(getattr(config, setting)) - known - {ACCELERATORS})
+        if unknown:
+            raise InvalidArgumentError(
+                f"SessionConfig.{setting} names {', '.join(unknown)}; "
+                f"the device types are {', '.join(sorted(known)) or 'none'}"
+            )

@@ -1,0 +1,307 @@
+"""Runs a plan: stages in order, device copies between them, threads only where stages of different devices overlap."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe_core.compiler import specialise
+from timberframe_core.compiler.ir import Output
+from timberframe_core.compiler.plan import BoundStage, Located, Plan
+from timberframe_core.compiler.state import uninitialized
+from timberframe_core.errors import FailedPreconditionError, OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.plugin.contracts import (
+    Array,
+    CancelToken,
+    Deferred,
+    Device,
+    LateError,
+    LateErrors,
+    Pending,
+    RunContext,
+)
+from timberframe_core.runtime.device_array import DeviceArray
+from timberframe_core.runtime.overlap import Overlapped, overlapping
+
+if TYPE_CHECKING:
+    from timberframe_core.runtime.session import Runtime
+
+
+def execute(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[Located]:
+    """Runs once and returns the plan's results, each with its device (None: on the host)."""
+    return Run(plan, inputs, runtime, context).results()
+
+
+def run_to_end(
+    plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext, on_device: bool = False
+) -> list[Any]:
+    """Runs once and returns the results when every device has done its part and has no error to tell.
+
+    They are arrays of the host; with on_device, those in another memory stay there as DeviceArrays.
+    """
+    if plan.asynchronous:
+        context.late = LateErrors()
+        context.cancel.alone = context.cancel.alone and plan.one_device
+    results = execute(plan, inputs, runtime, context)
+    if not plan.asynchronous and not on_device:
+        return [to_host(x, context.cancel) for x in results]
+    works = [_giving(x, plan, context.cancel, on_device) for x in results]
+    ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
+    if context.late is not None:
+        settle(context.late.of(), plan, context.cancel)
+    return context.cancel.wait_all([*works, *ends])[: len(works)]
+
+
+def _giving(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
+    """What gives a result to the caller; copies to the host are under way already."""
+    array, device = located
+    if device is None or device.host_memory:
+        return Deferred(lambda: to_host(located, cancel))
+    if on_device:
+        return Deferred(lambda: DeviceArray(array, device))
+    return _Told(device.start_copy_out(array), device, plan)
+
+
+def settle(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
+    """Raises errors that asynchronous devices have kept until now; wait: also those of what is still under way."""
+    try:
+        for error in errors:
+            error.tell(cancel, wait)
+    except OpError as e:
+        device = next((n.device for n in plan.program.nodes if n.name == e.node), None)
+        if device is None:
+            raise
+        raise specialise.located_on(e, plan.program.nodes, device) from e.__cause__
+
+
+def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
+    """The value on the host; stops waiting for it when the run is cancelled."""
+    array, device = located
+    if device is None:
+        return np.asarray(array)
+    found: np.ndarray = cancel.wait(device.start_copy_out(array)) if device.asynchronous else device.copy_out(array)
+    return found
+
+
+class _Told:
+    """What a device does, its errors with the device and the place of their node."""
+
+    def __init__(self, pending: Pending, device: Device, plan: Plan) -> None:
+        self.pending, self.device, self.plan = pending, device, plan
+        self.done = pending.done
+        self.start = time.perf_counter_ns()
+
+    def result(self) -> Any:
+        try:
+            return self.pending.result()
+        except OpError as e:
+            raise specialise.located_on(e, self.plan.program.nodes, self.device) from e.__cause__
+        except Exception as e:
+            raise _unknown(e, self.device) from e
+
+
+class Run:
+    """One run in flight: `found` holds the arrays made so far, `sent` what is on its way to the host.
+
+    An array that leaves its device is used when no error is left in `_doubts` that could have spoilt it.
+    """
+
+    def __init__(self, plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> None:
+        self.plan = plan
+        self.runtime = runtime
+        self.context = context
+        self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
+        self.sent: dict[Output, _Told] = {}
+        self._doubts: dict[Output, list[LateError]] = {}
+        self._copies: dict[tuple[Output, int], Array] = {}
+        self.level = plan.bind(inputs)
+
+    def results(self) -> list[Located]:
+        """Runs all stages."""
+        plan = self.plan
+        if plan.static:
+            stages = [self.level.stages[id(s)] for s in plan.schedule.stages]
+            if self.level.overlaps is None:
+                self.level.overlaps = len(stages) > 1 and overlapping(stages)
+            if self.level.overlaps:
+                Overlapped(self, stages).run()
+            else:
+                for stage in stages:
+                    self.run_stage(stage)
+        else:
+            self._run_by_depth()
+        return [self._result(x) for x in plan.results]
+
+    def _run_by_depth(self) -> None:
+        plan, bound = self.plan, dict(self.level.stages)
+        for depth in plan.depths:
+            if depth in plan.deeper_at:
+                found = {x: (self._on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
+                self.level = plan.deeper(self.level, depth, {**self.found, **found} if found else self.found)
+                bound.update(self.level.stages)
+            for stage in plan.schedule.stages:
+                if stage.depth == depth:
+                    self.run_stage(bound[id(stage)])
+
+    def run_stage(self, bound: BoundStage) -> None:
+        """Copies the inputs to the stage's device, runs it, and notes what it made."""
+        self.context.cancel.check()
+        if bound.cluster is None or bound.cluster.updates:
+            self._settle(
+                None if bound.cluster is None else bound.device
+            )  # what is written must not rest on results that an error has spoilt
+        if bound.nodes:
+            from timberframe_core.runtime.drivers import drive
+
+            for node in bound.nodes:
+                arrays = [
+                    (self._on_host(x), None) if node.op.on_host else self._located(x)
+                    for x in node.inputs
+                    if x.dtype.name != "resource"
+                ]
+                try:
+                    made = drive(node, arrays, bound.device, self)
+                except OpError as e:
+                    raise specialise.located_on(e, (node,), bound.device) from e.__cause__
+                self.found.update(zip(node.outputs, made, strict=True))
+            return
+        assert bound.executable is not None
+        device = bound.device
+        try:
+            inputs = [self.on_device(x, device) for x in bound.inputs]
+            start = time.perf_counter_ns() if self.context.trace is not None else 0
+            outputs = bound.executable.run(inputs, self.context)
+        except FailedPreconditionError as e:
+            raise _at_its_reader(e, bound) from None
+        except OpError as e:
+            raise specialise.located_on(e, bound.stage.nodes, device) from e.__cause__
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except Exception as e:
+            raise _unknown(e, device) from e
+        if self.context.trace is not None:
+            names = [n.name for n in bound.stage.nodes]
+            self.context.trace.event(
+                f"cluster of {len(names)} nodes", "cluster", start, time.perf_counter_ns(), device.spec, nodes=names
+            )
+        for x, array in zip(bound.outputs, outputs, strict=True):
+            self.found[x] = array, device
+        self._send(bound)
+
+    def _send(self, bound: BoundStage) -> None:
+        """Starts the copies of what other devices wait for, so that they go on beside later work."""
+        for x, target in bound.stage.sends:
+            array, home = self._located(x)
+            if home is None:  # planning has found the value, so no kernel made it: it goes from the host
+                continue
+            if self.context.late is not None:
+                self._doubts[x] = self.context.late.of(home)
+            start = time.perf_counter_ns()
+            direct = None if target is None else target.copy_from(home, array)
+            if direct is not None:
+                assert target is not None
+                self._received(x, target, direct, start)
+            elif home.asynchronous and x not in self.sent:
+                self.sent[x] = _Told(home.start_copy_out(array), home, self.plan)
+
+    def _settle(self, device: Device | None) -> None:
+        """Waits for the errors of a device's work, or of all, that are not known yet."""
+        if self.context.late is not None:
+            settle(self.context.late.of(device), self.plan, self.context.cancel)
+
+    def look(self) -> None:
+        """Raises what is known by now of errors in copies and launches that are under way."""
+        for sent in list(self.sent.values()):
+            if sent.done():
+                sent.result()
+        if self.context.late is not None:
+            settle(self.context.late.of(), self.plan, self.context.cancel, wait=False)
+
+    def arrived(self, bound: BoundStage) -> bool:
+        """Whether everything that the stage needs from other devices is there, so that it need not wait."""
+        return all(self.sent[x].done() for x in bound.inputs if x in self.sent)
+
+    def _located(self, x: Output) -> Located:
+        known = self.level.facts.values.get(x)
+        return (known, None) if known is not None else self.found[x]
+
+    def on_device(self, x: Output, device: Device) -> Array:
+        """The array of x on a device, copied there once."""
+        array, home = self._located(x)
+        if home is device:
+            return array
+        copied = self._copies.get((x, id(device)))
+        if copied is not None:
+            settle(self._doubts.get(x, ()), self.plan, self.context.cancel)
+            return copied
+        start = time.perf_counter_ns()
+        if home is None:
+            try:
+                copied = self._copies[x, id(device)] = device.copy_in(array)
+            except ResourceExhaustedError as e:
+                named = ResourceExhaustedError(f"{x.node.op.name} '{x.node.name}': {e}", x.node.name)
+                raise specialise.located_on(named, (x.node,), device) from e.__cause__
+            return copied
+        if x in self.sent:
+            start = self.sent[x].start
+        elif (direct := device.copy_from(home, array)) is not None:
+            return self._received(x, device, direct, start)
+        return self._received(x, device, device.copy_in(self._on_host(x)), start)
+
+    def _on_host(self, x: Output) -> np.ndarray:
+        """The value of x on the host, waiting for the copy that was started when x was made."""
+        located = self._located(x)
+        sent = self.sent.get(x)
+        host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
+        settle(self._doubts.get(x, ()), self.plan, self.context.cancel)
+        return host
+
+    def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:
+        self._copies[x, id(device)] = array
+        if self.context.trace is not None:
+            source = self.found[x][1]
+            assert source is not None
+            end = time.perf_counter_ns()
+            self.context.trace.event(f"_Recv {x.name}", "copy", start, end, device.spec, source=source.spec)
+        return array
+
+    def _result(self, x: Output) -> Located:
+        known = self.level.facts.values.get(x)
+        if known is not None:
+            return known.copy(), None
+        array, device = self.found[x]
+        if device is None:
+            return array.copy(), None  # a feed that is fetched
+        if x.node.feed:
+            return device.copy_in(device.copy_out(array)), device
+        if x.node.on_lists and device.host_memory:
+            return np.array(array), None  # an element that its list goes on to hold
+        return array, device
+
+
+def _at_its_reader(error: FailedPreconditionError, bound: BoundStage) -> OpError:
+    """What a device says of a variable without a value, at the first node that needs the value."""
+    for node in bound.stage.nodes:
+        for handle in node.inputs if node.op.name != "AssignVariableOp" else ():
+            if handle.node.variable is not None and handle.node.variable == error.node:
+                return specialise.located(uninitialized(node, handle), node)
+    return error
+
+
+def _unknown(error: Exception, device: Device) -> UnknownError:
+    """What a device says in an exception of its own."""
+    return UnknownError(f"device {device.spec} failed: {type(error).__name__}: {error}")
+
+
+def move(located: Located, device: Device) -> Array:
+    """The array on a device; the same object where it is there already."""
+    array, home = located
+    if home is device:
+        return array
+    if home is None:
+        return device.copy_in(array)
+    direct = device.copy_from(home, array)
+    return device.copy_in(home.copy_out(array)) if direct is None else direct

@@ -1,0 +1,146 @@
+"""Session.explain: how a run goes, as data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.place import Placement
+from timberframe_core.compiler.plan import Level, Plan
+from timberframe_core.graph.graph import Graph
+from timberframe_core.runtime.feeds import feed_tensors, locate_feed
+from timberframe_core.runtime.fetches import Fetches
+from timberframe_core.shapes import format_shape, is_static
+
+if TYPE_CHECKING:
+    from timberframe_core.runtime.runner import Runner
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One cluster, or one node that the executor drives. Byte counts are None until its shapes are known."""
+
+    device: str
+    depth: int
+    nodes: tuple[str, ...]
+    kind: str
+    receives: tuple[str, ...] = ()
+    sends: tuple[str, ...] = ()
+    arena_bytes: int | None = None
+    workspace_bytes: int | None = None
+    persistent_bytes: int | None = None
+    output_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Placement, stages and memory of a plan. as_dict() gives plain data, str() a report to read."""
+
+    fetches: tuple[str, ...]
+    placements: tuple[Placement, ...]
+    stages: tuple[StageReport, ...]
+    folded: tuple[str, ...] = ()
+    host_values: tuple[str, ...] = ()
+    peak_bytes: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"plan for {', '.join(self.fetches)}", "", "stages, in running order:"]
+        for i, s in enumerate(self.stages):
+            lines.append(f"  {i}: {s.kind} on {s.device}: {_some(s.nodes)}")
+            if s.receives:
+                lines.append(f"     receives {_some(s.receives)}")
+            if s.arena_bytes is not None:
+                lines.append(
+                    f"     memory: arena {s.arena_bytes} bytes, workspace {s.workspace_bytes}, "
+                    f"constants {s.persistent_bytes}, outputs {s.output_bytes}"
+                )
+        lines += [f"peak memory on {device}: {n} bytes" for device, n in self.peak_bytes.items()]
+        if self.folded:
+            lines.append(f"computed once, being constant: {_some(self.folded)}")
+        if self.host_values:
+            lines.append(f"computed on the host while planning: {_some(self.host_values)}")
+        lines += self.left_out
+        lines += ["", "placement:"]
+        for p in self.placements:
+            lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
+            lines += [f"     not {device}: {why}" for device, why in p.rejected if why not in p.reason]
+        return "\n".join(lines)
+
+
+def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The feeds with an example for every placeholder that is missing: zeros of its static shape, or None."""
+    feeds = dict(feed_dict)
+    for op in prune(Fetches(graph, fetches).elements, feed_tensors(graph, feeds)):
+        if op.type in ("Placeholder", "PlaceholderV2"):
+            x = op.outputs[0]
+            sizes = [d for d in x.static_shape or () if d is not None]
+            static = is_static(x.static_shape) and not x.dtype.numpy.hasobject
+            feeds[x] = np.broadcast_to(np.zeros((), x.dtype.numpy), sizes) if static else None
+    return feeds
+
+
+def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
+    """The report of a plan; where every feed has a value also what the shapes decide."""
+    plan = runner.plan
+    level: Level | None = None
+    values = list(feed_dict.values())
+    if all(v is not None for v in values):
+        devices = runner.session.runtime.devices.devices
+        inputs = [locate_feed(t, v, devices) for t, v in zip(runner.feeds, values, strict=True)]
+        plan = runner.plan_for(inputs)
+        level = plan.bind(inputs)
+    reports = [_report(plan, i, level) for i in range(len(plan.schedule.stages))]
+    peak: dict[str, int] = {}
+    for r in reports:
+        if r.arena_bytes is not None:
+            used = r.arena_bytes + (r.output_bytes or 0)
+            peak[r.device] = max(peak.get(r.device, 0), used)
+    return Explanation(
+        tuple(e.name for e in runner.fetches.elements),
+        tuple(plan.placements),
+        tuple(reports),
+        tuple(plan.folded),
+        tuple(n.name for n in plan.program.nodes if n.host_value),
+        peak,
+        tuple(dict.fromkeys([*runner.plan.left_out, *plan.left_out])),
+    )
+
+
+def _report(plan: Plan, position: int, level: Level | None) -> StageReport:
+    stage = plan.schedule.stages[position]
+    names = tuple(n.name for n in stage.nodes)
+    own = set(stage.nodes)
+    devices = {n: s.device for s in plan.schedule.stages for n in s.nodes}
+    receives = tuple(
+        dict.fromkeys(
+            f"{x.name} from {devices[x.node].spec}"
+            for n in stage.nodes
+            for x in n.inputs
+            if x.node in devices and x.node not in own
+        )
+    )
+    sends = tuple(f"{x.name} {format_shape(x.static_shape)}" for x in stage.wanted)
+    kind = "driven by the executor" if stage.driven else "cluster"
+    report = StageReport(stage.device.spec, stage.depth, names, kind, receives, sends)
+    bound = None if level is None else level.stages.get(id(stage))
+    if bound is None or bound.executable is None or bound.cluster is None:
+        return report
+    memory = bound.executable.memory
+    outputs = sum(v.nbytes for v in bound.cluster.outputs)
+    return StageReport(
+        stage.device.spec, stage.depth, names, kind, receives, sends,
+        memory.arena, memory.workspace, memory.persistent, outputs,
+    )  # fmt: skip
+
+
+def _some(names: tuple[str, ...], most: int = 8) -> str:
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"

@@ -1,0 +1,159 @@
+"""Feeds: checks what `Session.run` is given and brings it into the form of the tensor that it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.compiler.plan import Located
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
+from timberframe_core.graph.apply import to_array
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.plugin.contracts import Device
+from timberframe_core.runtime.device_array import HOST, DeviceArray
+from timberframe_core.shapes import StaticShape, compatible, format_shape
+
+_HOST_MEMORY = (HOST, (3, 0))
+"""What NumPy reads: the host's memory, and that of the host which CUDA has pinned (kDLCUDAHost)."""
+
+
+def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ...]:
+    """The tensors that the keys mean; InvalidArgumentError for one that cannot be fed or is named twice."""
+    found: dict[Tensor, Any] = {}
+    for key in feed_dict:
+        element = graph.as_graph_element(key, allow_operation=False)
+        assert isinstance(element, Tensor)
+        if element in found:
+            raise InvalidArgumentError(
+                f"feed '{element.name}' is given twice ({found[element]!r} and {key!r}); once is enough"
+            )
+        if not graph.is_feedable(element):
+            raise InvalidArgumentError(f"feed '{element.name}' is a {element.dtype.name} handle; it cannot be fed")
+        found[element] = key
+    return tuple(found)
+
+
+def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Located:
+    """The value as an array of the tensor's dtype, on the device where it is if one of these shares its memory.
+
+    Whatever knows DLPack is taken as it is, without a copy; everything else becomes an array of the host.
+    """
+    if type(value) is np.ndarray or not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray | np.generic):
+        return feed_array(tensor, value), None
+    if isinstance(value, DeviceArray):
+        _check_device_array(tensor, value)
+        return value.array, value.home
+    kind = tuple(int(x) for x in value.__dlpack_device__())
+    home = None if kind in _HOST_MEMORY else next((d for d in devices if d.dlpack_device == kind), None)
+    if home is None and kind not in _HOST_MEMORY:
+        known = ", ".join(f"{d.spec} {d.dlpack_device}" for d in devices if d.dlpack_device) or "none"
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed with a {type(value).__name__} on DLPack device {kind}; the session's devices that "
+            f"share memory are {known}, copy it to the host first{_where(tensor)}",
+            tensor.op.name,
+        )
+    try:
+        if home is None:
+            return feed_array(tensor, _on_host(value, devices)), None
+        array = home.from_dlpack(value)
+    except OpError:
+        raise
+    except Exception as e:  # of another library: BufferError, RuntimeError, TypeError, ...
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed with a {type(value).__name__} that cannot be shared ({type(e).__name__}: {e}); "
+            f"an array of plain numbers is required{_where(tensor)}",
+            tensor.op.name,
+        ) from e
+    _check_device_array(tensor, DeviceArray(array, home))
+    return array, home
+
+
+def _on_host(value: Any, devices: Sequence[Device]) -> np.ndarray:
+    """A view of an array of another library in host memory; what NumPy's DLPack does not know may still convert."""
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError):
+        host = next((d for d in devices if d.dlpack_device == HOST), None)
+        if host is not None:
+            with suppress(BufferError, RuntimeError, TypeError, OpError):
+                found: np.ndarray = host.from_dlpack(value)  # knows bfloat16
+                return found
+        if not hasattr(value, "__array__"):
+            raise
+        return np.asarray(value)
+
+
+def _check_device_array(tensor: Tensor, value: DeviceArray) -> None:
+    wanted = tensor.dtype.base_dtype
+    if value.dtype != wanted.numpy:
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed a value of dtype {value.dtype} on {value.device}; it must be {wanted.name}"
+            f"{_where(tensor)}",
+            tensor.op.name,
+        )
+    _check_shape(tensor, value.shape)
+
+
+def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
+    """The value as an array of the tensor's dtype; InvalidArgumentError where dtype or shape do not suit."""
+    wanted = tensor.dtype.numpy
+    if isinstance(value, Tensor):
+        raise InvalidTypeError(f"{_head(tensor)}: fed with tensor '{value.name}'; a value is required")
+    if type(value) is np.ndarray and value.dtype == wanted and wanted.kind != "O":
+        array = value
+    else:
+        array = _convert(tensor, value)
+    _check_shape(tensor, array.shape)
+    return array
+
+
+def _check_shape(tensor: Tensor, shape: StaticShape) -> None:
+    if not compatible(shape, tensor.static_shape):
+        raise InvalidArgumentError(
+            f"{_head(tensor)}: fed with shape {format_shape(shape)}; "
+            f"it must be compatible with {format_shape(tensor.static_shape)}{_where(tensor)}",
+            tensor.op.name,
+        )
+
+
+def _convert(tensor: Tensor, value: Any) -> np.ndarray:
+    dtype = tensor.dtype.base_dtype
+    try:
+        if isinstance(value, np.ndarray | np.generic) and dtype.numpy.kind != "O":
+            array = np.asarray(value)
+            if not _castable(array.dtype, dtype.numpy):
+                raise InvalidTypeError(f"value of dtype {array.dtype} given; it must be {dtype.name}")
+            return array.astype(dtype.numpy)
+        return to_array(value, dtype)[0]
+    except InvalidArgumentError as e:
+        raise type(e)(f"{_head(tensor)}: fed {e}{_where(tensor)}", tensor.op.name) from None
+    except Exception as e:
+        if not hasattr(value, "__array__"):
+            raise
+        raise InvalidArgumentError(  # of another library
+            f"{_head(tensor)}: fed with a {type(value).__name__} that gives no array ({type(e).__name__}: {e}); "
+            f"an array of plain numbers is required{_where(tensor)}",
+            tensor.op.name,
+        ) from e
+
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+
+
+def _castable(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether a cast keeps the kind: bool to number, integer to floating, real to complex, or within one kind."""
+    if source.kind not in _RANK or target.kind not in _RANK:
+        return False
+    return _RANK[source.kind] <= _RANK[target.kind]
+
+
+def _head(tensor: Tensor) -> str:
+    return f"{tensor.op.type} '{tensor.op.name}'"
+
+
+def _where(tensor: Tensor) -> str:
+    return f"  [{tensor.op.where}]" if tensor.op.where else ""

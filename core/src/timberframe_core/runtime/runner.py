@@ -1,0 +1,146 @@
+"""Runner: one combination of fetches and feeds of a session, made ready to run again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from timberframe_core import recursion
+from timberframe_core.compiler.build import build_program
+from timberframe_core.compiler.plan import Located, Plan, collection_paused
+from timberframe_core.errors import OpError
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.plugin.contracts import RunContext
+from timberframe_core.runtime.dense_plans import DensePlans, worth_trying
+from timberframe_core.runtime.executor import run_to_end
+from timberframe_core.runtime.feeds import locate_feed
+from timberframe_core.runtime.fetches import Fetches
+
+if TYPE_CHECKING:
+    from timberframe_core.runtime.session import BaseSession
+
+_DIRECT_CALLS = 16  # shapes of one combination of fetches and feeds that keep their shortest way
+
+
+class Runner:
+    """One combination of fetches and feeds: its plan, and the shortest way through it."""
+
+    def __init__(self, session: BaseSession, fetches: Fetches, feeds: tuple[Tensor, ...]) -> None:
+        self.session = session
+        self.fetches = fetches
+        self.feeds = feeds
+        runtime = session.runtime
+        levels = recursion.levels_of(len(session.graph.functions))
+        with collection_paused(), recursion.nested(levels):
+            self.plan = runtime.plan(lambda: build_program(session.graph, fetches.elements, feeds))
+            lists = worth_trying(self.plan.program)
+        plan = self.plan
+        self._dense = DensePlans(plan.program.source, runtime.plan, plan.left_out) if lists else None
+        self.direct: Callable[..., Any] | None = None
+        """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
+        self._may_be_direct = (
+            plan.static
+            and len(plan.schedule.stages) == 1
+            and not plan.schedule.host_feeds
+            and not session.config.operation_timeout_in_ms
+            and not any(n.bodies or n.variable for n in plan.program.nodes)  # a loop may run until it is cancelled
+        )
+        self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
+        self.room: Callable[[], AbstractContextManager[None]] = nullcontext
+        """A context in which to compile and run."""
+        if levels and any(n.bodies for n in plan.program.nodes):
+            self.room = partial(recursion.nested, levels)
+        self._is_tensor = [isinstance(e, Tensor) for e in fetches.elements]
+        if session.config.log_device_placement:
+            from timberframe_core import logging
+
+            for p in self.plan.placements:
+                rejected = "".join(f"; not {device}: {why}" for device, why in p.rejected if why not in p.reason)
+                logging.info("%s: (%s): %s (%s%s)", p.node, p.op, p.device, p.reason, rejected)
+
+    def run(self, feed_dict: Mapping[Any, Any], context: RunContext, on_device: bool = False) -> Any:
+        return self.run_values(list(feed_dict.values()), context, on_device)
+
+    def run_values(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> Any:
+        """Runs with the feeds in order; on_device: what lies on a device stays there."""
+        return self.fetches.assemble(self._elements(values, context, on_device))
+
+    def _elements(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> list[Any]:
+        """The value of each element of the fetches, by the general way."""
+        session = self.session
+        devices = session.runtime.devices.devices
+        inputs = [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
+        context.step = next(session.runtime.steps)
+        session.begin(context.cancel)
+        try:
+            with self.room():
+                results = iter(run_to_end(self.plan_for(inputs), inputs, session.runtime, context, on_device))
+            if not on_device:
+                results = map(_scalar, results)
+            found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
+        except BaseException:
+            for home in {id(d): d for _, d in inputs if d is not None}.values():
+                with suppress(OpError):  # the run's error is the one to raise
+                    home.synchronize()  # what was lent may be given back only when nobody reads it any more
+            raise
+        finally:
+            session.end(context.cancel)
+        if self._may_be_direct and context.trace is None:
+            self._remember_direct(inputs)
+        return found
+
+    def plan_for(self, inputs: Sequence[Located]) -> Plan:
+        """The plan for these feeds: for loops over lists one without lists, where their shapes allow that."""
+        dense = None if self._dense is None else self._dense.find(inputs)
+        return self.plan if dense is None else dense
+
+    def _remember_direct(self, inputs: Sequence[Located]) -> None:
+        """Makes later runs of these shapes take the shortest way."""
+        shapes = tuple([a.shape for a, _ in inputs])
+        if shapes not in self._direct_calls:
+            if len(self._direct_calls) >= _DIRECT_CALLS:
+                self._direct_calls.clear()
+            self._direct_calls[shapes] = self._direct_call(inputs)
+        with self.session.lock:
+            if not self.session.closed:
+                self.direct = self._direct_calls[shapes]
+
+    def release(self) -> None:
+        """Gives back the memory of executables, and makes every later run take the general way, which then raises."""
+        self.direct = None
+        self._direct_calls.clear()
+        self.plan.release()
+        if self._dense is not None:
+            self._dense.release()
+
+    def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
+        """A call that skips the executor, on a device of the host's memory that offers one."""
+        stages = self.plan.schedule.stages
+        bound = self.plan.bind(inputs).stages[id(stages[0])]
+        make = getattr(bound.executable, "direct", None)
+        exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
+        if make is None or not bound.device.host_memory or not exact or bound.cluster is None:
+            return None
+        one = len(bound.outputs) == 1
+
+        def general(*values: Any) -> Any:
+            """What `direct` gives, neither more nor less: the callers of `direct` assemble the results of both."""
+            found = self._elements(values, RunContext())
+            return found[0] if one else found
+
+        direct: Callable[..., Any] | None = make(general)
+        if direct is None:
+            return None
+        assemble = self.fetches.assemble
+        if self.fetches.single:
+            return direct if bound.cluster.outputs[0].shape else lambda *values: _scalar(direct(*values))
+        if one:
+            return lambda *values: assemble([_scalar(direct(*values))])
+        return lambda *values: assemble([_scalar(x) for x in direct(*values)])
+
+
+def _scalar(array: Any) -> Any:
+    """A result as the caller gets it: TensorFlow returns NumPy scalars for 0-d tensors."""
+    return array[()] if array.ndim == 0 else array

@@ -1,0 +1,324 @@
+"""Session: runs graphs, keeps variables and plans."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import NoneType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from timberframe_core.arguments import instance, listed
+from timberframe_core.compiler.build import build_function
+from timberframe_core.compiler.ir import Program
+from timberframe_core.compiler.place import Devices, Placer
+from timberframe_core.compiler.plan import Plan, make_plan
+from timberframe_core.compiler.simplify import Optimizations
+from timberframe_core.config import RunOptions, SessionConfig
+from timberframe_core.errors import (
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    WrongStateError,
+)
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.graph import Graph, get_default_graph, remove_last
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.contracts import CancelToken, RunContext
+from timberframe_core.runtime.devices import devices_for
+from timberframe_core.runtime.feeds import feed_tensors
+from timberframe_core.runtime.fetches import Fetches, structure_key
+from timberframe_core.runtime.joins import Joins
+from timberframe_core.runtime.records import RecordReader
+from timberframe_core.runtime.runner import Runner
+from timberframe_core.runtime.variables import VariableStore
+
+if TYPE_CHECKING:
+    from timberframe_core.runtime.explain import Explanation
+
+_PLANS = 256  # fetch and feed combinations that are kept
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+class Runtime:
+    """What all runs of a session share: devices, variables, plans of functions, threads."""
+
+    def __init__(self, config: SessionConfig) -> None:
+        self.config = config
+        found = devices_for(config)
+        if not found:
+            failures = "; ".join(f"{n}: {e}" for n, e in loader.registry.failures().items())
+            raise FailedPreconditionError(
+                f"no device is available (plugins that failed: {failures or 'none'}); "
+                "install a device plugin such as timberframe-cpu"
+            )
+        self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
+        self.variables = VariableStore(config.deterministic)
+        self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
+        on = config.optimizes
+        self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
+        self.depth = _Depth()
+        self.steps = itertools.count(1)
+        self.joins = Joins()
+        self.host_variables: dict[Any, Any] = {}
+        """Variables whose values are lists, which no device can hold."""
+        self.readers: dict[str, RecordReader] = {}
+        """What RecordInput nodes read from, by the node's name and the body that it is in."""
+        self._functions: dict[Any, Plan] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """Threads for stages that overlap; made at first need."""
+        with self._lock:
+            if self._pool is None:
+                threads = self.config.inter_op_parallelism_threads or max(2, len(self.devices.devices))
+                self._pool = ThreadPoolExecutor(threads, "timberframe")
+            return self._pool
+
+    def function_plan(self, function: FuncGraph, handles: Mapping[int, str], scope: str) -> Plan:
+        """The plan of a function body that the executor drives."""
+        key = function, tuple(handles.items()), scope
+        with self._lock:
+            plan = self._functions.get(key)
+            if plan is None:
+                plan = self._functions[key] = self.plan(lambda: build_function(function, handles), scope)
+            return plan
+
+    def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
+        """A plan with the devices, variables and optimizations of this session."""
+        return make_plan(build, self.placer, self.variables, self.optimizations, scope)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+            self.joins.close()
+            self.host_variables.clear()
+            for plan in self._functions.values():
+                plan.release()
+            self._functions.clear()
+
+
+class BaseSession:
+    """Runs operations of a graph. Thread-safe; several runs may be in flight at once.
+
+    target: only "" is known. graph: the default graph if None. config: a SessionConfig or ConfigProto.
+    After any error the session can be used, and each variable holds its value from before or after a completed assign.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if instance(target, str, "session target", "a str"):
+            raise InvalidArgumentError(f"session target {target!r} is not known; only '' (this process) is")
+        instance(graph, (Graph, NoneType), "Session: graph", "a tf.Graph")
+        self.graph = graph if graph is not None else get_default_graph()
+        self.config = SessionConfig.of(config)
+        self.runtime = Runtime(self.config)
+        self.closed = False
+        self.lock = threading.RLock()
+        self._plans: OrderedDict[Any, Runner] = OrderedDict()
+        self._version = self.graph.version
+        self._active: set[CancelToken] = set()
+        self._idle = threading.Condition()
+
+    # Running
+
+    def run(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Runs what `fetches` needs and returns its values in the same structure (None for an operation).
+
+        fetches: a Tensor, Operation or name, or lists, tuples and dicts of these. feed_dict: values for tensors, by
+        tensor or name. options: RunOptions. run_metadata: a RunMetadata that is filled.
+        """
+        feeds = feed_dict or {}
+        runner = self._runner(fetches, feeds)
+        if options is None and run_metadata is None:
+            direct = runner.direct
+            if direct is not None:
+                return direct(*feeds.values())
+            if not self.config.operation_timeout_in_ms:
+                return runner.run(feeds, RunContext())
+        from timberframe_core.runtime.options import run_with_options
+
+        return run_with_options(self, runner, feeds, RunOptions.of(options), run_metadata)
+
+    def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
+        try:
+            key = structure_key(fetches), tuple(feed_dict)
+            runner = self._plans.get(key)
+        except RecursionError:
+            raise InvalidArgumentError(
+                f"fetches are nested deeper than the recursion limit of {sys.getrecursionlimit()} allows; "
+                "flatter ones are required"
+            ) from None
+        except TypeError as e:
+            raise InvalidTypeError(
+                f"fetches or feeds cannot be used as keys ({e}); tensors or names are required"
+            ) from None
+        if runner is None or self._version != self.graph.version:
+            runner = self._make_runner(key, fetches, feed_dict)
+        if self.closed:
+            raise WrongStateError("session is closed; make a new one to run again")
+        return runner
+
+    def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
+        with self.lock:
+            if self.closed:
+                raise WrongStateError("session is closed; make a new one to run again")
+            if self._version != self.graph.version:
+                self._plans.clear()
+                self._version = self.graph.version
+            runner = self._plans.get(key)
+            if runner is None:
+                runner = Runner(self, Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict))
+                self._plans[key] = runner
+                if len(self._plans) > _PLANS:
+                    self._plans.popitem(last=False)
+            return runner
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+        """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run again."""
+        feeds = listed(feed_list or (), "make_callable: feed_list", "tensors or names")
+        runner = self._runner(fetches, dict.fromkeys(feeds))
+
+        count = len(feeds)
+
+        def call(*values: Any) -> Any:
+            if len(values) != count:
+                raise InvalidArgumentError(f"callable was given {len(values)} values; {count} feeds are required")
+            direct = runner.direct
+            return direct(*values) if direct is not None else runner.run_values(values, RunContext())
+
+        def call_with_options(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if options is None and run_metadata is None:
+                return call(*values)
+            return self.run(fetches, dict(zip(feeds, values, strict=True)), options, run_metadata)
+
+        return call_with_options if accept_options else call
+
+    # Looking
+
+    def list_devices(self) -> list[Any]:
+        """The devices that the session may use, best first; `spec` is a device's name, such as ``/device:ACME:0``."""
+        return list(self.runtime.devices.devices)
+
+    def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
+        """How a run would go: placement with reasons, stages, peak memory; str() gives it as text.
+
+        feed_dict gives shapes by its values. Placeholders that it leaves out count as fed; memory is told only where
+        their static shapes are fully known.
+        """
+        from timberframe_core.runtime.explain import example_feeds, explain_plan
+
+        feeds = example_feeds(self.graph, fetches, feed_dict or {})
+        runner = self._runner(fetches, feeds)
+        with runner.room():
+            return explain_plan(runner, feeds)
+
+    # Closing
+
+    def close(self) -> None:
+        """Cancels runs in flight, waits for them, and drops variables and plans; may be repeated."""
+        with self._idle:
+            self.closed = True
+            for token in self._active:
+                token.cancel(CancelledError("the session was closed during the run"))
+            self._idle.wait_for(lambda: not self._active, timeout=30)
+        with self.lock:
+            for runner in self._plans.values():
+                runner.release()
+            self._plans.clear()
+            self.runtime.variables.clear()
+            self.runtime.close()
+
+    def begin(self, token: CancelToken) -> None:
+        """Marks a run as in flight, so that close() can cancel it."""
+        with self._idle:
+            if self.closed:
+                raise WrongStateError("session is closed; make a new one to run again")
+            self._active.add(token)
+
+    def end(self, token: CancelToken) -> None:
+        """Marks a run as over."""
+        with self._idle:
+            self._active.discard(token)
+            if not self._active:
+                self._idle.notify_all()
+
+    def as_default(self) -> Any:
+        """A context in which `Tensor.eval` and `Operation.run` use this session."""
+        return _as_default(self)
+
+
+class _DefaultSessions(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[BaseSession] = []
+
+
+_defaults = _DefaultSessions()
+
+
+@contextmanager
+def _as_default(session: BaseSession) -> Any:
+    _defaults.stack.append(session)
+    try:
+        with session.graph.as_default():
+            yield session
+    finally:
+        remove_last(_defaults.stack, session)
+
+
+def get_default_session() -> BaseSession | None:
+    """The innermost session of `with session` or `as_default` in this thread."""
+    return _defaults.stack[-1] if _defaults.stack else None
+
+
+def default_session(session: BaseSession | None, graph: Graph) -> BaseSession:
+    """The session to evaluate in: the one given, or the default; raises where it is missing or of another graph."""
+    instance(session, (BaseSession, NoneType), "session", "a tf.Session")
+    found = session or get_default_session()
+    if found is None:
+        raise WrongStateError("there is no default session; use `with tf.Session():` or pass session=")
+    if found.graph is not graph:
+        raise InvalidArgumentError("the default session runs another graph; use a session of this tensor's graph")
+    return found
+
+
+class Session(BaseSession):
+    """A session that is also a context manager: inside `with` it is the default one, after it it is closed."""
+
+    def __enter__(self) -> Session:
+        self._context = self.as_default()
+        self._context.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._context.__exit__(kind, error, trace)
+        self.close()
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the start until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._context = self.as_default()
+        self._context.__enter__()
+
+    def close(self) -> None:
+        """Ends being the default session, and closes."""
+        if not self.closed:
+            self._context.__exit__(None, None, None)
+        super().close()

@@ -1,0 +1,181 @@
+"""TensorList: the host-side value of a tensor of dtype variant, an immutable sequence of located arrays.
+
+Changing an element, pushing and popping give a new list and take constant time when the newest list of a family is
+changed, which is what loops do. The newest one holds the elements; an older one holds only how it differs from the next
+newer one, and takes the elements over when somebody reads it: persistent arrays by rerooting, H. Baker, "Shallow
+binding makes functional arrays fast", 1991. What no list refers to any more is freed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from timberframe_core.compiler.plan import Located
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.shapes import Shape, StaticShape, is_static
+
+MOST_ELEMENTS = 1 << 26
+"""Of a list: half a gigabyte of references, before there is any element."""
+
+_lock = threading.RLock()  # rerooting changes several lists at once
+
+_FEW = 4  # so many elements of an otherwise empty list are known one by one
+
+Element = Located | None
+"""An array with its device; None for an element that was never set and reads as zeros."""
+
+
+class _Version:
+    """One state of a sequence: the newest holds all `items`, an older one (index, value) and the `newer` state."""
+
+    __slots__ = ("index", "items", "newer", "value")
+
+    def __init__(self, items: list[Element]) -> None:
+        self.items: list[Element] | None = items
+        self.index = 0
+        self.value: Element = None
+        self.newer: _Version | None = None
+
+    def root(self) -> list[Element]:
+        """The items, taken over from the newer state that holds them."""
+        if self.items is None:
+            chain: list[_Version] = []
+            at: _Version | None = self
+            while at is not None and at.items is None:
+                chain.append(at)
+                at = at.newer
+            assert at is not None
+            for older in reversed(chain):
+                items = at.items
+                assert items is not None
+                at.index, at.value, at.newer, at.items = older.index, items[older.index], older, None
+                items[older.index] = older.value
+                older.items, older.newer, older.value = items, None, None
+                at = older
+        assert self.items is not None
+        return self.items
+
+    def changed(self, index: int, value: Element) -> _Version:
+        """The state with another item; `index` may be one past the end."""
+        items = self.root()
+        if index == len(items):
+            items.append(None)
+        new = _Version(items)
+        self.index, self.value, self.newer, self.items = index, items[index], new, None
+        items[index] = value
+        return new
+
+
+class TensorList:
+    """A list of tensors.
+
+    dtype: of the elements. declared: the shape that all of them must suit. limit: the most elements it may have, -1 for
+    any number. element_shape: the one shape that all elements have, where that is so; else what was declared. few: the
+    elements that were set, where they are so few that it pays to know them; else None.
+    """
+
+    __slots__ = ("_state", "declared", "dtype", "few", "length", "limit", "mixed", "seen")
+
+    shape: StaticShape = ()
+
+    def __init__(self, dtype: DType, declared: Shape, items: list[Element], limit: int = -1) -> None:
+        self.dtype = dtype
+        self.declared = declared
+        self.limit = limit
+        self.length = len(items)
+        self.seen: StaticShape | None = None
+        """The shape of the elements that were set, None while there is none."""
+        self.mixed = False
+        self.few: dict[int, Located] | None = {}
+        for i, item in enumerate(items):
+            if item is not None:
+                self._see(i, item)
+        self._state = _Version(items)
+
+    def _see(self, index: int, item: Located) -> None:
+        shape = tuple(item[0].shape)
+        if self.few is not None:
+            self.few = {**self.few, index: item} if len(self.few) < _FEW else None
+        if self.seen is None:
+            self.seen = shape
+        elif self.seen != shape:
+            self.mixed = True
+
+    @property
+    def element_shape(self) -> Shape:
+        """What is known of the shape of each element."""
+        if is_static(self.declared) or self.mixed:
+            return self.declared
+        return self.declared if self.seen is None else self.seen
+
+    def copy(self) -> TensorList:
+        """The list itself, which never changes."""
+        return self
+
+    def __len__(self) -> int:
+        return self.length
+
+    def get(self, index: int) -> Element:
+        """One element."""
+        with _lock:
+            return self._state.root()[index]
+
+    def items(self) -> list[Element]:
+        """All elements."""
+        with _lock:
+            return self._state.root()[: self.length]
+
+    def numbered(self) -> Iterator[tuple[int, Located]]:
+        """The elements that were set, with their positions."""
+        if self.few is not None:
+            return iter(self.few.items())
+        return ((i, item) for i, item in enumerate(self.items()) if item is not None)
+
+    def _like(self, state: _Version, length: int) -> TensorList:
+        new = TensorList.__new__(TensorList)
+        new.dtype, new.declared, new.limit = self.dtype, self.declared, self.limit
+        new.seen, new.mixed, new.few = self.seen, self.mixed, self.few
+        new.length, new._state = length, state
+        return new
+
+    def with_item(self, index: int, item: Located) -> TensorList:
+        """The list with another element at `index`, which may be one past the end."""
+        with _lock:
+            new = self._like(self._state.changed(index, item), max(self.length, index + 1))
+        new._see(index, item)
+        return new
+
+    def popped(self) -> TensorList:
+        """The list without its last element."""
+        last = self.length - 1
+        with _lock:
+            new = self._like(self._state.changed(last, None), last)
+        if new.few is not None:
+            new.few = {i: item for i, item in new.few.items() if i != last}
+        return new
+
+    def resized(self, size: int) -> TensorList:
+        """The list cut off, or with elements that read as zeros at its end."""
+        items = self.items()[:size]
+        new = self.of(items + without_values(size - len(items)))
+        new.mixed |= self.mixed
+        return new
+
+    def of(self, items: list[Element]) -> TensorList:
+        """A list of the same kind with other elements."""
+        return TensorList(self.dtype, self.declared, items, self.limit)
+
+
+def without_values(count: int) -> list[Element]:
+    """Elements that read as zeros; ResourceExhaustedError for more than a list can have."""
+    if count > MOST_ELEMENTS:
+        raise ResourceExhaustedError(f"a list is to have {count} further elements; it has at most {MOST_ELEMENTS}")
+    return [None] * count
+
+
+def is_list(value: Any) -> bool:
+    """Whether an array of the executor is a list."""
+    return isinstance(value, TensorList)

@@ -1,0 +1,114 @@
+"""The variables of a session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.plugin.contracts import Device, RandomStream, Variable
+from timberframe_core.shapes import StaticShape
+
+
+@dataclass(frozen=True)
+class Version:
+    """A value of a variable: an array of its device, and its shape."""
+
+    device: Device
+    array: Any
+    shape: tuple[int, ...]
+
+
+class VariableStore:
+    """Variables by name. A variable is made, without a value, when a plan first writes or reads it.
+
+    deterministic: random ops need a seed.
+    """
+
+    def __init__(self, deterministic: bool = False) -> None:
+        self.deterministic = deterministic
+        self._variables: dict[str, Variable] = {}
+        self._streams: dict[str, RandomStream] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str, device: Device, dtype: DType) -> Variable:
+        """The variable of this name; InvalidArgumentError where it has another dtype or lives on another device."""
+        with self._lock:
+            found = self._variables.get(name)
+            if found is None:
+                found = self._variables[name] = Variable(name, len(self._variables), device, dtype)
+        if found.dtype is not dtype:
+            raise InvalidArgumentError(
+                f"VarHandleOp '{name}': the variable has dtype {found.dtype.name}; it is used as {dtype.name}", name
+            )
+        if found.device is not device:
+            raise InvalidArgumentError(
+                f"VarHandleOp '{name}': the variable lives on {found.device.spec}; it is used on {device.spec}", name
+            )
+        return found
+
+    def shape(self, name: str) -> StaticShape | None:
+        """The shape of the variable's value, None while it has none."""
+        found = self._variables.get(name)
+        return None if found is None else found.shape
+
+    def device(self, name: str) -> Device | None:
+        """Where the variable lives, None while it does not exist."""
+        found = self._variables.get(name)
+        return None if found is None else found.device
+
+    def snapshot(self, names: Sequence[str]) -> dict[str, Version]:
+        """The values of these variables at one moment, without those that have none.
+
+        They are the versions themselves, not copies: a later update makes a new version while one of them is held.
+        """
+        with ExitStack() as stack:
+            held = self._locked(names, stack)
+            return {v.name: Version(v.device, v.array, v.shape) for v in held if v.shape is not None}
+
+    def put_back(self, names: Sequence[str], versions: Mapping[str, Version]) -> None:
+        """Gives these variables the versions of a snapshot again; those that it lacks lose their value."""
+        with ExitStack() as stack:
+            for variable in self._locked(names, stack):
+                version = versions.get(variable.name)
+                variable.array = None if version is None else version.array
+                variable.shape = None if version is None else version.shape
+
+    def _locked(self, names: Sequence[str], stack: ExitStack) -> list[Variable]:
+        with self._lock:
+            found = [self._variables[n] for n in dict.fromkeys(names) if n in self._variables]
+        found.sort(key=lambda v: v.number)  # the order in which runs take the locks
+        for variable in found:
+            stack.enter_context(variable.lock)
+        return found
+
+    def destroy(self, name: str) -> bool:
+        """Drops the variable's value; False if it had none."""
+        found = self._variables.get(name)
+        if found is None or found.shape is None:
+            return False
+        with found.lock:
+            found.array = found.shape = None
+        return True
+
+    def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
+        """The random numbers of the node of this name, from their start when it is asked for first."""
+        if self.deterministic and not seeded:
+            raise InvalidArgumentError(f"{op} '{name}': has no seed; in a deterministic session it needs one", name)
+        with self._lock:
+            found = self._streams.get(name)
+            if found is None:
+                found = self._streams[name] = RandomStream()
+            return found
+
+    def clear(self) -> None:
+        """Drops all variables and random streams."""
+        with self._lock:
+            self._streams.clear()
+            for variable in self._variables.values():
+                variable.array = variable.shape = None
+            self._variables.clear()

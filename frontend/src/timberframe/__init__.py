@@ -1,0 +1,74 @@
+"""Timberframe: TensorFlow's graphs, built and run in Python, on devices that are packages of their own.
+
+``import timberframe as tf``: the names and argument orders are TensorFlow 1's.
+"""
+# ruff: noqa: F403 - the families' modules list their public names in __all__; see timberframe.api
+
+import sys as _sys
+
+from timberframe import bitwise as bitwise
+from timberframe import image as image
+from timberframe import initializers as initializers
+from timberframe import linalg as linalg
+from timberframe import losses as losses
+from timberframe import math as math
+from timberframe import nn as nn
+from timberframe import quantization as quantization
+from timberframe import random as random
+from timberframe import raw_ops as raw_ops
+from timberframe import saved_model as saved_model
+from timberframe import strings as strings
+from timberframe import train as train
+from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators
+from timberframe.api.arithmetic import *
+from timberframe.api.arrays import *
+from timberframe.api.assertions import *
+from timberframe.api.comparison import *
+from timberframe.api.composites import *
+from timberframe.api.constants import *
+from timberframe.api.contraction import *
+from timberframe.api.control_flow import *
+from timberframe.api.decompositions import *
+from timberframe.api.diagonal import *
+from timberframe.api.framework import *
+from timberframe.api.functional import *
+from timberframe.api.gradients import *
+from timberframe.api.histogram import *
+from timberframe.api.indexing import *
+from timberframe.api.initializers import *
+from timberframe.api.linalg import *
+from timberframe.api.messages import *
+from timberframe.api.quantization import *
+from timberframe.api.random import *
+from timberframe.api.random_initializers import *
+from timberframe.api.random_seeds import *
+from timberframe.api.reduction import *
+from timberframe.api.search import *
+from timberframe.api.selection import *
+from timberframe.api.slicing import *
+from timberframe.api.sparse import *
+from timberframe.api.state import *
+from timberframe.api.strings import *
+from timberframe.api.templates import *
+from timberframe.api.tensor_array import *
+from timberframe.api.types import *
+from timberframe.api.unary import *
+from timberframe.api.variable_collections import *
+from timberframe.api.variable_functions import *
+from timberframe.api.variable_scope import *
+from timberframe.boundary import guard as _guard
+from timberframe_core import __version__ as __version__
+from timberframe_core import errors as errors
+from timberframe_core import logging as logging
+from timberframe_core import nest as nest
+from timberframe_core.library import add_library_folder as _add_library_folder
+from timberframe_core.runtime.device_array import DeviceArray as DeviceArray
+from timberframe_core.runtime.session import InteractiveSession as InteractiveSession
+from timberframe_core.runtime.session import Session as Session
+from timberframe_core.runtime.session import get_default_session as get_default_session
+
+_add_library_folder(__file__)
+_SPACES = (
+    bitwise, image, initializers, linalg, losses, math, nest, nn, quantization, random, saved_model, strings, train
+)  # fmt: skip
+_guard([_sys.modules[__name__], *_SPACES])

@@ -1,0 +1,185 @@
+"""`python -m timberframe devices|ops|kernels|doctor`: what is installed, and whether it works."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timberframe_core.config import SessionConfig
+from timberframe_core.errors import OpError, UnavailableError
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin import loader
+from timberframe_core.runtime.devices import devices_for
+from timberframe_core.standard_output import run_command
+
+_PROBE_SECONDS = 60
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one of the commands; 0 if all is well, 1 if something is missing or broken, 2 for a wrong call.
+
+    READER_LEFT if nobody reads the output to its end.
+    """
+    parser = argparse.ArgumentParser("python -m timberframe", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    devices = commands.add_parser("devices", help="the devices that there are, and the plugins that failed")
+    ops = commands.add_parser("ops", help="the ops that are defined")
+    ops.add_argument("name", nargs="?", help="tells all about one op")
+    kernels = commands.add_parser("kernels", help="which kernels there are")
+    kernels.add_argument("op", nargs="?", help="only the kernels of this op")
+    kernels.add_argument("--device", help="only kernels of this device type")
+    commands.add_parser("doctor", help="tries each plugin in processes of its own, alone and with the others")
+    for p in (devices, ops, kernels):
+        p.add_argument("--json", action="store_true", help="prints JSON")
+    probe = commands.add_parser("probe")  # what doctor runs in a child
+    probe.add_argument("plugin")
+    probe.add_argument("beside", nargs="*")
+    chosen = parser.parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = globals()[f"_{chosen.command}"]
+    try:
+        return run_command(lambda: command(chosen))
+    except OpError as e:
+        print(e, file=sys.stderr)
+        return 1
+
+
+def _devices(arguments: argparse.Namespace) -> int:
+    found = devices_for(SessionConfig())
+    failures = loader.registry.failures()
+    rows: list[dict[str, Any]] = [
+        {
+            "device": d.spec,
+            "priority": d.priority,
+            "model": d.attributes.model,
+            "vendor": d.attributes.vendor,
+            "driver": d.attributes.driver,
+            "memory": d.attributes.memory,
+            "dtypes": list(d.attributes.dtypes),
+        }
+        for d in found
+    ]
+    if arguments.json:
+        print(json.dumps({"devices": rows, "failures": {n: repr(e) for n, e in failures.items()}}, indent=2))
+    else:
+        for row in rows:
+            print(f"{row['device']:<20} {row['memory'] / 2**30:8.1f} GiB  {row['model']} (priority {row['priority']})")
+        for name, error in failures.items():
+            absent = isinstance(error, UnavailableError)
+            print(f"plugin {name} {'has no device' if absent else f'failed: {type(error).__name__}'}: {error}")
+        if not rows:
+            print("no devices; install a plugin such as timberframe-cpu")
+    return 0 if rows and all(isinstance(e, UnavailableError) for e in failures.values()) else 1
+
+
+def _ops(arguments: argparse.Namespace) -> int:
+    if arguments.name:
+        print(describe_op(arguments.name))
+        return 0
+    found = list(registry.all_ops())
+    if arguments.json:
+        print(json.dumps({op.name: op.doc for op in found}, indent=2))
+    else:
+        for op in found:
+            print(f"{op.name:<32} {op.doc.splitlines()[0]}")
+    return 0
+
+
+def describe_op(name: str) -> str:
+    """Signature, attrs and doc of one op."""
+    op = registry.get(name)
+    lines = [f"{op.name}: {op.doc}", ""]
+    for what, arguments in (("input", op.inputs), ("output", op.outputs)):
+        for a in arguments:
+            kind = a.dtype.name if a.dtype else a.type_list_attr or a.type_attr
+            count = f"{a.number_attr} * " if a.number_attr else ""
+            role = f" ({op.role(a)})" if what == "input" and op.role(a) != "data" else ""
+            lines.append(f"  {what} {a.name}: {count}{kind}{role}")
+    for attr in op.attrs.values():
+        default = "" if attr.required else f" = {attr.default}"
+        allowed = f" in {{{', '.join(map(str, attr.allowed))}}}" if attr.allowed else ""
+        lines.append(f"  attr {attr.name}: {attr.kind}{allowed}{default}")
+    return "\n".join(lines)
+
+
+def _kernels(arguments: argparse.Namespace) -> int:
+    loader.registry.load()
+    found = [
+        k
+        for k in loader.registry.kernels.kernels()
+        if (not arguments.op or k.op == arguments.op) and (not arguments.device or k.device == arguments.device.upper())
+    ]
+    if arguments.json:
+        rows = [
+            {
+                "op": k.op,
+                "device": k.device,
+                "types": k.types,
+                "priority": k.priority,
+                "label": k.label,
+                "from": k.origin(),
+            }
+            for k in found
+        ]
+        print(json.dumps(rows, indent=2))
+    else:
+        for k in found:
+            types = "; ".join(f"{n}: {', '.join(allowed)}" for n, allowed in k.types.items()) or "any dtype"
+            mark = (f" priority {k.priority}" if k.priority else "") + (f" label {k.label}" if k.label else "")
+            print(f"{k.op:<28} {k.device:<10} {types}{mark}  [{k.origin()}]")
+    if not found:
+        print(f"no kernels match; plugins that failed: {dict(loader.registry.failures()) or 'none'}", file=sys.stderr)
+    return 0 if found else 1
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    loader.registry.discover()
+    if not loader.registry.plugins:
+        print("no plugins are installed; install one such as timberframe-cpu")
+        return 1
+    verdicts = {name: _examine(name) for name in loader.registry.plugins}
+    working = [name for name, verdict in verdicts.items() if verdict == "works"]
+    for name in working if len(working) > 1 else ():
+        verdicts[name] = _examine(name, working)  # its kernels may be those of another
+    for name, verdict in verdicts.items():
+        plugin = loader.registry.plugins[name]
+        print(f"{name} ({plugin.distribution} {plugin.version}): {verdict}")
+    return int(any(verdict != "works" for verdict in verdicts.values()))
+
+
+def _examine(name: str, beside: Sequence[str] = ()) -> str:
+    """Tries one plugin, with others loaded or alone, in a child, which may crash or hang without harm."""
+    command = [sys.executable, "-m", "timberframe", "probe", name, *beside]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"hangs: no answer within {_PROBE_SECONDS} s"
+    if done.returncode < 0:
+        return f"crashes: the process died of signal {-done.returncode}"
+    if done.returncode:
+        return "fails: " + (done.stdout + done.stderr).strip()
+    return "works"
+
+
+def _probe(arguments: argparse.Namespace) -> int:
+    """Loads plugins, makes their devices, copies an array to each of them and back, and tells how the first fared."""
+    import numpy as np
+
+    found = devices_for(SessionConfig(plugins=[arguments.plugin, *arguments.beside]))
+    failure = loader.registry.failures().get(arguments.plugin)
+    if failure is not None:
+        print(f"{type(failure).__name__}: {failure}")
+        return 1
+    for device in found:
+        sent = np.arange(1024, dtype=np.float32)
+        if not np.array_equal(device.copy_out(device.copy_in(sent)), sent):
+            print(f"{device.spec}: an array comes back changed")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""Functions that are made of several ops: clipping by norm, grids, look-ups, losses."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from timberframe.api.arrays import rank
+from timberframe.api.framework import is_tensor, name_scope
+from timberframe_core.arguments import instance, listed
+from timberframe_core.dtypes import NUMERIC, as_dtype, bool_, float32, int32
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.indexed_slices import IndexedSlices
+from timberframe_core.graph.operation import Tensor
+
+__all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "eye", "global_norm", "meshgrid"]
+
+NAMESPACES = {
+    "linalg": ("eye",),
+    "math": ("zero_fraction",),
+    "nn": ("crelu", "embedding_lookup", "sigmoid_cross_entropy_with_logits", "zero_fraction"),
+}
+
+_SMALL_MATRIX = 1000  # elements up to which an identity matrix is stored instead of computed
+
+
+def _op(op: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+    result: Tensor = apply_op(op, list(inputs), attrs, name)
+    return result
+
+
+def _all_axes(x: Tensor) -> Any:
+    """Every axis of a tensor, for reductions."""
+    shape = x.static_shape
+    if shape is not None:
+        return np.arange(len(shape), dtype=np.int32)
+    return _op("Range", 0, _op("Rank", x), 1)
+
+
+def _squared_norm(x: Tensor, axes: Any = None, keep: bool = False) -> Tensor:
+    square = _op("Mul", x, _op("Conj", x)) if x.dtype.is_complex else _op("Square", x)
+    total = _op("Sum", square, _all_axes(x) if axes is None else axes, keep_dims=keep)
+    return _op("Real", total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """`t`, scaled down to the L2 norm `clip_norm` where its norm is above it; per slice when axes are given.
+
+    Its gradient is finite where `t` is all zero.
+    """
+    with name_scope(name, "clip_by_norm", [t, clip_norm]):
+        x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
+        squared = _squared_norm(x, axes, keep=True)
+        positive = _op("Greater", squared, 0)
+        root = _op("Sqrt", _op("SelectV2", positive, squared, _op("OnesLike", squared)))
+        norm = _op("SelectV2", positive, root, squared)
+        limit = _op("Maximum", convert_to_tensor(clip_norm, norm.dtype), 0)
+        clipped = _op("RealDiv", _op("Mul", x, _as(limit, x)), _as(_op("Maximum", norm, limit), x))
+        return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
+
+
+def _as(real: Tensor, x: Tensor) -> Tensor:
+    """A real tensor in the dtype of x, which may be complex."""
+    return real if real.dtype is x.dtype else _op("Cast", real, DstT=x.dtype)
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """`t`, scaled down so that its L2 norm divided by its number of elements is at most `clip_norm`."""
+    with name_scope(name, "clip_by_average_norm", [t, clip_norm]):
+        x = convert_to_tensor(t)
+        size = _op("Cast", _op("Size", x), DstT=x.dtype)
+        inverse = _op("Mul", size, _op("Rsqrt", _op("Sum", _op("Square", x), _all_axes(x))))
+        limit = convert_to_tensor(clip_norm, x.dtype)
+        scale = _op("Mul", limit, _op("Minimum", inverse, _op("Reciprocal", limit)))
+        return _op("Mul", x, scale)
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None:
+    """The L2 norm of all elements of all tensors together; entries that are None do not count."""
+    t_list = listed(t_list, "global_norm: t_list", "tensors")
+    with name_scope(name, "global_norm"):
+        values = [convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t) for t in t_list if t is not None]
+        return _op("Sqrt", _op("AddN", [_squared_norm(v) for v in values])) if values else None
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Any]:
+    """The tensors, all scaled by one factor so that their global norm is at most `clip_norm`; and that norm.
+
+    use_norm: the global norm, where it is known already. Where it is not finite all results are NaN.
+    """
+    t_list = listed(t_list, "clip_by_global_norm: t_list", "tensors")
+    with name_scope(name, "clip_by_global_norm"):
+        norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
+        if norm is None:
+            return list(t_list), None
+        limit = convert_to_tensor(clip_norm, norm.dtype)
+        scale = _op("Mul", limit, _op("Minimum", _op("RealDiv", 1.0, norm), _op("RealDiv", 1.0, limit)))
+        scale = _op("AddV2", scale, _op("Sub", norm, norm))  # NaN for an infinite norm
+        return [None if t is None else _scaled(t, scale) for t in t_list], norm
+
+
+def _scaled(t: Any, scale: Tensor) -> Any:
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(_scaled(t.values, scale), t.indices, t.dense_shape)
+    x = convert_to_tensor(t)
+    return _op("Mul", x, _as(scale, x))
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """An identity matrix, or a batch of them of the leading shape `batch_shape`.
+
+    num_rows, num_columns: integers or int32 scalars; a square matrix where there is no num_columns. dtype: a numeric
+    one or bool.
+    """
+    kind = as_dtype(dtype)
+    if kind not in (*NUMERIC, bool_):
+        raise InvalidTypeError(f"tf.eye: dtype is {kind.name}; it must be a numeric one or bool")
+    sizes = [_size(num_rows, "num_rows"), _size(num_rows if num_columns is None else num_columns, "num_columns")]
+    known = [n for n in sizes if isinstance(n, int)]
+    if batch_shape is None and len(known) == 2 and known[0] * known[1] <= _SMALL_MATRIX:
+        return convert_to_tensor(np.eye(known[0], known[1]).astype(kind.numpy), kind, name)
+    with name_scope(name, "eye") as scope:
+        length = min(known) if len(known) == 2 else _op("Minimum", *sizes)
+        leading = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
+        shape = _op("ConcatV2", [leading, convert_to_tensor([length], int32)], 0)
+        diagonal = _op("Fill", shape, np.ones((), kind.numpy))
+        return _op("MatrixDiagV3", diagonal, 0, *sizes, np.zeros((), kind.numpy), name=scope)
+
+
+def _size(value: Any, what: str) -> Any:
+    """A number of rows or columns: an int, or a tensor as it is."""
+    if is_tensor(value):
+        return convert_to_tensor(value, int32)
+    size = operator.index(instance(value, SupportsIndex, f"tf.eye: {what}", "an integer"))
+    if size < 0:
+        raise InvalidArgumentError(f"tf.eye: {what} is {size}; it must be zero or more")
+    return size
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+    """For N vectors, N tensors of rank N that hold the coordinates of all points of their grid.
+
+    indexing: "xy" exchanges the first two axes, as in pictures; "ij" does not.
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"tf.meshgrid: indexing is {indexing!r}; it must be 'xy' or 'ij'")
+    with name_scope(name, values=list(args)):
+        vectors = [_op("Reshape", v, [-1]) for v in args]
+        order = list(range(len(vectors)))
+        if indexing == "xy" and len(vectors) > 1:
+            order[:2] = 1, 0
+        sizes = _op("Reshape", _op("Pack", [_op("Size", vectors[i]) for i in order]), [-1]) if vectors else None
+        grids = []
+        for i, vector in enumerate(vectors):
+            shape = [1] * len(vectors)
+            shape[order.index(i)] = -1
+            grids.append(_op("BroadcastTo", _op("Reshape", vector, shape), sizes))
+        return grids
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The share of the elements that are zero, as float32; NaN of an empty tensor."""
+    with name_scope(name, "zero_fraction", [value]):
+        x = convert_to_tensor(value)
+        zeros = _op("Cast", _op("Equal", x, _op("ZerosLike", x)), DstT=float32)
+        return _op("Mean", zeros, _all_axes(x))
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Relu of the features and of their negatives, one after the other along `axis`."""
+    with name_scope(name, "CRelu", [features]):
+        x = convert_to_tensor(features)
+        return _op("Relu", _op("ConcatV2", [x, _op("Neg", x)], axis))
+
+
+def embedding_lookup(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Rows `ids` of one embedding table; with max_norm each row is clipped to that L2 norm.
+
+    Tables in several parts are refused; partition_strategy and validate_indices change nothing here.
+    """
+    table = params[0] if isinstance(params, list | tuple) and len(params) == 1 else params
+    if isinstance(table, list | tuple):
+        raise InvalidArgumentError(f"tf.nn.embedding_lookup: params has {len(table)} parts; one table is required")
+    with name_scope(name, "embedding_lookup", [ids]):
+        rows = _op("GatherV2", table, ids, 0)
+        if max_norm is None:
+            return rows
+        inner = _op("Range", rank(ids), rank(rows), 1)
+        clipped: Tensor = clip_by_norm(rows, max_norm, inner)
+        return clipped
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: None = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The logistic loss of each element, for labels in [0, 1]; the arguments must be named.
+
+    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), in which nothing overflows; the gradient is sigmoid(x) - z.
+    """
+    if _sentinel is not None or labels is None or logits is None:
+        raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
+    with name_scope(name, "logistic_loss", [logits, labels]):
+        x = convert_to_tensor(logits)
+        z = convert_to_tensor(labels, x.dtype)
+        # One choice for both terms: the slopes of Relu and Abs at 0 would not add up to that of the whole.
+        zeros = _op("ZerosLike", x)
+        positive = _op("GreaterEqual", x, zeros)
+        linear = _op("Sub", _op("SelectV2", positive, x, zeros), _op("Mul", x, z))
+        return _op("AddV2", linear, _op("Log1p", _op("Exp", _op("SelectV2", positive, _op("Neg", x), x))))

@@ -1,0 +1,268 @@
+"""Graphs, scopes, collections, constants and placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from timberframe_core import nest
+from timberframe_core.arguments import listed
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, ResourceExhaustedError
+from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor, to_array
+from timberframe_core.graph.device_spec import DeviceSpec
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.graph import Graph, get_default_graph, reset_default_graph
+from timberframe_core.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape, as_shape
+from timberframe_core.graphdef.importer import import_graph_def
+from timberframe_core.graphdef.tensors import encode_array, make_ndarray
+from timberframe_core.ops.definition.opdef import is_known
+from timberframe_core.shapes import check_array, format_shape, num_elements
+
+__all__ = [
+    "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor", "TensorShape",
+    "add_to_collection", "add_to_collections", "colocate_with", "constant", "control_dependencies",
+    "convert_to_tensor", "device", "executing_eagerly", "get_collection", "get_collection_ref", "get_default_graph",
+    "get_static_value", "group", "import_graph_def", "is_tensor", "make_ndarray", "make_tensor_proto", "name_scope",
+    "op_scope", "placeholder", "placeholder_with_default", "reset_default_graph", "tuple",
+]  # fmt: skip
+
+
+class GraphKeys:
+    """Names of the collections that the library itself uses, and of others that programs for TensorFlow mention."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    LOSSES = "losses"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    GLOBAL_STEP = "global_step"
+    TRAIN_OP = "train_op"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+    VARIABLES = "variables"
+    METRIC_VARIABLES = "metric_variables"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    SAVERS = "savers"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    SUMMARY_OP = "summary_op"
+    EVAL_STEP = "eval_step"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    QUEUE_RUNNERS = "queue_runners"
+
+
+# Scopes
+
+
+@contextmanager
+def name_scope(name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None) -> Iterator[str]:
+    """Puts a name and a slash before the names made inside, in the graph of `values` if they have one.
+
+    name None takes default_name (and is no scope at all without one); a name that ends in a slash re-enters that scope;
+    an empty one leaves all scopes.
+    """
+    chosen = default_name if name is None else name
+    graph = get_default_graph()
+    if not isinstance(graph, FuncGraph):  # a body takes tensors of the graphs around it in
+        graph = next((v.graph for v in nest.flatten(values or []) if hasattr(v, "graph")), graph)
+    with graph.as_default():
+        if chosen is None:
+            yield ""
+        else:
+            with graph.name_scope(chosen) as scope:
+                yield scope
+
+
+def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> AbstractContextManager[str]:
+    """`name_scope` with TensorFlow's older order of arguments."""
+    return name_scope(name, default_name, values)
+
+
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+    """Places the operations made inside.
+
+    A device string such as ``/acme:0`` overrides parts of those of surrounding blocks; a function of the operation
+    returns its device; None forgets the surrounding blocks.
+    """
+    return get_default_graph().device(device_name_or_function)
+
+
+def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
+    """Makes the operations made inside wait for these operations or tensors; None forgets surrounding blocks."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Puts the operations made inside on the device of `op`, whichever that will be."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def executing_eagerly() -> bool:
+    """False: operations are recorded in a graph and run by a Session."""
+    return False
+
+
+# Collections
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Adds to a collection of the current graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Adds to several collections of the current graph, once to each."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection; with `scope` only what has a name that this regular expression matches at its start."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """A collection itself; changes to the list change it."""
+    return get_default_graph().get_collection_ref(key)
+
+
+# Tensors
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor or something that the library uses as one, such as a variable."""
+    return isinstance(x, Tensor) or hasattr(x, "__tf_tensor__")
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A tensor that holds `value`.
+
+    dtype: by default float32 for Python floats, int32 for integers that fit it, and that of an array. shape: the values
+    are put into it; where they are fewer the last one is repeated, unless verify_shape is set.
+    """
+    if isinstance(value, Tensor):
+        raise InvalidTypeError(f"tf.constant: value is tensor '{value.name}'; a value is required")
+    array, kind = to_array(value, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        array = _fit(array, as_shape(shape), verify_shape)
+    return constant_op(array, kind, name)
+
+
+def _fit(array: np.ndarray, shape: Any, verify_shape: bool) -> np.ndarray:
+    if shape is None or None in shape:
+        raise InvalidArgumentError(f"tf.constant: shape is {format_shape(shape)}; every size must be known")
+    if verify_shape and array.shape != shape:
+        raise InvalidArgumentError(
+            f"tf.constant: value has shape {format_shape(array.shape)}; it must have {format_shape(shape)}"
+        )
+    shape = check_array(shape)
+    count = num_elements(shape)
+    if array.size > count or (not array.size and count):
+        raise InvalidArgumentError(
+            f"tf.constant: value has {array.size} elements; 1 to {count} suit shape {format_shape(shape)}"
+        )
+    flat = array.ravel()
+    missing = count - array.size
+    return (np.concatenate([flat, _repeated(flat[-1:], missing)]) if missing else flat).reshape(shape)
+
+
+def _repeated(element: np.ndarray, count: int) -> np.ndarray:
+    """A vector of `count` times the only element of an array."""
+    try:
+        return np.repeat(element.reshape(1), count)
+    except (MemoryError, ValueError) as e:  # ValueError: more bytes than can be counted
+        raise ResourceExhaustedError(
+            f"tf.constant: {count} elements of {element.dtype} do not fit the memory ({e}); "
+            "tf.fill makes them in the run"
+        ) from None
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose value every run must feed. Unknown sizes in `shape` are None."""
+    made: Tensor = apply_op("Placeholder", [], {"dtype": as_dtype(dtype), "shape": TensorShape(shape)}, name)
+    return made
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that has the value of `input` unless a run feeds another one."""
+    made: Tensor = apply_op("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name)
+    return made
+
+
+def make_tensor_proto(
+    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = True
+) -> Any:
+    """The TensorProto message of a value; the arguments mean what they mean for `constant`."""
+    if hasattr(values, "tensor_shape"):
+        return values
+    array, kind = to_array(values, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        array = _fit(array, as_shape(shape), verify_shape or not allow_broadcast)
+    return encode_array(array, kind)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as an array where it is known without running, else None.
+
+    partial: unknown elements of a vector become None instead of making the whole unknown.
+    """
+    tensor = convert_to_tensor(tensor)
+    if tensor.op.type == "Const":
+        return tensor.op.attrs["value"]
+    value = tensor.host_value
+    if value is None or is_known(value):
+        return value if value is None or value.dtype != object else value.astype(tensor.dtype.numpy)
+    if not partial:
+        return None
+    return np.array([x if isinstance(x, int | np.integer) else None for x in value.flat], object).reshape(value.shape)
+
+
+def group(*inputs: Any, **kwargs: Any) -> Operation:
+    """An operation that is done when all inputs (operations, tensors, or lists of them) are. Takes `name`."""
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise InvalidArgumentError(f"tf.group: got {', '.join(kwargs)}; the only keyword is name")
+    with control_dependencies([x for x in nest.flatten(inputs) if x is not None]):
+        made: Operation = apply_op("NoOp", name=name or "group_deps")
+    return made
+
+
+def tuple(tensors: Any, name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
+    """The tensors, each of which can be used only when all of them, and control_inputs, are computed."""
+    tensors = listed(tensors, "tf.tuple: tensors", "tensors")
+    present = [t for t in tensors if t is not None]
+    if not present:
+        raise InvalidArgumentError("tf.tuple: no tensor given; at least one is required")
+    with name_scope(name, "tuple", present):
+        gate = group(*present, *(control_inputs or ()))
+        with control_dependencies([gate]):
+            return [None if t is None else _gated(t) for t in tensors]
+
+
+def _gated(value: Any) -> Any:
+    if isinstance(value, IndexedSlices):
+        return IndexedSlices(apply_op("Identity", [value.values]), value.indices, value.dense_shape)
+    if isinstance(value, Operation):
+        return group(value)
+    return apply_op("Identity", [value])

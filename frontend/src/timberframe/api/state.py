@@ -1,0 +1,377 @@
+"""Variables."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from timberframe.api.control_flow import cond
+from timberframe.api.framework import GraphKeys, control_dependencies
+from timberframe.api.variable_updates import PartialUpdates
+from timberframe_core.dtypes import DType, as_dtype
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.graph import Graph, get_default_graph
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape, as_shape
+from timberframe_core.graphdef.messages import VariableDef, as_message
+
+__all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
+
+_OPERATORS = (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "div", "rdiv", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod",
+    "rmod", "lt", "le", "gt", "ge", "and", "rand", "or", "ror", "xor", "rxor", "getitem", "pow", "rpow", "invert",
+    "neg", "abs", "matmul", "rmatmul",
+)  # fmt: skip
+
+
+_REFERENCES = ("VariableV2", "Variable")
+"""Variables of graphs that TensorFlow 1 wrote, whose tensors are references."""
+
+_REFERENCE_OPS = {
+    "AssignVariableOp": "Assign", "AssignAddVariableOp": "AssignAdd", "AssignSubVariableOp": "AssignSub",
+    "VarIsInitializedOp": "IsVariableInitialized",
+}  # fmt: skip
+"""What does the same to references; others have the same name without Resource before it."""
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable are brought together; one process has one copy, so all mean the same."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How updates of copies of a variable are put together; one process has one copy, so all mean the same."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+class Variable(PartialUpdates):
+    """A tensor that a Session keeps from run to run, until it is closed.
+
+    initial_value: a value or a function without arguments that returns one; it decides dtype and shape. trainable: adds
+    the variable to GraphKeys.TRAINABLE_VARIABLES. collections: to which it belongs, by default
+    GraphKeys.GLOBAL_VARIABLES. validate_shape: if False, values of any shape may be assigned. constraint: a function of
+    the value that optimizers apply after each update. variable_def: a VariableDef that names the variable's operations
+    in the current graph, in the place of everything else. The other arguments are TensorFlow's and change nothing.
+
+    In a graph a variable stands for its value: operators, functions of `tf.*` and fetches read it.
+    """
+
+    __array_priority__ = 100  # so that ndarray + Variable asks the Variable
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Sequence[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = True,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        self.constraint = constraint
+        self.synchronization = synchronization
+        self.aggregation = aggregation
+        if variable_def is not None:
+            self._find(as_message(variable_def, VariableDef, "variable_def"), import_scope)
+            return
+        label = name or "Variable"
+        if initial_value is None:
+            raise InvalidArgumentError(f"Variable '{label}': has no initial_value; one is required")
+        self.trainable = synchronization is not VariableSynchronization.ON_READ if trainable is None else trainable
+        names = _collection_names(label, collections)
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
+            names.append(GraphKeys.TRAINABLE_VARIABLES)
+        graph = outermost(get_default_graph())
+        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(label) as scope:
+            self._create(scope, initial_value, None if dtype is None else as_dtype(dtype), validate_shape, shape)
+        graph.add_to_collections(names, self)
+
+    def _create(self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any) -> None:
+        graph = get_default_graph()
+        with graph.name_scope("Initializer"):
+            self.initial_value: Tensor | None = _initial_tensor(scope[:-1], initial_value, dtype, graph)
+        value = self.initial_value
+        self.dtype = value.dtype.base_dtype
+        declared = as_shape(shape) if shape is not None else value.static_shape if validate_shape else None
+        attrs = {"dtype": self.dtype, "shape": TensorShape(declared), "shared_name": scope[:-1]}
+        self.handle: Tensor = apply_op("VarHandleOp", attrs=attrs, name=scope)
+        with self.on_its_device():
+            with graph.name_scope("IsInitialized"):
+                self._is_initialized: Tensor = apply_op("VarIsInitializedOp", [self.handle])
+            self.initializer: Operation = apply_op(
+                "AssignVariableOp", [self.handle, value], {"validate_shape": validate_shape}, "Assign"
+            )
+            with graph.name_scope("Read"):
+                self._fetched = self.value()
+
+    def _find(self, proto: Any, import_scope: str | None) -> None:
+        """Takes the operations that a VariableDef names, from the current graph."""
+        graph = get_default_graph()
+        prefix = f"{import_scope}/" if import_scope else ""
+
+        def tensor(name: str) -> Any:
+            return graph.as_graph_element(prefix + name, allow_operation=False)
+
+        self.handle = tensor(proto.variable_name)
+        if self.op.type not in ("VarHandleOp", *_REFERENCES):
+            raise InvalidArgumentError(
+                f"Variable '{proto.variable_name}': is a {self.op.type} in the graph; a VarHandleOp is required"
+            )
+        self.dtype = self.op.attrs["dtype"]
+        self.trainable = bool(proto.trainable)
+        try:
+            self.synchronization = VariableSynchronization(proto.synchronization)
+            self.aggregation = VariableAggregation(proto.aggregation)
+        except ValueError as e:
+            raise InvalidArgumentError(f"Variable '{proto.variable_name}': {e}; another number is required") from None
+        initializer: Any = graph.as_graph_element(prefix + proto.initializer_name, allow_tensor=False)
+        self.initializer = initializer
+        self.initial_value = tensor(proto.initial_value_name) if proto.initial_value_name else None
+        self._fetched = tensor(proto.snapshot_name) if proto.snapshot_name else self.value()
+
+    @contextmanager
+    def on_its_device(self) -> Iterator[None]:
+        """Places what is made inside where the variable is."""
+        graph = get_default_graph()
+        with graph.device(None), graph.device(self.handle.device):
+            yield
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        return self.handle.name
+
+    @property
+    def op(self) -> Operation:
+        return self.handle.op
+
+    @property
+    def graph(self) -> Graph:
+        return self.handle.graph
+
+    @property
+    def device(self) -> str:
+        return self.handle.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the values that it may hold."""
+        return TensorShape(self.handle.op.attrs["shape"])
+
+    def get_shape(self) -> TensorShape:
+        """The shape of the values that it may hold."""
+        return self.shape
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+    def _is_reference(self) -> bool:
+        return self.op.type in _REFERENCES
+
+    def _own_op(self, op: str) -> str:
+        """The op that does to this variable what `op` does to a resource."""
+        return _REFERENCE_OPS.get(op, op.removeprefix("Resource")) if self._is_reference() else op
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The VariableDef that names its operations, without `export_scope`; None where it is not in that scope."""
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        proto = VariableDef(is_resource=not self._is_reference(), trainable=self.trainable)
+        proto.synchronization, proto.aggregation = self.synchronization.value, self.aggregation.value
+        proto.variable_name = self.name.removeprefix(prefix)
+        proto.initializer_name = self.initializer.name.removeprefix(prefix)
+        proto.snapshot_name = self._fetched.name.removeprefix(prefix)
+        if self.initial_value is not None:
+            proto.initial_value_name = self.initial_value.name.removeprefix(prefix)
+        return proto
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable whose operations a VariableDef names; import_scope stands before all its names."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    # Reading
+
+    def value(self) -> Tensor:
+        """The value at the time of the read."""
+        return self._read()
+
+    def _read(self, name: str | None = None) -> Tensor:
+        with self.on_its_device():
+            if self._is_reference():
+                value: Tensor = apply_op("Identity", [self.handle], name=name)
+            else:
+                value = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
+        return value
+
+    def read_value(self) -> Tensor:
+        """The value at the time of the read."""
+        with get_default_graph().name_scope("Read"):
+            value = self._read()
+        result: Tensor = apply_op("Identity", [value])
+        return result
+
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
+        user = (name or "").rpartition("/")[0]  # the read is named after the operation that it is made for
+        return self._read(f"{user}/ReadVariableOp" if user and not user.endswith("/") else None)
+
+    def _as_graph_element(self) -> Tensor:
+        """What a fetch or a feed of the variable means: one read, made with it."""
+        return self._fetched
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value: slices along its first dimension, one for each index."""
+        if self._is_reference():
+            gathered: Tensor = apply_op("GatherV2", [self._read(), indices, 0], name=name)
+            return gathered
+        with get_default_graph().name_scope(name or "Gather") as scope, self.on_its_device():
+            where = convert_to_tensor(indices, name="indices")
+            rows: Tensor = apply_op("ResourceGather", [self.handle, where], {"dtype": self.dtype}, scope)
+        return rows
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Slices of the value, one for each index tuple in the last dimension of indices."""
+        if self._is_reference():
+            found: Tensor = apply_op("GatherNd", [self._read(), indices], name=name)
+            return found
+        with get_default_graph().name_scope(name or "GatherNd") as scope, self.on_its_device():
+            where = convert_to_tensor(indices, name="indices")
+            slices: Tensor = apply_op("ResourceGatherNd", [self.handle, where], {"dtype": self.dtype}, scope)
+        return slices
+
+    def initialized_value(self) -> Tensor:
+        """The value, or the initial value while it has none."""
+        value: Tensor = cond(self.is_initialized(), self._read, lambda: self.initial_value)
+        return value
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether it has a value."""
+        with self.on_its_device():
+            result: Tensor = apply_op(self._own_op("VarIsInitializedOp"), [self.handle], name=name)
+        return result
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in `session`, or in the default session."""
+        return self._fetched.eval(session=session)
+
+    # Writing, see also api/variable_updates.py
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Makes `value` the value; returns it as read thereafter, or the operation without read_value."""
+        return self.update("AssignVariableOp", [value], name, read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds `delta`; returns like `assign`."""
+        return self.update("AssignAddVariableOp", [delta], name, read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts `delta`; returns like `assign`."""
+        return self.update("AssignSubVariableOp", [delta], name, read_value)
+
+    def update(self, op: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+        """Runs an op that changes the variable, whose first input is the handle and whose last is of its dtype.
+
+        Returns the value read thereafter, or the operation without read_value.
+        """
+        values = [*inputs[:-1], convert_to_tensor(inputs[-1], self.dtype)]
+        with self.on_its_device():
+            made = apply_op(self._own_op(op), [self.handle, *values], name=name)
+        update: Operation = made.op if self._is_reference() else made
+        if not read_value:
+            return update
+        with control_dependencies([update]):
+            return self._read()
+
+    def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
+        """The value, which then grows by one; OutOfRangeError once it has reached `limit`."""
+        with self.on_its_device():
+            before: Tensor = apply_op(
+                self._own_op("ResourceCountUpTo"), [self.handle], {"limit": limit, "T": self.dtype}, name
+            )
+        return before
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Sets the value in `session`, or in the default session, at once."""
+        self.initializer.run({self.initializer.inputs[1]: value}, session)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._read())
+
+    def __bool__(self) -> bool:
+        raise InvalidTypeError(
+            f"Variable '{self.name}' is used as a Python bool; while the graph is built it has no value, "
+            "use tf.cond, Session.run, or `is None`"
+        )
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def outermost(graph: Graph) -> Graph:
+    """The graph around function bodies: a variable made inside a loop or branch belongs there."""
+    while isinstance(graph, FuncGraph) and graph.outer is not None:
+        graph = graph.outer
+    return graph
+
+
+def _collection_names(label: str, collections: Sequence[str] | None) -> list[str]:
+    if collections is None:
+        return [GraphKeys.GLOBAL_VARIABLES]
+    if isinstance(collections, str) or not isinstance(collections, list | tuple | set):
+        raise InvalidArgumentError(f"Variable '{label}': collections is {collections!r}; a list of names is required")
+    return list(collections)
+
+
+def _initial_tensor(label: str, value: Any, dtype: DType | None, graph: Graph) -> Tensor:
+    made = value() if callable(value) and not hasattr(value, "__tf_tensor__") else value
+    tensor = convert_to_tensor(made, dtype, "initial_value")
+    if tensor.graph is not graph:
+        raise InvalidArgumentError(
+            f"Variable '{label}': initial_value '{tensor.name}' belongs to a loop, a branch or another graph; "
+            "it must be computed outside, or be a function that computes it"
+        )
+    return tensor
+
+
+def _install_operators() -> None:
+    def through_read(method: str) -> Callable[..., Any]:
+        def operator(self: Variable, *args: Any) -> Any:
+            return getattr(self.value(), method)(*args)
+
+        operator.__name__ = method
+        return operator
+
+    for word in _OPERATORS:
+        setattr(Variable, f"__{word}__", through_read(f"__{word}__"))
+
+
+_install_operators()

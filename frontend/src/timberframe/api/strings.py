@@ -1,0 +1,65 @@
+"""Functions on strings, which are `tf.strings.*` too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.api.reduction import renamed
+from timberframe_core.dtypes import string
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.operation import Tensor
+
+__all__ = ["reduce_join", "string_join"]
+
+NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match")}
+
+
+def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
+    """The strings of several tensors one after the other, element by element, with a separator between them.
+
+    All must have one shape, but for scalars, which are repeated.
+    """
+    result: Tensor = apply_op("StringJoin", [list(inputs)], {"separator": separator}, name)
+    return result
+
+
+join = string_join
+
+
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keep_dims: bool | None = None,
+    separator: str = "",
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Tensor:
+    """The strings along the axes one after the other, the first axis varying fastest; row by row for None.
+
+    keepdims keeps these dimensions with size 1.
+    """
+    x = convert_to_tensor(inputs, string, name="inputs")
+    axes, shape = renamed("axis", axis, "reduction_indices", reduction_indices), x.static_shape
+    if axes is None and shape is not None:
+        axes = np.arange(len(shape) - 1, -1, -1, dtype=np.int32)
+    elif axes is None:
+        rank = apply_op("Rank", [x])
+        axes = apply_op("Range", [apply_op("Sub", [rank, 1]), -1, -1])
+    keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
+    result: Tensor = apply_op("ReduceJoin", [x, axes], {"keep_dims": keep, "separator": separator}, name)
+    return result
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Whether the whole of each string matches a regular expression."""
+    known = isinstance(pattern, str | bytes)
+    result: Tensor = (
+        apply_op("StaticRegexFullMatch", [input], {"pattern": pattern}, name)
+        if known
+        else apply_op("RegexFullMatch", [input, pattern], None, name)
+    )
+    return result

@@ -1,0 +1,105 @@
+"""Functions that change a variable, in whole or in part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.api.state import Variable
+from timberframe_core.arguments import instance
+from timberframe_core.graph.operation import Tensor
+
+__all__ = [
+    "assign", "assign_add", "assign_sub", "count_up_to", "scatter_add", "scatter_div", "scatter_max", "scatter_min",
+    "scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
+]  # fmt: skip
+
+
+def _variable(ref: Any, function: str) -> Variable:
+    found: Variable = instance(ref, Variable, f"{function}: ref", "a tf.Variable")
+    return found
+
+
+def assign(
+    ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
+) -> Any:
+    """Makes `value` the variable's value; returns the value read thereafter."""
+    return _variable(ref, "assign").assign(value, name=name)
+
+
+def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
+    """Adds `value` to the variable; returns the value read thereafter."""
+    return _variable(ref, "assign_add").assign_add(value, name=name)
+
+
+def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
+    """Subtracts `value` from the variable; returns the value read thereafter."""
+    return _variable(ref, "assign_sub").assign_sub(value, name=name)
+
+
+def _scatter(op: str, ref: Variable, indices: Any, updates: Any, name: str | None) -> Tensor:
+    changed: Tensor = _variable(ref, op).scatter(op, indices, updates, name)
+    return changed
+
+
+def scatter_update(ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Replaces the rows of the variable at `indices`; returns its value thereafter.
+
+    updates: a scalar, or shape `indices.shape + ref.shape[1:]`. Of a row named twice one of the updates stays.
+    """
+    return _scatter("ResourceScatterUpdate", ref, indices, updates, name)
+
+
+def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Adds to the rows of the variable at `indices`, every update of a row named twice; see scatter_update."""
+    return _scatter("ResourceScatterAdd", ref, indices, updates, name)
+
+
+def scatter_sub(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Subtracts from the rows of the variable at `indices`; see scatter_add."""
+    return _scatter("ResourceScatterSub", ref, indices, updates, name)
+
+
+def scatter_mul(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Multiplies the rows of the variable at `indices`; see scatter_add."""
+    return _scatter("ResourceScatterMul", ref, indices, updates, name)
+
+
+def scatter_div(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Divides the rows of the variable at `indices`; see scatter_add."""
+    return _scatter("ResourceScatterDiv", ref, indices, updates, name)
+
+
+def scatter_min(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Takes the smaller of the rows of the variable at `indices` and the updates; see scatter_add."""
+    return _scatter("ResourceScatterMin", ref, indices, updates, name)
+
+
+def scatter_max(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Takes the larger of the rows of the variable at `indices` and the updates; see scatter_add."""
+    return _scatter("ResourceScatterMax", ref, indices, updates, name)
+
+
+def scatter_nd_update(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Replaces the slices of the variable at the index tuples in the last dimension of `indices`; returns its value."""
+    return _scatter("ResourceScatterNdUpdate", ref, indices, updates, name)
+
+
+def scatter_nd_add(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Adds to the slices of the variable at the index tuples; see scatter_nd_update."""
+    return _scatter("ResourceScatterNdAdd", ref, indices, updates, name)
+
+
+def scatter_nd_sub(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Subtracts from the slices of the variable at the index tuples; see scatter_nd_update."""
+    return _scatter("ResourceScatterNdSub", ref, indices, updates, name)
+
+
+def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
+    """The value of an integer scalar variable, which then grows by one; OutOfRangeError once it has reached `limit`."""
+    return _variable(ref, "count_up_to").count_up_to(limit, name)

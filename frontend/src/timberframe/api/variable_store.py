@@ -1,0 +1,162 @@
+"""The variables that `tf.get_variable` made in a graph, by name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timberframe.api.framework import GraphKeys
+from timberframe.api.initializers import zeros_initializer
+from timberframe.api.random_initializers import glorot_uniform_initializer
+from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
+from timberframe_core.dtypes import DType, as_dtype
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.graph import Graph, get_default_graph
+from timberframe_core.graph.tensor_shape import TensorShape
+from timberframe_core.shapes import format_shape
+
+_COLLECTION = ("variable store",)
+
+
+class VariableStore:
+    """Variables by their full name; a name stands for one variable of the graph."""
+
+    def __init__(self) -> None:
+        self._variables: dict[str, Variable] = {}
+
+    @staticmethod
+    def of(graph: Graph) -> VariableStore:
+        """The store of a graph."""
+        kept = graph.get_collection_ref(_COLLECTION)
+        if not kept:
+            kept.append(VariableStore())
+        store: VariableStore = kept[0]
+        return store
+
+    def find(self, name: str) -> Variable | None:
+        """The variable of this name, None where there is none."""
+        return self._variables.get(name)
+
+    def items(self) -> list[tuple[str, Variable]]:
+        """All names with their variables."""
+        return list(self._variables.items())
+
+    def get_variable(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Sequence[str] | None = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Variable:
+        """The variable of this name: the one that exists when reuse is set, else a new one."""
+        given = initializer is not None and not _is_function(initializer)
+        _check(name, partitioner, given, shape)
+        kind, wanted = as_dtype(dtype).base_dtype, TensorShape(shape)
+        found = self._variables.get(name)
+        if found is not None:
+            return _reused(found, name, reuse, wanted, kind)
+        if reuse is True:
+            raise InvalidArgumentError(
+                f"get_variable '{name}': does not exist, or was not made by get_variable; "
+                "reuse=True needs one that exists, reuse=tf.AUTO_REUSE makes it"
+            )
+        value = _first_value(name, initializer, wanted, kind)
+        made = self._variables[name] = Variable(
+            value, trainable, collections, validate_shape, caching_device, name,
+            dtype=None if given or not wanted.is_fully_defined() else kind,
+            constraint=constraint, synchronization=synchronization, aggregation=aggregation,
+        )  # fmt: skip
+        if regularizer is not None:
+            _add_regularization(made, name, regularizer)
+        return made
+
+
+def _check(name: str, partitioner: Any, given: bool, shape: Any) -> None:
+    if partitioner is not None:
+        raise UnimplementedError(
+            f"get_variable '{name}': a partitioner is given; variables are kept whole, partitioner must be None"
+        )
+    if given and shape is not None:
+        raise InvalidArgumentError(
+            f"get_variable '{name}': the initializer is a value and shape {TensorShape(shape)} is given; "
+            "a value has its own shape"
+        )
+
+
+def _is_function(initializer: Any) -> bool:
+    return callable(initializer) and not hasattr(initializer, "__tf_tensor__")
+
+
+def _reused(found: Variable, name: str, reuse: Any, shape: TensorShape, dtype: DType) -> Variable:
+    if not reuse:
+        raise InvalidArgumentError(
+            f"get_variable '{name}': exists already, made at {found.op.where}; "
+            "its scope needs reuse=True or tf.AUTO_REUSE to get it again"
+        )
+    if not shape.is_compatible_with(found.shape):
+        raise InvalidArgumentError(
+            f"get_variable '{name}': shape {shape} is asked for; "
+            f"the variable, made at {found.op.where}, has {found.shape}"
+        )
+    if dtype is not found.dtype:
+        raise InvalidArgumentError(
+            f"get_variable '{name}': dtype {dtype.name} is asked for; "
+            f"the variable, made at {found.op.where}, has {found.dtype.name}"
+        )
+    return found
+
+
+def _first_value(name: str, initializer: Any, shape: TensorShape, dtype: DType) -> Any:
+    """The initial value, or a function that makes it."""
+    if initializer is None:
+        initializer = _default_initializer(name, dtype)
+    if not _is_function(initializer):
+        return initializer
+    if inspect.isclass(initializer):
+        initializer = initializer()
+    if shape.is_fully_defined():
+        return functools.partial(initializer, shape.as_list(), dtype=dtype)
+    if _needs_no_arguments(initializer):
+        return initializer
+    raise InvalidArgumentError(
+        f"get_variable '{name}': shape is {format_shape(shape.as_tuple())}; "
+        "a new variable needs every size, or an initial value"
+    )
+
+
+def _default_initializer(name: str, dtype: DType) -> Any:
+    if dtype.is_floating:
+        return glorot_uniform_initializer()
+    if dtype.is_integer or dtype.is_bool or dtype.name == "string":
+        return zeros_initializer()
+    raise InvalidArgumentError(f"get_variable '{name}': has dtype {dtype.name}; such a variable needs an initializer")
+
+
+def _needs_no_arguments(function: Any) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # built in functions may not tell
+        return False
+    return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+
+
+def _add_regularization(variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:
+    graph = outermost(get_default_graph())
+    with graph.as_default(), graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"):
+        loss = regularizer(variable)
+    if loss is not None:
+        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, convert_to_tensor(loss))

@@ -1,0 +1,75 @@
+"""The methods of variables that change a part of the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.api.framework import IndexedSlices
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.apply import convert_to_tensor
+
+
+class PartialUpdates:
+    """Scatter updates, by rows (`scatter_*`) and by index tuples (`scatter_nd_*`); each returns the value thereafter.
+
+    sparse_delta: IndexedSlices. indices: index tuples in the last dimension; updates: a slice for each.
+    """
+
+    name: Any
+
+    def update(self, op: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        """Runs an op that changes the variable."""
+        raise NotImplementedError
+
+    def _rows(self, op: str, sparse_delta: Any, name: str | None) -> Any:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise InvalidArgumentError(
+                f"{op} '{name or op}': sparse_delta for variable '{self.name}' is {type(sparse_delta).__name__}; "
+                "tf.IndexedSlices are required"
+            )
+        return self.scatter(op, sparse_delta.indices, sparse_delta.values, name)
+
+    def scatter(self, op: str, indices: Any, updates: Any, name: str | None) -> Any:
+        """Runs a scatter op on the variable."""
+        where = convert_to_tensor(indices, name=f"{name or op}/indices")
+        return self.update(op, [where, updates], name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Adds to rows; every delta of a row named twice counts."""
+        return self._rows("ResourceScatterAdd", sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtracts from rows; see scatter_add."""
+        return self._rows("ResourceScatterSub", sparse_delta, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiplies rows; see scatter_add."""
+        return self._rows("ResourceScatterMul", sparse_delta, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divides rows; see scatter_add."""
+        return self._rows("ResourceScatterDiv", sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Keeps the smaller of row and delta."""
+        return self._rows("ResourceScatterMin", sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Keeps the larger of row and delta."""
+        return self._rows("ResourceScatterMax", sparse_delta, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Replaces rows; of a row named twice one delta stays."""
+        return self._rows("ResourceScatterUpdate", sparse_delta, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds to slices; every update of a slice named twice counts."""
+        return self.scatter("ResourceScatterNdAdd", indices, updates, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from slices; see scatter_nd_add."""
+        return self.scatter("ResourceScatterNdSub", indices, updates, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Replaces slices; of a slice named twice the last update stays."""
+        return self.scatter("ResourceScatterNdUpdate", indices, updates, name)

@@ -1,0 +1,101 @@
+"""The boundary of the public API: what a function of `tf.*` raises is one of `tf.errors`, whatever it was given.
+
+Functions check what users often get wrong, with messages of their own. For all other arguments of a wrong kind, this
+turns the exception that Python or NumPy raised deep inside into an error that names the function; the first exception
+stays its cause. Exceptions of the user's own functions, which `tf.cond` and others call, pass as they are.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from functools import wraps
+from pathlib import Path
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any
+
+import google.protobuf
+import ml_dtypes
+import numpy as np
+
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
+from timberframe_core.library import library_folders
+
+_RAW: Mapping[type[Exception], type[OpError]] = {
+    TypeError: InvalidTypeError,
+    AttributeError: InvalidTypeError,
+    ValueError: InvalidArgumentError,
+    LookupError: InvalidArgumentError,
+    ArithmeticError: InvalidArgumentError,
+    AssertionError: InvalidArgumentError,
+}
+
+_WITH_SETTINGS = (
+    "timberframe.api.", "timberframe_core.config", "timberframe_core.graph.device_spec", "timberframe.saved_model.",
+    "timberframe.train.",
+)  # fmt: skip
+
+_LIBRARY = f"{sysconfig.get_path('stdlib')}/"
+_INSTALLED = f"{sysconfig.get_path('purelib')}/"
+_OURS = ("<frozen ", *(f"{Path(m.__path__[0])}/" for m in (np, ml_dtypes, google.protobuf)))
+
+
+def guard(modules: Iterable[ModuleType]) -> None:
+    """Puts the boundary around what modules offer: functions, and the constructors of classes that take settings.
+
+    A function that several modules offer is wrapped once, so that all of them offer the same one.
+    """
+    guarded: dict[FunctionType, Callable[..., Any]] = {}
+    for module in modules:
+        space = ".".join(["tf", *module.__name__.split(".")[1:]])
+        for name in _public(module):
+            value = getattr(module, name)
+            if isinstance(value, FunctionType):
+                if value not in guarded:
+                    guarded[value] = _guarded(value, f"{space}.{name}")
+                setattr(module, name, guarded[value])
+            elif (
+                isinstance(value, type) and value.__module__.startswith(_WITH_SETTINGS) and not issubclass(value, Enum)
+            ):
+                made = vars(value).get("__init__")
+                if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
+                    setattr(value, "__init__", _guarded(made, f"{space}.{name}"))  # noqa: B010 - mypy forbids assigning it
+
+
+def _public(module: ModuleType) -> list[str]:
+    """The names that a module offers: those of `__all__`, all of a package, or what a module itself defines."""
+    names = [n for n in getattr(module, "__all__", vars(module)) if not n.startswith("_")]
+    own = None if hasattr(module, "__all__") or hasattr(module, "__path__") else module.__name__
+    where = {n: getattr(getattr(module, n), "__module__", None) or "" for n in names}
+    return [n for n in names if where[n].startswith(("timberframe.", "timberframe_core.")) and own in (None, where[n])]
+
+
+def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except OpError:
+            raise
+        except tuple(_RAW) as e:
+            if not _arose_inside(e.__traceback__):
+                raise
+            kind = next(error for raw, error in _RAW.items() if isinstance(e, raw))
+            raise kind(f"{name}: {type(e).__name__}: {e}; arguments of the kinds that it documents are required") from e
+
+    return call
+
+
+def _arose_inside(traceback: TracebackType | None) -> bool:
+    """Whether an exception came from the function itself: not from its call, and not from functions of the user."""
+    inner = None if traceback is None else traceback.tb_next  # the first entry is `call` itself
+    if inner is None:
+        return False
+    while inner is not None:
+        file = inner.tb_frame.f_code.co_filename
+        library = file.startswith(_LIBRARY) and not file.startswith(_INSTALLED)
+        if not library and not file.startswith((*_OURS, *library_folders())):
+            return False
+        inner = inner.tb_next
+    return True

@@ -1,0 +1,52 @@
+"""Signatures: which tensors of a model are its inputs and outputs, by argument name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from timberframe.saved_model.constants import PREDICT_METHOD_NAME
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.graph import Graph, get_default_graph
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.graphdef.messages import SignatureDef, TensorInfo, as_message
+from timberframe_core.graphdef.tensors import encode_shape
+
+
+def build_tensor_info(tensor: Any) -> Any:
+    """The TensorInfo of a tensor or variable: its name, dtype and shape."""
+    found = get_default_graph().as_graph_element(tensor) if not isinstance(tensor, Tensor) else tensor
+    if not isinstance(found, Tensor):
+        raise InvalidArgumentError(f"signature: {found!r} is no tensor; inputs and outputs of a model are tensors")
+    info = TensorInfo(name=found.name, dtype=found.dtype.number)
+    info.tensor_shape.CopyFrom(encode_shape(found.static_shape))
+    return info
+
+
+def build_signature_def(
+    inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
+) -> Any:
+    """A SignatureDef of TensorInfos by argument name."""
+    signature = SignatureDef(method_name=method_name or "")
+    for target, given in ((signature.inputs, inputs), (signature.outputs, outputs)):
+        for key, info in (given or {}).items():
+            target[key].CopyFrom(as_message(info, TensorInfo, f"tensor info '{key}'"))
+    return signature
+
+
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    """The SignatureDef of a prediction from tensors by argument name."""
+    if not inputs or not outputs:
+        raise InvalidArgumentError(
+            f"signature: has {len(inputs)} inputs and {len(outputs)} outputs; at least one of each is required"
+        )
+    given, made = ({key: build_tensor_info(t) for key, t in group.items()} for group in (inputs, outputs))
+    return build_signature_def(given, made, PREDICT_METHOD_NAME)
+
+
+def get_tensor_from_tensor_info(
+    tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
+) -> Tensor:
+    """The tensor of a graph that a TensorInfo names."""
+    prefix = f"{import_scope}/" if import_scope else ""
+    return (graph or get_default_graph()).get_tensor_by_name(prefix + tensor_info.name)

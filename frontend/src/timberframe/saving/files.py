@@ -1,0 +1,139 @@
+"""Files that appear whole or not at all, and what a killed writer leaves behind.
+
+A writer holds a lock on the file that it is writing. A killed one holds it no longer, which is how its leftovers are
+told from files that are being written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from timberframe_core.errors import (
+    FailedPreconditionError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; leftovers of killed writers then stay
+    fcntl = None  # type: ignore[assignment] # stands for a module that is not there
+
+_TEMPORARY = ".writing"
+_QUIET = 600  # seconds without a change after which a file may be a leftover; locks may not reach other machines
+
+
+_KINDS: dict[int, type[OpError]] = {
+    errno.ENOSPC: ResourceExhaustedError, errno.EDQUOT: ResourceExhaustedError, errno.EACCES: PermissionDeniedError,
+    errno.EPERM: PermissionDeniedError, errno.EROFS: PermissionDeniedError, errno.ENOENT: NotFoundError,
+}  # fmt: skip
+
+
+@contextmanager
+def file_errors(task: str) -> Iterator[None]:
+    """Turns errors of files into ours; `task` says what was to be done."""
+    try:
+        yield
+    except OpError:
+        raise
+    except OSError as e:
+        kind = _KINDS.get(e.errno or 0, FailedPreconditionError)
+        what = f" of '{e.filename}'" if e.filename else ""
+        raise kind(f"{task}: {e.strerror or e}{what}; what was there before is unchanged") from e
+
+
+def new_token() -> str:
+    """A part of a file name that no other writer uses."""
+    return secrets.token_hex(6)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes created, renamed and removed names last through a loss of power."""
+    with contextlib.suppress(OSError):  # some file systems do not let folders be opened or synchronised
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A new file, locked until the block ends, and removed when that ends with an error."""
+    with open(path, "xb") as file:
+        _lock(file)
+        try:
+            yield file
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+
+
+def finish(file: IO[bytes]) -> None:
+    """Writes out what is buffered, down to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def map_file(path: Path) -> np.ndarray:
+    """The bytes of a file, read as they are needed."""
+    if not path.stat().st_size:
+        return np.empty(0, np.uint8)  # nothing cannot be mapped
+    return np.memmap(path, np.uint8, "r")
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Makes `data` the content of a file, in one step: readers see the old content or the new one. Makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{new_token()}{_TEMPORARY}")
+    with new_file(temporary) as file:
+        file.write(data)
+        finish(file)
+        os.replace(temporary, path)
+    sync_folder(path.parent)
+    for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*{_TEMPORARY}"):
+        _remove_if_abandoned(abandoned, lambda _: True)
+
+
+def remove_leftovers(folder: Path, prefix: str, is_leftover: Callable[[Path], bool], suffix: str) -> None:
+    """Removes what killed writers left: unfinished files, and those that end in `suffix` and are leftovers."""
+    for path in folder.glob(f"*{suffix}"):
+        if path.name.startswith(prefix):
+            _remove_if_abandoned(path, is_leftover)
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        if path.name.startswith(f".{prefix}"):
+            _remove_if_abandoned(path, lambda _: True)
+
+
+def _lock(file: IO[Any]) -> None:
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_if_abandoned(path: Path, is_leftover: Callable[[Path], bool]) -> None:
+    if fcntl is None:
+        return
+    try:
+        if time.time() - path.stat().st_mtime < _QUIET or not is_leftover(path):
+            return
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a writer is at work
+            if is_leftover(path):  # the writer may have finished just before
+                path.unlink()
+    except OSError:
+        return

@@ -1,0 +1,124 @@
+"""Opens checkpoints of every known format."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from timberframe.saving import checkpoint, tensorflow_bundle
+from timberframe.saving.files import file_errors
+from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
+from timberframe_core import dtypes
+from timberframe_core.errors import DataLossError, InvalidArgumentError
+
+_SUFFIXES = (checkpoint.INDEX, tensorflow_bundle.INDEX, ".meta")
+_SHOWN = 5
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a checkpoint of this name, in whatever format."""
+    names = (f"{prefix}{checkpoint.INDEX}", f"{prefix}{tensorflow_bundle.INDEX}")
+    return any(Path(name).is_file() for name in names) or (prefix.endswith(".safetensors") and Path(prefix).is_file())
+
+
+def open_checkpoint(prefix: str) -> CheckpointReader:
+    """A reader of the checkpoint of this name: ours, TensorFlow's version 2, or a safetensors file.
+
+    Raises MissingCheckpointError where there is none, InvalidArgumentError for other files, DataLossError for damaged
+    ones, and what suits errors of the file system; each says what to do.
+    """
+    with file_errors(f"checkpoint '{prefix}' cannot be read"):
+        return _open(prefix)
+
+
+def _open(prefix: str) -> CheckpointReader:
+    if Path(f"{prefix}{checkpoint.INDEX}").is_file():
+        return checkpoint.open_checkpoint(prefix)
+    if Path(f"{prefix}{tensorflow_bundle.INDEX}").is_file():
+        return tensorflow_bundle.TensorFlowBundle(prefix)
+    path = Path(prefix)
+    if path.is_file():
+        for suffix in _SUFFIXES:
+            if prefix.endswith(suffix):
+                raise InvalidArgumentError(
+                    f"checkpoint '{prefix}': is one file of a checkpoint; its name is without '{suffix}'"
+                )
+        if prefix.endswith(".safetensors"):
+            return SafetensorsFile(prefix)
+        raise InvalidArgumentError(
+            f"checkpoint '{prefix}': is a file of another format; known are checkpoints of Timberframe, of TensorFlow "
+            "(version 2, with an .index file; save older ones again with TensorFlow) and .safetensors files"
+        )
+    raise MissingCheckpointError(
+        f"checkpoint '{prefix}': there is no '{path.name}{checkpoint.INDEX}' "
+        f"nor '{path.name}{tensorflow_bundle.INDEX}' in '{path.parent}'; {_what_is_there(path.parent)}"
+    )
+
+
+def _what_is_there(folder: Path) -> str:
+    if not folder.is_dir():
+        return "that folder does not exist"
+    found = sorted(
+        p.name.removesuffix(suffix) for suffix in _SUFFIXES[:2] for p in folder.glob(f"*{suffix}") if p.is_file()
+    )
+    if not found:
+        return "it has no checkpoint"
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"it has {', '.join(found[:_SHOWN])}{more}"
+
+
+def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
+    """Makes one checkpoint of ours of several. remove: the sources then go, and their folders where they are empty.
+
+    Those of other formats are read, but never removed.
+    """
+    present = [s for s in sources if not allow_missing or exists(s)]
+    readers = [open_checkpoint(source) for source in present]
+    saved = {
+        name: checkpoint.Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
+        for reader in readers
+        for name, entry in reader.entries.items()
+    }
+    with file_errors(f"checkpoint '{target}' cannot be written"):
+        checkpoint.write_checkpoint(target, saved)
+        if remove:
+            for source in present:
+                checkpoint.remove_checkpoint_files(source)
+            for folder in {Path(s).parent for s in present} - {Path(target).parent}:
+                with contextlib.suppress(OSError):  # it holds something else
+                    folder.rmdir()
+
+
+class SafetensorsFile(CheckpointReader):
+    """A file that any program wrote with the safetensors library; it has no checksums."""
+
+    def __init__(self, path: str) -> None:
+        import safetensors
+
+        opening: Any = safetensors.safe_open
+        try:
+            self._file = opening(path, framework="numpy").__enter__()
+            slices = {name: self._file.get_slice(name) for name in self._file.keys()}  # noqa: SIM118 - it is no dict
+        except safetensors.SafetensorError as e:
+            raise DataLossError(f"checkpoint '{path}': is no whole safetensors file ({e}); get it again") from None
+        entries = {
+            name: Entry(_SAFETENSORS[s.get_dtype()], tuple(s.get_shape()))
+            for name, s in slices.items()
+            if s.get_dtype() in _SAFETENSORS
+        }
+        super().__init__(path, entries)
+
+    def _read(self, name: str) -> np.ndarray:
+        found: np.ndarray = self._file.get_tensor(name)
+        return found
+
+
+_SAFETENSORS = {
+    "F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16,
+    "I64": dtypes.int64, "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8, "U64": dtypes.uint64,
+    "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8, "BOOL": dtypes.bool_, "C64": dtypes.complex64,
+}  # fmt: skip

@@ -1,0 +1,80 @@
+"""What every kind of checkpoint offers for reading."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from timberframe.saving.files import file_errors
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import DataLossError, NotFoundError, UnimplementedError
+from timberframe_core.shapes import MAX_ARRAY_RANK, MAX_ELEMENTS, num_elements
+
+_SHOWN = 10
+
+
+class MissingCheckpointError(NotFoundError, ValueError):
+    """There is no checkpoint of this name. TensorFlow raises a ValueError."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Dtype and shape of a tensor in a checkpoint."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+class CheckpointReader(ABC):
+    """The tensors of a checkpoint, by name. `path` is what the user named it by."""
+
+    def __init__(self, path: str, entries: Mapping[str, Entry]) -> None:
+        self.path = path
+        self.entries = dict(entries)
+
+    def read(self, name: str) -> np.ndarray:
+        """The checked value of a tensor that is there: an array that must not be written to."""
+        shape, dtype = self.entries[name].shape, self.entries[name].dtype
+        rank = len(shape)
+        if rank > MAX_ARRAY_RANK:
+            raise UnimplementedError(
+                f"checkpoint '{self.path}': tensor '{name}' has {rank} dimensions; up to {MAX_ARRAY_RANK} can be read"
+            )
+        if num_elements(tuple(d for d in shape if d)) * dtype.numpy.itemsize > MAX_ELEMENTS:
+            raise DataLossError(f"checkpoint '{self.path}': tensor '{name}' has shape {list(shape)}, as none can have")
+        with file_errors(f"checkpoint '{self.path}' cannot be read"):
+            return self._read(name)
+
+    @abstractmethod
+    def _read(self, name: str) -> np.ndarray:
+        """Does what `read` says, for a tensor that an array can hold."""
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        """Whether the checkpoint has a tensor of this name."""
+        return tensor_str in self.entries
+
+    def get_tensor(self, tensor_str: str) -> np.ndarray:
+        """The value of a tensor; NotFoundError where there is none, DataLossError where it is damaged."""
+        if tensor_str not in self.entries:
+            names = sorted(self.entries)
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            raise NotFoundError(
+                f"checkpoint '{self.path}': has no tensor '{tensor_str}'; it has {', '.join(names[:_SHOWN])}{more}"
+            )
+        return self.read(tensor_str).copy()
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """The shapes of all tensors, by name."""
+        return {name: list(entry.shape) for name, entry in self.entries.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        """The dtypes of all tensors, by name."""
+        return {name: entry.dtype for name, entry in self.entries.items()}
+
+    def debug_string(self) -> bytes:
+        """A line for each tensor: name, dtype and shape."""
+        lines = (f"{name} ({e.dtype.name}) {list(e.shape)}\n" for name, e in sorted(self.entries.items()))
+        return "".join(lines).encode()

@@ -1,0 +1,73 @@
+"""Restoring variables: everything is checked before anything is assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from timberframe.api.state import Variable
+from timberframe.saving.reader import CheckpointReader
+from timberframe.saving.session_values import assign_values
+from timberframe_core.errors import InvalidArgumentError, NotFoundError, OpError
+from timberframe_core.runtime.session import BaseSession
+from timberframe_core.shapes import format_shape, num_elements
+
+_SHOWN = 10
+
+
+def restore_values(
+    session: BaseSession, reader: CheckpointReader, variables: Mapping[str, Variable], reshape: bool = False
+) -> None:
+    """Gives variables their values of a checkpoint, all or none.
+
+    variables: by the name that each has in the checkpoint. reshape: another shape of as many elements is taken, too.
+    Raises NotFoundError where names are missing, InvalidArgumentError that lists every mismatch of dtype or shape, and
+    DataLossError for damaged values; all variables then keep theirs.
+    """
+    check_fit(reader, variables, reshape)
+    values = []
+    for name, variable in variables.items():
+        array = reader.read(name)
+        values.append((variable, _as_declared(array, variable) if reshape else array))
+    if values:
+        assign_values(session, values)
+
+
+def check_fit(reader: CheckpointReader, variables: Mapping[str, Variable], reshape: bool = False) -> None:
+    """An error that lists everything in which the variables differ from the checkpoint."""
+    missing = [name for name in variables if name not in reader.entries]
+    wrong = [
+        text for name, v in variables.items() if name in reader.entries for text in _differs(reader, name, v, reshape)
+    ]
+    if not missing and not wrong:
+        return
+    count = len(variables)
+    facts = [*([f"it lacks {', '.join(map(repr, missing))}"] if missing else []), *wrong]
+    unused = [name for name in sorted(reader.entries) if name not in variables]
+    has = ""
+    if missing:
+        more = f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else ""
+        has = f"; of other names it has {', '.join(unused[:_SHOWN]) or 'none'}{more}"
+    kind: type[OpError] = InvalidArgumentError if wrong else NotFoundError
+    raise kind(
+        f"checkpoint '{reader.path}': does not suit the {count} variables to restore: {'; '.join(facts)}{has}. "
+        "No variable was changed. It may be of another model; "
+        "var_list can name the variables to restore, or map names of the checkpoint to them"
+    )
+
+
+def _differs(reader: CheckpointReader, name: str, variable: Variable, reshape: bool) -> list[str]:
+    entry, declared = reader.entries[name], variable.shape
+    found = []
+    if entry.dtype is not variable.dtype:
+        found.append(f"'{name}' is {entry.dtype.name} in it and {variable.dtype.name} in the graph")
+    same_size = reshape and declared.is_fully_defined() and declared.num_elements() == num_elements(entry.shape)
+    if not declared.is_compatible_with(list(entry.shape)) and not same_size:
+        found.append(f"'{name}' has shape {format_shape(entry.shape)} in it and {declared} in the graph")
+    return found
+
+
+def _as_declared(array: np.ndarray, variable: Variable) -> np.ndarray:
+    shape = variable.shape
+    return array.reshape([size or 0 for size in shape]) if shape.is_fully_defined() else array

@@ -1,0 +1,71 @@
+"""Sorted tables of keys and values in one file, as LevelDB lays them out and TensorFlow's checkpoints use them.
+
+Blocks of entries, an index block that says where they are, and a footer that says where that is. In a block a key is
+given by what it does not share with the key before. Each block has a checksum and may be compressed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from timberframe.saving.snappy import expand, read_varint
+from timberframe_core.crc32c import crc32c, masked
+from timberframe_core.errors import DataLossError, UnimplementedError
+
+_FOOTER = 48  # two block handles, filled up, and the magic number
+_MAGIC = 0xDB4775248B80FB57
+_TRAILER = 5  # kind of compression and checksum, after each block
+
+
+def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values in order; DataLossError where `data` is no table, or a damaged one."""
+    if len(data) < _FOOTER or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
+        raise DataLossError(
+            f"{len(data)} bytes without the mark at the end of a table; it is truncated or another file"
+        )
+    _, at = _handle(data[-_FOOTER:], 0)
+    index, _ = _handle(data[-_FOOTER:], at)
+    for _, handle in _entries(_block(data, *index)):
+        yield from _entries(_block(data, *_handle(handle, 0)[0]))
+
+
+def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
+    """Place and size of a block, and where the handle ends."""
+    offset, at = read_varint(data, at)
+    size, at = read_varint(data, at)
+    return (offset, size), at
+
+
+def _block(data: bytes, offset: int, size: int) -> bytes:
+    content, trailer = data[offset : offset + size], data[offset + size : offset + size + _TRAILER]
+    if len(trailer) < _TRAILER:
+        raise DataLossError(f"a block of {size} bytes at {offset} runs past the end; the file is truncated")
+    kind, checksum = struct.unpack("<BI", trailer)
+    if masked(crc32c(content + trailer[:1])) != checksum:
+        raise DataLossError(f"the block at {offset} has a wrong checksum; the file is damaged")
+    if kind == 0:
+        return content
+    if kind == 1:
+        return expand(content)
+    raise UnimplementedError(f"the block at {offset} has compression {kind}; only none and snappy are known")
+
+
+def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    restarts = struct.unpack_from("<I", block, len(block) - 4)[0] if len(block) >= 4 else 1 << 32
+    end, at, key = len(block) - 4 * (restarts + 1), 0, b""
+    if end < 0:
+        raise DataLossError(f"a block of {len(block)} bytes has no room for what ends it; the file is damaged")
+    while at < end:
+        shared, at = read_varint(block, at)
+        fresh, at = read_varint(block, at)
+        size, at = read_varint(block, at)
+        if shared > len(key) or at + fresh + size > end:
+            raise DataLossError(
+                f"an entry of {fresh} and {size} bytes, {shared} of its key being those before, does not fit its block "
+                f"of {end} bytes; the file is damaged"
+            )
+        key = key[:shared] + block[at : at + fresh]
+        at += fresh
+        yield key, block[at : at + size]
+        at += size

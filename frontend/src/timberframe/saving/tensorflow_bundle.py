@@ -1,0 +1,209 @@
+"""TensorFlow's checkpoints, version 2, for reading.
+
+`PREFIX.index` is a table from tensor names to BundleEntryProto, with a BundleHeaderProto under the empty name;
+`PREFIX.data-00000-of-00001` and so on hold the elements. Layout: tensorflow/core/util/tensor_bundle.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from timberframe.saving.files import map_file
+from timberframe.saving.reader import CheckpointReader, Entry
+from timberframe.saving.snappy import read_varint
+from timberframe.saving.table import read_table
+from timberframe_core import dtypes
+from timberframe_core.crc32c import crc32c, masked
+from timberframe_core.dtypes import string
+from timberframe_core.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
+from timberframe_core.graphdef.messages import BundleEntryProto, BundleHeaderProto, as_message
+from timberframe_core.graphdef.tensors import decode_shape
+from timberframe_core.shapes import StaticShape, format_shape, num_elements
+
+INDEX = ".index"
+_VERSION = 1  # of the format: kTensorBundleVersion
+
+
+class TensorFlowBundle(CheckpointReader):
+    """A checkpoint that TensorFlow wrote; its files are mapped, and a tensor is checked when it is read."""
+
+    def __init__(self, prefix: str) -> None:
+        self._protos: dict[str, Any] = {}
+        self._slices: dict[bytes, bytes] = {}
+        try:
+            entries = self._read_index(Path(f"{prefix}{INDEX}").read_bytes())
+        except OpError as e:
+            raise type(e)(f"checkpoint '{prefix}': index file: {e.message}; restore another checkpoint") from None
+        super().__init__(prefix, entries)
+        self._shards: dict[int, np.ndarray] = {}
+
+    def _read_index(self, data: bytes) -> dict[str, Entry]:
+        table = dict(read_table(data))
+        header = as_message(table.pop(b"", b""), BundleHeaderProto, "header")
+        self._shard_count: int = header.num_shards
+        if header.version.min_consumer > _VERSION:
+            raise UnimplementedError(f"has version {header.version.producer}; {_VERSION} is the latest one known here")
+        if header.endianness or sys.byteorder != "little":
+            raise UnimplementedError("was written, or is read, on a big-endian machine; only little-endian is known")
+        entries: dict[str, Entry] = {}
+        for key, value in table.items():
+            if key.startswith(b"\0"):
+                self._slices[key] = value
+                continue
+            name = key.decode(errors="replace")
+            proto = as_message(value, BundleEntryProto, f"entry '{name}'")
+            entries[name] = _entry(proto, f"entry '{name}'")
+            self._protos[name] = proto
+        return entries
+
+    def _read(self, name: str) -> np.ndarray:
+        proto, entry = self._protos[name], self.entries[name]
+        return self._joined(name, proto, entry) if proto.slices else self._value(name, proto, entry)
+
+    def _joined(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
+        """The value of a partitioned variable, whose slices are stored one by one."""
+        parts = [_range(part, entry.shape) for part in proto.slices]
+        if None in parts or not _tile([p for p in parts if p is not None], entry.shape):
+            raise self._damaged(name, f"its slices do not make up its shape {list(entry.shape)}")
+        found = []
+        for part in proto.slices:
+            stored = self._slices.get(slice_key(name, part))
+            if stored is None:
+                raise self._damaged(name, "one of its slices is missing")
+            own = as_message(stored, BundleEntryProto, f"slice of '{name}'")
+            found.append(self._value(name, own, _entry(own, f"slice of '{name}'")))
+        whole = np.empty(entry.shape, entry.dtype.numpy)  # not before as many bytes were read
+        for where, value in zip(parts, found, strict=True):
+            assert where is not None
+            if value.dtype != whole.dtype or value.shape != tuple(r.stop - r.start for r in where):
+                raise self._damaged(name, f"one of its slices is {value.dtype.name}{list(value.shape)}")
+            whole[where] = value
+        return whole
+
+    def _value(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
+        if entry.dtype.name in ("variant", "resource"):
+            raise UnimplementedError(
+                f"checkpoint '{self.path}': tensor '{name}' is a {entry.dtype.name}; only numbers and strings are read"
+            )
+        data = self._bytes(name, proto)
+        if entry.dtype is string:
+            return self._strings(name, proto, entry, data)
+        if proto.size != num_elements(entry.shape) * entry.dtype.size:
+            raise self._damaged(name, f"{proto.size} bytes do not hold its shape {format_shape(tuple(entry.shape))}")
+        self._check(name, proto, crc32c(data))
+        return data.view(entry.dtype.numpy).reshape(entry.shape)
+
+    def _bytes(self, name: str, proto: Any) -> np.ndarray:
+        if not 0 <= proto.shard_id < self._shard_count or proto.offset < 0 or proto.size < 0:
+            raise self._damaged(
+                name,
+                f"it is {proto.size} bytes at {proto.offset} of file {proto.shard_id} of {self._shard_count}",
+            )
+        shard = self._shards.get(proto.shard_id)
+        if shard is None:
+            path = Path(f"{self.path}.data-{proto.shard_id:05d}-of-{self._shard_count:05d}")
+            if not path.exists():
+                raise DataLossError(
+                    f"checkpoint '{self.path}': its data file '{path}' is missing; "
+                    "copy it here together with the index, or restore another checkpoint"
+                )
+            shard = self._shards[proto.shard_id] = map_file(path)
+        data = shard[proto.offset : proto.offset + proto.size]
+        if len(data) != proto.size:
+            raise self._damaged(name, f"its {proto.size} bytes at {proto.offset} run past the end of the data file")
+        return data
+
+    def _strings(self, name: str, proto: Any, entry: Entry, data: np.ndarray) -> np.ndarray:
+        """Lengths as varints, a checksum of the lengths, and the bytes of all elements."""
+        raw, at = data.tobytes(), 0
+        lengths = []
+        for _ in range(num_elements(entry.shape)):
+            length, at = read_varint(raw, at)
+            lengths.append(length)
+        checksum = crc32c(b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths))
+        stored = raw[at : at + 4]
+        at += 4
+        if stored != struct.pack("<I", masked(checksum)) or len(raw) - at != sum(lengths):
+            raise self._damaged(name, "the lengths of its strings are wrong")
+        self._check(name, proto, crc32c(raw[at:], crc32c(stored, checksum)))
+        result = np.empty(len(lengths), object)
+        for i, length in enumerate(lengths):
+            result[i] = raw[at : at + length]
+            at += length
+        return result.reshape(entry.shape)
+
+    def _check(self, name: str, proto: Any, checksum: int) -> None:
+        if masked(checksum) != proto.crc32c:
+            raise self._damaged(name, "its checksum is wrong")
+
+    def _damaged(self, name: str, fact: str) -> DataLossError:
+        return DataLossError(
+            f"checkpoint '{self.path}': tensor '{name}': {fact}; "
+            "the checkpoint is damaged or truncated, restore another one"
+        )
+
+
+def _entry(proto: Any, what: str) -> Entry:
+    """What an entry says of its tensor; DataLossError where no tensor can be so."""
+    try:
+        dtype, shape = dtypes.as_dtype(proto.dtype).base_dtype, decode_shape(proto.shape, what)
+    except InvalidArgumentError as e:
+        raise DataLossError(f"{what}: {e}; the file is damaged") from None
+    sizes = tuple(d for d in shape or () if d is not None)
+    if shape is None or len(sizes) < len(shape):
+        raise DataLossError(f"{what}: its shape is {format_shape(shape)}; the file is damaged")
+    return Entry(dtype, sizes)
+
+
+def _range(part: Any, shape: StaticShape) -> tuple[slice, ...] | None:
+    """Where a slice lies in the whole; None where it does not."""
+    if len(part.extent) != len(shape):
+        return None
+    found = []
+    for extent, size in zip(part.extent, shape, strict=True):
+        start, length = (extent.start, extent.length) if extent.HasField("length") else (0, size)
+        if start < 0 or length < 0 or start + length > size:
+            return None
+        found.append(slice(start, start + length))
+    return tuple(found)
+
+
+def _tile(parts: Sequence[tuple[slice, ...]], shape: StaticShape) -> bool:
+    """Whether slices fill the shape and none lies over another one."""
+    total = sum(num_elements(tuple(r.stop - r.start for r in part)) for part in parts)
+    pairs = itertools.combinations(parts, 2)
+    apart = (any(r.stop <= s.start or s.stop <= r.start for r, s in zip(a, b, strict=True)) for a, b in pairs)
+    return total == num_elements(shape) and (not total or all(apart))
+
+
+def slice_key(name: str, part: Any) -> bytes:
+    """The key under which a slice of a tensor is stored: a zero, the name, and start and length for each dimension.
+
+    Numbers and strings are coded so that their order is that of the bytes: tensorflow/core/lib/strings/ordered_code.
+    """
+    escaped = name.encode().replace(b"\0", b"\0\xff")  # names are UTF-8, which has no byte 0xff
+    code = b"\0" + escaped + b"\0\1" + _unsigned(len(part.extent))
+    for extent in part.extent:
+        code += _signed(extent.start) + _signed(extent.length if extent.HasField("length") else -1)
+    return code
+
+
+def _unsigned(value: int) -> bytes:
+    """The number of bytes, and these, the highest first."""
+    size = (value.bit_length() + 7) // 8
+    return bytes([size]) + value.to_bytes(size, "big")
+
+
+def _signed(value: int) -> bytes:
+    """Seven bits a byte, the highest first; as many ones as there are bytes stand before, zeros if negative."""
+    size = (value if value >= 0 else ~value).bit_length() // 7 + 1
+    header = ((1 << size) - 1) << (7 * size)
+    sign_bits = value & ((1 << (8 * size)) - 1)
+    return (header ^ sign_bits).to_bytes(size, "big")

@@ -1,0 +1,167 @@
+"""Learning rates that change with the global step.
+
+Each function takes the first learning rate and the step (a variable, tensor or number) and returns a tensor in the
+learning rate's dtype. They compute what TensorFlow's functions of these names compute, in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from timberframe.api.framework import name_scope
+from timberframe.api.selection import cast
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+
+
+def _op(name: str, *inputs: Any) -> Any:
+    return apply_op(name, list(inputs))
+
+
+def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, who: str) -> Any:
+    """How many times `decay_steps` have passed, whole times with staircase."""
+    if global_step is None:
+        raise InvalidArgumentError(f"tf.train.{who}: global_step is None; a step is required")
+    passed = cast(global_step, rate.dtype) / cast(decay_steps, rate.dtype)
+    return _op("Floor", passed) if staircase else passed
+
+
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """learning_rate * decay_rate ^ (global_step / decay_steps); the exponent is rounded down with staircase."""
+    with name_scope(name, "ExponentialDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        passed = _fraction(global_step, decay_steps, staircase, rate, "exponential_decay")
+        return rate * _op("Pow", cast(decay_rate, rate.dtype), passed)
+
+
+def natural_exp_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """learning_rate * e ^ (-decay_rate * global_step / decay_steps), rounded down with staircase."""
+    natural = _op("Exp", _op("Neg", convert_to_tensor(decay_rate)))
+    return exponential_decay(learning_rate, global_step, decay_steps, natural, staircase, name or "NaturalExpDecay")
+
+
+def inverse_time_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """learning_rate / (1 + decay_rate * global_step / decay_steps), rounded down with staircase."""
+    with name_scope(name, "InverseTimeDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        passed = _fraction(global_step, decay_steps, staircase, rate, "inverse_time_decay")
+        return rate / (1 + cast(decay_rate, rate.dtype) * passed)
+
+
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Any:
+    """From learning_rate to end_learning_rate within decay_steps, along (1 - step / decay_steps) ^ power.
+
+    cycle: once there, begins again over a multiple of decay_steps; else it stays there.
+    """
+    with name_scope(name, "PolynomialDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        if global_step is None:
+            raise InvalidArgumentError("tf.train.polynomial_decay: global_step is None; a step is required")
+        step, steps = cast(global_step, rate.dtype), cast(decay_steps, rate.dtype)
+        if cycle:
+            multiple = _op("Ceil", step / steps)
+            steps = steps * _op("SelectV2", _op("Equal", step, 0), convert_to_tensor(1, rate.dtype), multiple)
+        else:
+            step = _op("Minimum", step, steps)
+        end = cast(end_learning_rate, rate.dtype)
+        remaining = _op("Pow", 1 - step / steps, cast(power, rate.dtype))
+        return (rate - end) * remaining + end
+
+
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+) -> Any:
+    """From learning_rate to alpha times it within decay_steps, along half a cosine (Loshchilov and Hutter 2017)."""
+    with name_scope(name, "CosineDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        if global_step is None:
+            raise InvalidArgumentError("tf.train.cosine_decay: global_step is None; a step is required")
+        steps = cast(decay_steps, rate.dtype)
+        passed = _op("Minimum", cast(global_step, rate.dtype), steps) / steps
+        return rate * ((1 - alpha) * _half_cosine(passed) + alpha)
+
+
+def _half_cosine(fraction: Any) -> Any:
+    return 0.5 * (1.0 + _op("Cos", math.pi * fraction))
+
+
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: Any = 0.0,
+    name: str | None = None,
+) -> Any:
+    """Cosine decays one after the other, each t_mul times as long and beginning m_mul times as high.
+
+    Loshchilov and Hutter 2017, SGDR: stochastic gradient descent with warm restarts. t_mul and m_mul are numbers.
+    """
+    with name_scope(name, "SGDRDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        if global_step is None:
+            raise InvalidArgumentError("tf.train.cosine_decay_restarts: global_step is None; a step is required")
+        passed = cast(global_step, rate.dtype) / cast(first_decay_steps, rate.dtype)
+        if t_mul == 1.0:
+            restart = _op("Floor", passed)
+            fraction = passed - restart
+        else:  # the lengths are a geometric series: the number of restarts is a logarithm
+            restart = _op("Floor", _op("Log", 1.0 - passed * (1.0 - t_mul)) / math.log(t_mul))
+            grown = _op("Pow", convert_to_tensor(t_mul, rate.dtype), restart)
+            fraction = (passed - (1.0 - grown) / (1.0 - t_mul)) / grown
+        height = _op("Pow", convert_to_tensor(m_mul, rate.dtype), restart)
+        return rate * ((1 - alpha) * (height * _half_cosine(fraction)) + alpha)
+
+
+def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
+    """values[0] while x <= boundaries[0], values[i] while boundaries[i-1] < x <= boundaries[i], the last one above.
+
+    Raises InvalidArgumentError unless there is one value more than boundaries.
+    """
+    if len(boundaries) != len(values) - 1:
+        raise InvalidArgumentError(
+            f"tf.train.piecewise_constant: {len(boundaries)} boundaries and {len(values)} values given; "
+            "there must be one value more"
+        )
+    with name_scope(name, "PiecewiseConstant"):
+        at = convert_to_tensor(x)
+        chosen = convert_to_tensor(values[-1], name="value")
+        for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
+            limit = cast(convert_to_tensor(boundary), at.dtype)
+            chosen = _op("SelectV2", _op("LessEqual", at, limit), convert_to_tensor(value, chosen.dtype), chosen)
+        return chosen
+
+
+piecewise_constant_decay = piecewise_constant

@@ -1,0 +1,262 @@
+"""Saver: writes the variables of a session to checkpoints, and restores them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from timberframe.api.framework import GraphKeys
+from timberframe.api.state import Variable
+from timberframe.saving.checkpoint import write_checkpoint
+from timberframe.saving.files import file_errors, replace_file
+from timberframe.saving.formats import open_checkpoint
+from timberframe.saving.reader import MissingCheckpointError
+from timberframe.saving.restoring import restore_values
+from timberframe.saving.session_values import check_session, current_values
+from timberframe.train.checkpoint_state import get_checkpoint_mtimes, remove_checkpoint, update_checkpoint_state
+from timberframe_core.arguments import instance, listed
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from timberframe_core.graph.graph import get_default_graph
+from timberframe_core.graphdef.messages import SaverDef, as_message
+
+VarList = Mapping[str, Any] | Sequence[Any] | None
+
+
+class Saver:
+    """Saves variables to checkpoints and restores them.
+
+    var_list: variables, or a map from names in the checkpoint to variables; by default all global variables of the
+    current graph. max_to_keep: how many checkpoints stay, None or 0 for all. keep_checkpoint_every_n_hours: besides
+    these, one for each so many hours. reshape: restores values of another shape with as many elements. defer_build: the
+    variables are looked up at first use. allow_empty: without variables nothing is saved, which else is an error.
+    pad_step_number: steps in file names have eight digits. save_relative_paths: the file `checkpoint` names checkpoints
+    relative to itself. saver_def: a SaverDef that gives max_to_keep and keep_checkpoint_every_n_hours. The others are
+    TensorFlow's and change nothing.
+
+    A checkpoint is complete or not there, whenever the process ends; old ones are removed after a new one is complete.
+    """
+
+    def __init__(
+        self,
+        var_list: VarList = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = 2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        instance(max_to_keep, (int, NoneType), "Saver: max_to_keep", "an int")
+        instance(keep_checkpoint_every_n_hours, (int, float), "Saver: keep_checkpoint_every_n_hours", "a number")
+        self.saver_def = SaverDef(
+            max_to_keep=max_to_keep or 0, keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours, sharded=sharded
+        )
+        self.saver_def.version = 2
+        if saver_def is not None:
+            self.saver_def = as_message(saver_def, SaverDef, "saver_def")
+        self._var_list = var_list
+        self._reshape = reshape
+        self._allow_empty = allow_empty
+        self._pad_step_number = pad_step_number
+        self._save_relative_paths = save_relative_paths
+        self._variables: dict[str, Variable] | None = None
+        self._last_checkpoints: list[tuple[str, float]] = []
+        self._keep_after = time.time() + self.saver_def.keep_checkpoint_every_n_hours * 3600
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Looks up the variables, if that has not been done."""
+        if self._variables is None:
+            self._variables = by_name(self._var_list)
+            if not self._variables and not self._allow_empty:
+                self._variables = None
+                raise InvalidArgumentError("Saver: there are no variables to save; make them first or set allow_empty")
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """The variables by the names that they have in checkpoints."""
+        self.build()
+        assert self._variables is not None
+        return self._variables
+
+    # Saving
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
+        """Writes a checkpoint and returns its path: save_path, with a hyphen and the step where global_step is given.
+
+        global_step: a number, or a tensor or variable. latest_filename: instead of `checkpoint`, the file that tells
+        the latest. write_meta_graph: also writes the graph. write_state: updates the file `checkpoint` and removes old
+        checkpoints. Returns None where there is nothing to save.
+
+        Raises FailedPreconditionError that names all variables without a value, ResourceExhaustedError where the disk
+        is full, PermissionDeniedError where it may not be written to.
+        """
+        variables = self.variables
+        session = check_session(sess, list(variables.values()))
+        instance(save_path, (str, os.PathLike), "Saver: save_path", "a path")
+        folder, family = os.path.split(os.fspath(save_path))
+        latest = "checkpoint" if latest_filename is None else latest_filename
+        _check_names(family, latest)
+        path = os.fspath(save_path) + self._step_suffix(session, global_step)
+        with file_errors(f"Saver: checkpoint '{path}' cannot be written"):
+            if variables:
+                write_checkpoint(path, current_values(session, variables), family)
+            if write_meta_graph:
+                self._write_graph(session, f"{path}.{meta_graph_suffix}")
+            if variables and write_state:
+                self._record(path)
+                self._write_state(folder, path, latest)
+                self._remove_old(meta_graph_suffix)
+        return path if variables else None
+
+    def _step_suffix(self, session: Any, global_step: Any) -> str:
+        if global_step is None:
+            return ""
+        step = int(session.run(global_step) if hasattr(global_step, "graph") else global_step)
+        return f"-{step:08d}" if self._pad_step_number else f"-{step}"
+
+    def _write_graph(self, session: Any, path: str) -> None:
+        from timberframe.saving.meta_graph import build_meta_graph
+
+        meta = build_meta_graph(session.graph, saver_def=self.saver_def)
+        replace_file(Path(path), meta.SerializeToString(deterministic=True))
+
+    def _record(self, path: str) -> None:
+        if self.saver_def.max_to_keep:
+            self._last_checkpoints = [c for c in self._last_checkpoints if c[0] != path]
+            self._last_checkpoints.append((path, time.time()))
+
+    def _write_state(self, folder: str, path: str, latest: str) -> None:
+        kept = self._last_checkpoints[-self.saver_def.max_to_keep :] if self.saver_def.max_to_keep else [(path, 0.0)]
+        paths, stamps = [p for p, _ in kept], [t or time.time() for _, t in kept]
+        if self._save_relative_paths:
+            path, paths = os.path.relpath(path, folder or "."), [os.path.relpath(p, folder or ".") for p in paths]
+        update_checkpoint_state(folder or ".", path, paths, latest, stamps, self._keep_after)
+
+    def _remove_old(self, meta_graph_suffix: str) -> None:
+        if not self.saver_def.max_to_keep:
+            return
+        while len(self._last_checkpoints) > self.saver_def.max_to_keep:
+            path, saved = self._last_checkpoints.pop(0)
+            if saved > self._keep_after:
+                self._keep_after += self.saver_def.keep_checkpoint_every_n_hours * 3600
+            else:
+                remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
+
+    # Restoring
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Gives the variables their values of a checkpoint, ours or TensorFlow's: all of them or, after an error, none.
+
+        No initializer needs to have run. Raises MissingCheckpointError (a NotFoundError and ValueError) where there is
+        no such checkpoint, NotFoundError where it lacks variables, InvalidArgumentError that lists all other shapes and
+        dtypes, DataLossError for damaged files.
+        """
+        if save_path is None:
+            raise MissingCheckpointError("Saver: the path to restore is None; latest_checkpoint found nothing, perhaps")
+        instance(save_path, (str, os.PathLike), "Saver: save_path", "a path")
+        variables = self.variables
+        session = check_session(sess, list(variables.values()))
+        with file_errors(f"Saver: checkpoint '{save_path}' cannot be read"):
+            if not variables:
+                return
+            restore_values(session, open_checkpoint(os.fspath(save_path)), variables, self._reshape)
+
+    # What was saved
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The paths of the checkpoints that max_to_keep counts, the oldest first; without a limit none."""
+        return [path for path, _ in self._last_checkpoints]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Sets the checkpoints that max_to_keep counts, the oldest first."""
+        self._last_checkpoints = [(path, float("inf")) for path in last_checkpoints]
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
+        """Sets the checkpoints that max_to_keep counts, with the times at which they were saved."""
+        self._last_checkpoints = [(path, float(saved)) for path, saved in last_checkpoints_with_time]
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Counts these checkpoints for max_to_keep, as far as they exist: what a new process does with old ones."""
+        times = {p: get_checkpoint_mtimes([p]) for p in checkpoint_paths}
+        self.set_last_checkpoints_with_time([(p, found[0]) for p, found in times.items() if found])
+
+    # As a message
+
+    def as_saver_def(self) -> Any:
+        """Its SaverDef."""
+        return self.saver_def
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Its SaverDef."""
+        return self.saver_def
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """A Saver of all global variables (of a scope) with the settings of a SaverDef, or those it has by default."""
+        prefix = f"{import_scope}/" if import_scope else ""
+        found = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, prefix or None)
+        return Saver({v.op.name.removeprefix(prefix): v for v in found}, saver_def=saver_def, allow_empty=True)
+
+    def export_meta_graph(self, filename: str | None = None, **settings: Any) -> Any:
+        """`tf.train.export_meta_graph` with this Saver's settings."""
+        from timberframe.train.meta_graph import export_meta_graph
+
+        return export_meta_graph(filename, saver_def=self.saver_def, **settings)
+
+
+def by_name(var_list: VarList) -> dict[str, Variable]:
+    """Variables by their names in a checkpoint; InvalidArgumentError for two of one name and what is no variable."""
+    if var_list is None:
+        var_list = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+    if isinstance(var_list, Mapping):
+        pairs: list[tuple[Any, Any]] = list(var_list.items())
+    else:
+        pairs = [(None, v) for v in listed(var_list, "Saver: var_list", "variables")]
+    found: dict[str, Variable] = {}
+    for given, variable in pairs:
+        if not isinstance(variable, Variable):
+            if isinstance(variable, list | tuple):
+                raise UnimplementedError(f"Saver: '{given}' is a list of slices; variables are kept whole, give one")
+            raise InvalidTypeError(f"Saver: var_list has a {type(variable).__name__}; tf.Variable is required")
+        name = variable.op.name if given is None else given
+        if name in found and found[name] is not variable:
+            raise InvalidArgumentError(f"Saver: two variables have the name '{name}'; names in a checkpoint are unique")
+        found[name] = variable
+    return found
+
+
+def _check_names(family: str, latest: str) -> None:
+    if not family:
+        raise InvalidArgumentError(
+            "Saver: save_path names a folder; a file name such as 'model.ckpt' is required in it"
+        )
+    if os.path.split(latest)[0]:
+        raise InvalidArgumentError(f"Saver: latest_filename is '{latest}'; it must have no folder in it")
+    if latest == family:
+        raise InvalidArgumentError(f"Saver: latest_filename and save_path are both '{latest}'; they must differ")

@@ -1,0 +1,146 @@
+"""tf.cond, tf.case and tf.while_loop: what they build and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_core.graph.apply import apply_op
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def below(limit: Any) -> Callable[[Any], Any]:
+    return lambda i, *_: apply_op("Less", [i, limit])
+
+
+def plus_one(i: Any) -> Any:
+    return apply_op("AddV2", [i, 1])
+
+
+def test_pure_branches_make_a_stateless_if() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    assert tf.cond(tf.placeholder(tf.bool, []), lambda: x, lambda: tf.constant([0.0, 0.0])).op.type == "StatelessIf"
+
+
+def test_branch_that_reads_a_variable_makes_a_stateful_if() -> None:
+    v = tf.Variable(1.0)
+    assert tf.cond(tf.placeholder(tf.bool, []), v.read_value, lambda: 0.0).op.type == "If"
+
+
+def test_branches_share_what_they_capture() -> None:
+    x, y = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
+    result = tf.cond(tf.placeholder(tf.bool, []), lambda: x, lambda: apply_op("AddV2", [y, x]))
+    assert result.op.inputs[1:] == (x, y)
+
+
+def test_result_shape_is_what_both_branches_have() -> None:
+    a, b = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.float32, [2, 4])
+    assert tf.cond(tf.placeholder(tf.bool, []), lambda: a, lambda: b).static_shape == (2, None)
+
+
+def test_structure_of_the_branches_comes_back() -> None:
+    result = tf.cond(tf.placeholder(tf.bool, []), lambda: {"a": 1, "b": (2, 3)}, lambda: {"a": 4, "b": (5, 6)})
+    assert set(result) == {"a", "b"}
+    assert isinstance(result["b"], tuple)
+
+
+def test_branches_of_operations_make_an_operation() -> None:
+    v = tf.Variable(1.0)
+    result = tf.cond(tf.placeholder(tf.bool, []), lambda: v.assign(2.0, read_value=False), lambda: tf.group())
+    assert isinstance(result, tf.Operation)
+
+
+@pytest.mark.parametrize(
+    ("branches", "words"),
+    [
+        ((lambda: 1, lambda: 1.0), "result 0 is int32 in true_fn and float32 in false_fn"),
+        ((lambda: [1, 2], lambda: [1]), "differ; they must have one form"),
+        ((lambda: 1, None), "a branch is not callable"),
+    ],
+)
+def test_branches_must_agree(branches: tuple[Any, Any], words: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        tf.cond(tf.placeholder(tf.bool, []), *branches)
+
+
+def test_python_bool_is_no_predicate() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="pred is the Python bool True"):
+        tf.cond(True, lambda: 1, lambda: 2)
+
+
+def test_case_nests_its_choices() -> None:
+    p, q = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
+    result = tf.case([(p, lambda: 1), (q, lambda: 2)], default=lambda: 3)
+    assert result.op.inputs[0] is p
+
+
+def test_loop_over_one_variable_returns_it_bare() -> None:
+    assert tf.while_loop(below(10), plus_one, [0]).op.type == "StatelessWhile"
+
+
+def test_loop_keeps_the_structure() -> None:
+    result = tf.while_loop(below(10), lambda i, d: (plus_one(i), {"x": d["x"]}), (0, {"x": 1.0}))
+    assert isinstance(result, tuple)
+    assert result[1]["x"].dtype is tf.float32
+
+
+def test_loop_captures_outer_tensors() -> None:
+    limit = tf.placeholder(tf.int32, [])
+    assert tf.while_loop(below(limit), plus_one, [0]).op.inputs[1] is limit
+
+
+def test_inner_loop_captures_through_the_outer_one() -> None:
+    limit = tf.placeholder(tf.int32, [])
+    result = tf.while_loop(below(10), lambda i: tf.while_loop(below(limit), plus_one, [i]), [0])
+    assert result.op.inputs[1] is limit
+
+
+def test_changing_shape_needs_an_invariant() -> None:
+    x = tf.placeholder(tf.float32, [2])
+
+    def grow(i: Any, t: Any) -> Any:
+        return plus_one(i), apply_op("ConcatV2", [[t, x], 0])
+
+    changes = r"has shape \(2,\) before an iteration and \(4,\) after it"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=changes):
+        tf.while_loop(below(3), grow, [0, x])
+    grown = tf.while_loop(below(3), grow, [0, x], shape_invariants=[[], [None]])
+    assert grown[1].static_shape == (None,)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (lambda i: (i, i), "differ; they must have one form"),
+        (lambda i: apply_op("Cast", [i], {"DstT": tf.float32}), "has dtype float32; it must be int32"),
+    ],
+)
+def test_body_must_return_what_it_got(body: Callable[..., Any], words: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        tf.while_loop(below(3), body, [0])
+
+
+def test_condition_must_be_a_scalar() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cond returns shape \(2,\)"):
+        tf.while_loop(lambda i: tf.constant([True, False]), plus_one, [0])
+
+
+def test_shape_invariant_must_hold_at_the_start() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"its shape invariant \(2,\) must hold from the start"):
+        tf.while_loop(below(3), plus_one, [0], shape_invariants=[[2]])
+
+
+def test_a_branch_divides_tensors_of_the_graph_around_it() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([3.0, 4.0])
+        unit = tf.cond(tf.constant(True), lambda: x / tf.norm(x), lambda: x)
+        np.testing.assert_allclose(session.run(unit), [0.6, 0.8], rtol=1e-6)

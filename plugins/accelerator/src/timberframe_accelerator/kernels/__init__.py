@@ -1,0 +1,15 @@
+"""All kernels that the SDK has for accelerators: a module for each family, with its kernels in the list KERNELS."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
+
+from timberframe_core.plugin.contracts import KernelDef
+
+
+def accelerator_kernels(device: str) -> list[KernelDef]:
+    """The kernels for a device type whose class is an AcceleratorDevice."""
+    families = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    return [replace(kernel, device=device) for family in families for kernel in family.KERNELS]

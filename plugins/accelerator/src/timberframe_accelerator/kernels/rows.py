@@ -1,0 +1,82 @@
+"""Accelerator kernels that work on each row by itself: softmax and the cross entropies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from timberframe_accelerator.device import GROUP, Source, failing, index_name, index_type, spread
+from timberframe_accelerator.kernels.reduction import FLOATS
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk.declare import kernel
+
+KERNELS: list[KernelDef] = []
+
+_SHORT = 32  # classes of a row that one work-item takes by itself
+_LABEL = InvalidArgumentError, "label {0} of row {1} is outside [0, {2}); it must be the number of a class"
+
+
+def row_function(device: Any, file: str, name: str, rows: int, classes: int, **defines: Any) -> Any:
+    """A kernel of a source that includes rows.h, to be called with its arguments alone.
+
+    Its last arguments begin with the numbers of rows and classes, which the caller leaves out.
+    """
+    each = {"EACH": 1} if classes <= _SHORT else {}
+    precision = 64 if defines.get("T") == "float64" else 32
+    index = index_name(rows * classes, rows * GROUP)
+    source = Source.file(file, INDEX=index, PRECISION=precision, **defines, **each)
+    function = device.function(source, name)
+    group = device.limits.reducing
+    while group > 32 and group * 2 > classes:
+        group //= 2
+    items, groups = spread(rows) if each else ((rows * group,), (group,))
+    return lambda *arguments: function(items, groups, *arguments)
+
+
+@kernel(KERNELS, ("Softmax", "LogSoftmax"), "", types={"T": FLOATS}, inplace=((0, 0),))
+def softmax(node: KernelNode) -> Launcher:
+    """Softmax, or its logarithm, of each row."""
+    shape = node.inputs[0].shape
+    rows, classes = math.prod(shape[:-1]), shape[-1]
+    defines = {"LOGARITHM": 1} if node.op == "LogSoftmax" else {}
+    function = row_function(node.device, "softmax.h", "tf_softmax", rows, classes, T=node.attrs["T"].name, **defines)
+    index = index_type(rows * classes, rows * GROUP)
+    sizes = index(rows), index(classes)
+    return lambda x, out: function(x, out, *sizes) if rows * classes else None
+
+
+@kernel(KERNELS, "SoftmaxCrossEntropyWithLogits", "", types={"T": FLOATS})
+def cross_entropy(node: KernelNode) -> Launcher:
+    """Cross entropy of two matrices that broadcast, and its gradient."""
+    rows, classes = node.outputs[1].shape
+    function = row_function(node.device, "cross_entropy.h", "tf_cross_entropy", rows, classes, T=node.attrs["T"].name)
+    sizes = [rows, classes]
+    for height, width in (v.shape for v in node.inputs):
+        sizes += [width if height > 1 else 0, 1 if width > 1 else 0]
+    numbers = [index_type(rows * classes, rows * GROUP)(n) for n in sizes]
+    return lambda *arrays: function(*arrays, *numbers) if rows else None
+
+
+@kernel(KERNELS, "SparseSoftmaxCrossEntropyWithLogits", "", types={"T": FLOATS}, status=True)
+def sparse_cross_entropy(node: KernelNode) -> Launcher:
+    """Cross entropy of each row and the number of its class, and its gradient."""
+    rows, classes = node.outputs[1].shape
+    types = {"T": node.attrs["T"].name, "TLABELS": node.attrs["Tlabels"].name}
+    function = row_function(node.device, "cross_entropy.h", "tf_cross_entropy", rows, classes, **types)
+    index = index_type(rows * classes, rows * GROUP)
+    numbers = node.number, index(rows), index(classes)
+    return failing(lambda *arrays: function(*arrays, *numbers) if rows else None, _LABEL)
+
+
+@kernel(KERNELS, ("InTopK", "InTopKV2"), "")
+def in_top_k(node: KernelNode) -> Launcher:
+    """Whether fewer than k elements of each row are above that of its target."""
+    rows, classes = node.inputs[0].shape
+    types = {"TTARGETS": node.attrs["T"].name} | ({"HAS_K": 1} if node.op == "InTopKV2" else {})
+    function = row_function(node.device, "in_top_k.h", "tf_in_top_k", rows, classes, **types)
+    index = index_type(rows * classes, rows * GROUP)
+    numbers = np.int64(node.attrs.get("k", 0)), index(rows), index(classes)
+    return lambda *arrays: function(*arrays, *numbers) if rows else None

@@ -1,0 +1,75 @@
+"""Where the random numbers of a node start: the same for all devices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from timberframe_core.errors import InternalError
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.random.stateful import batch_size
+from timberframe_core.plugin.contracts import KernelNode, RandomStream
+from timberframe_core.plugin.nodes import passed_inputs
+
+
+@dataclass(frozen=True)
+class StreamOrigin:
+    """A stream of the Session: each launch reserves `blocks` of its counter; key and high are the rest of its state."""
+
+    stream: RandomStream
+    key: int
+    high: int
+    blocks: int
+
+
+@dataclass(frozen=True)
+class SeedOrigin:
+    """A pair of seeds: the place of their tensor among the inputs that a kernel gets, and their dtype."""
+
+    place: int
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class StateOrigin:
+    """The inputs key, counter and alg, from `place` on among the inputs that a kernel gets."""
+
+    place: int
+
+
+Origin = StreamOrigin | SeedOrigin | StateOrigin
+
+
+def stream_origin(node: KernelNode) -> Origin:
+    """Where the numbers of a random op's node start."""
+    op = registry.get(node.op)
+    if op.stream is not None:
+        if node.stream is None:
+            raise InternalError("has no random stream; the node of a stateful random op is made with one")
+        seeds = node.attrs["seed"], node.attrs["seed2"]
+        key, high = seeds if any(seeds) else node.stream.seeds
+        blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)
+        return StreamOrigin(node.stream, key, high, blocks)
+    names = [a.name for a in op.inputs]
+    if "seed" in names:
+        return SeedOrigin(input_place(node, "seed"), node.inputs[names.index("seed")].dtype)
+    return StateOrigin(input_place(node, "key"))
+
+
+def input_place(node: KernelNode, name: str) -> int:
+    """The place of the input of this name among those that a kernel gets."""
+    names = [a.name for a in registry.get(node.op).inputs]
+    return passed_inputs(node).index(names.index(name))
+
+
+def paired_places(*shapes: tuple[int, ...]) -> np.ndarray:
+    """The places of the elements of tensors that broadcast together: a row for each element of the result."""
+    places = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in shapes))
+    return np.stack(places, -1).reshape(-1, len(shapes))
+
+
+def bounded_batch(node: KernelNode) -> int:
+    """How many numbers of ParameterizedTruncatedNormal share one row of parameters."""
+    return max(1, batch_size([v.shape for v in node.inputs[1:]], node.outputs[0].shape))

@@ -1,0 +1,69 @@
+"""What kernels that make, check and rearrange numbers are told, and the words for what they report."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import KernelNode
+
+SHAPES_DIFFER = "sizes {0} and {1}, dimension {2} from the last, do not broadcast; they must be equal, or one of them 1"
+LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
+PERMUTATION_REASONS = (
+    "x holds {0}; x must be a permutation of 0 to {1}",
+    "{0} occurs twice; x must be a permutation of 0 to {1}",
+)
+
+
+def check_words(node: KernelNode) -> str:
+    """The words of CheckNumerics and CheckNumericsV2, for the counts of NaN, +Inf, -Inf and all infinite elements."""
+    message = str(node.attrs["message"]).replace("{", "{{").replace("}", "}}")
+    fact = "{1} +Inf and {2} -Inf" if node.op == "CheckNumericsV2" else "{3} infinite"
+    return f"{message}: the tensor has {{0}} NaN, {fact} values; all must be finite"
+
+
+def planned_values(node: KernelNode) -> list[np.ndarray]:
+    """The outputs of an op all of whose inputs, or their shapes, are known when planning."""
+    if node.op in ("Shape", "ShapeN"):
+        found = [np.array(v.shape, np.int64) for v in node.inputs]
+    elif node.op in ("Rank", "Size"):
+        x = node.inputs[0]
+        found = [np.array(len(x.shape) if node.op == "Rank" else x.size)]
+    else:
+        reference = registry.get(node.op).reference
+        assert reference is not None
+        found = list(reference(node.attrs, *(node.const(i) for i in range(len(node.inputs)))))
+    return [np.asarray(x).astype(v.dtype) for x, v in zip(found, node.outputs, strict=True)]
+
+
+def range_numbers(node: KernelNode) -> tuple[int | float, int | float]:
+    """Start and step of Range."""
+    start, delta = (node.const(i) for i in (0, 2))
+    assert start is not None
+    assert delta is not None
+    first, step = start.reshape(-1)[0], delta.reshape(-1)[0]
+    return (int(first), int(step)) if start.dtype.kind in "iu" else (float(first), float(step))
+
+
+def one_hot_sizes(node: KernelNode) -> tuple[int, int, int]:
+    """Elements of the indices before the new dimension, after it, and its size."""
+    shape, axis = node.inputs[0].shape, node.attrs["axis"]
+    at = len(shape) if axis == -1 else axis
+    return math.prod(shape[:at]), math.prod(shape[at:]), node.outputs[0].shape[at]
+
+
+def reverse_sequence_sizes(node: KernelNode) -> tuple[int, int, int, int, int, bool]:
+    """Sizes that see x as [outer, first, middle, second, inner], and whether `first` is the batch and not the sequence.
+
+    Raises InvalidArgumentError where one dimension is both.
+    """
+    shape, batch, seq = node.inputs[0].shape, node.attrs["batch_dim"], node.attrs["seq_dim"]
+    if batch == seq:
+        fact = f"seq_dim and batch_dim are both {seq}"
+        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must differ", node.name)
+    first, second = sorted((batch, seq))
+    middle, inner = math.prod(shape[first + 1 : second]), math.prod(shape[second + 1 :])
+    return math.prod(shape[:first]), shape[first], middle, shape[second], inner, batch == first
