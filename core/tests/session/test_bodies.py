@@ -263,3 +263,14 @@ def test_constant_that_a_loop_hands_on_reaches_another_device(count: int) -> Non
             y = kept + 1.0
         with tf.Session(config=tf.SessionConfig(device_count={"CPU": 2})) as session:
             assert session.run(y, {times: count}) == 3.5
+
+
+@pytest.mark.parametrize("rows", ["rows", "their number"])
+def test_update_runs_though_a_loop_over_what_it_made_needs_no_value_of_it(session: tf.Session, rows: str) -> None:
+    v = tf.Variable([1.0, 2.0], use_resource=True)
+    session.run(v.initializer)
+    with tf.control_dependencies([v.assign_add([1.0, 1.0], read_value=False)]):
+        x = v.read_value()
+    count = tf.scan(lambda a, row: a + (tf.size(row) if rows == "their number" else 1), x, 0)
+    assert session.run(count).tolist() == [1, 2]
+    assert session.run(v).tolist() == [2.0, 3.0]

@@ -13,7 +13,7 @@ from typing import Any
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.dense_lists import RULES, Builder, Dense, ListVariable, NotDenseError
 from timberframe_core.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
-from timberframe_core.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, Wanted
+from timberframe_core.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, STATE_READ, Wanted
 from timberframe_core.compiler.raising.frames import CONTROL_FLOW
 from timberframe_core.compiler.trips import Bounds
 from timberframe_core.dtypes import resource, variant
@@ -45,7 +45,10 @@ def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
 
 
 def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
-    """The copy, and its tensors and operations for the fetches and feeds; NotDenseError where there can be none."""
+    """The copy, its tensors and operations for the fetches, then those with effects, and its feeds.
+
+    NotDenseError where there can be no such copy.
+    """
     graph = Graph()
     copy = GraphCopy(graph, {})
     new_feeds = []
@@ -63,7 +66,15 @@ def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, l
             found.append(copy.tensor(fetch))
         else:
             found.append(copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name))
+    # Dense tensors need less than lists; what has an effect runs though nothing needs its value any more.
+    found += (made for op in wanted.order if _has_effect(op) for made in copy.ran.get(op, ()))
     return graph, found, new_feeds
+
+
+def _has_effect(op: Operation) -> bool:
+    if op.type in _FUNCTIONAL:
+        return any(find_body(op, name).control_outputs for name in op.op_def.functions(op.attrs))
+    return op.op_def.stateful and op.type != "VarHandleOp" and op.type not in STATE_READ
 
 
 class GraphCopy:
