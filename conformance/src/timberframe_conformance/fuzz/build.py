@@ -21,7 +21,10 @@ HOST = "/device:CPU:0"
 
 @dataclass
 class Built:
-    """A graph. steps: for each of the program's steps what it made; feeds: placeholder and value by step."""
+    """A graph. steps: for each of the program's steps what it made; feeds: placeholder and value by step.
+
+    variables, reads: by the number of the variable's step; the latest read.
+    """
 
     graph: Any
     steps: list[list[Any]] = field(default_factory=list)
@@ -29,6 +32,7 @@ class Built:
     feeds: dict[Any, np.ndarray] = field(default_factory=dict)
     initializers: list[Any] = field(default_factory=list)
     variables: dict[int, Any] = field(default_factory=dict)
+    reads: dict[int, Any] = field(default_factory=dict)
 
 
 def build(program: Program, device: str = "", host: str = HOST) -> Built:
@@ -96,15 +100,22 @@ def _variable(b: Builder, step: Step) -> list[Any]:
     variable = tf.Variable(step.value, name=f"variable{number}", use_resource=True)
     b.built.variables[number] = variable
     b.built.initializers.append(variable.initializer)
-    return [variable.read_value()]
+    return _read(b, number)
+
+
+def _read(b: Builder, number: int) -> list[Any]:
+    b.built.reads[number] = b.built.variables[number].read_value()
+    return [b.built.reads[number]]
 
 
 def _assign(b: Builder, step: Step) -> list[Any]:
+    """An update after the latest read, and a read after that: else what is read would be a matter of chance."""
     ref, value = step.inputs
-    variable = b.built.variables[ref[0]]  # type: ignore[index]  # the first input is one ref
-    update = getattr(variable, step.op)(b.pick([value])[0], read_value=False)
+    number: int = ref[0]  # type: ignore[assignment]  # the first input is one ref
+    with tf.control_dependencies([b.built.reads[number]]):
+        update = getattr(b.built.variables[number], step.op)(b.pick([value])[0], read_value=False)
     with tf.control_dependencies([update]):
-        return [variable.read_value()]
+        return _read(b, number)
 
 
 def _op(b: Builder, step: Step) -> list[Any]:

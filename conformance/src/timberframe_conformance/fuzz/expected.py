@@ -151,13 +151,17 @@ def tainted(fetches: Sequence[Any]) -> set[Any]:
 def _is_tainted(op: Any, known: dict[Any, bool]) -> bool:
     if op not in known:
         known[op] = False
-        bodies = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
-        bodies += [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
-        inside = [t for name in bodies for t in op.graph.find_function(name).outputs]
+        inside = [t for name in functions_of(op) for t in op.graph.find_function(name).outputs]
         known[op] = isinstance(op.op_def.accuracy, Residual) or any(
             _is_tainted(t.op, known) for t in (*op.inputs, *inside)
         )
     return known[op]
+
+
+def functions_of(op: Any) -> list[str]:
+    """The names of the functions that a node calls."""
+    names = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
+    return names + [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
 
 
 def evaluate(

@@ -63,6 +63,7 @@ class _Writer:
         self.spec = spec
         self.prefix = prefix
         self.single: dict[int, bool] = {}
+        self.reads: dict[str, str] = {}
 
     def ref(self, r: Ref) -> str:
         name = f"{self.prefix}{r[0]}"
@@ -100,8 +101,14 @@ class _Writer:
                     f"{name} = {name}_variable.read_value()",
                 ]
             case "assign":
-                call = f"{given[0]}_variable.{step.op}({given[1]}, read_value=False)"
-                return [f"with tf.control_dependencies([{call}]):", f"    {name} = {given[0]}_variable.read_value()"]
+                variable, read = given[0], self.reads.get(given[0], given[0])
+                self.reads[variable] = name
+                return [
+                    f"with tf.control_dependencies([{read}]):",
+                    f"    {name}_update = {variable}_variable.{step.op}({given[1]}, read_value=False)",
+                    f"with tf.control_dependencies([{name}_update]):",
+                    f"    {name} = {variable}_variable.read_value()",
+                ]
             case "op":
                 attrs = "{" + ", ".join(f"{k!r}: {value_source(v)}" for k, v in step.attrs.items()) + "}"
                 made = f"apply_op({step.op!r}, [{', '.join(given)}], {attrs})"

@@ -13,7 +13,7 @@ import numpy as np
 
 from timberframe_conformance.backward import CONSTANT_INPUTS, FIRST_OUTPUT, SELF_ADJOINT, WRITE_TWICE
 from timberframe_conformance.case import CaseFailedError
-from timberframe_conformance.fuzz.expected import evaluate, tainted
+from timberframe_conformance.fuzz.expected import evaluate, functions_of, tainted
 from timberframe_conformance.fuzz.subject import Subject, oracle
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import Slope, directions, slope
@@ -187,9 +187,7 @@ def _between(ys: Sequence[Any], x: Any) -> list[Any]:
 
 def _has_slope(op: Any, graph: Any) -> bool:
     """Whether an op has the gradient that its reference has, but for those in DIVIDED where a factor is 0."""
-    bodies = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
-    bodies += [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
-    inside = [inner for name in bodies for inner in graph.find_function(name).get_operations()]
+    inside = [inner for name in functions_of(op) for inner in graph.find_function(name).get_operations()]
     if any(inner.type in DIVIDED or not _has_slope(inner, graph) for inner in inside):
         return False
     if op.type in AWAY or (op.type == "Cast" and not all(t.dtype.name in FORMATS for t in (*op.inputs, *op.outputs))):

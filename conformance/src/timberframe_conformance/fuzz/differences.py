@@ -1,0 +1,81 @@
+"""Known differences from TensorFlow: `data/tensorflow_differences.toml`, and what of a graph's results they explain."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from timberframe_conformance.fuzz.expected import functions_of
+
+UNDEFINED = "undefined"
+"""In place of words that TensorFlow raises: it ends the process or reads at random, so it is not asked."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A known difference: nodes of these ops (where an attr is one of these dtypes, if any are named) make it.
+
+    outputs: only these are not compared, and what depends on them. error: what TensorFlow says where it raises; errors:
+    the same by op, in place of ops and error.
+    """
+
+    reason: str
+    source: str
+    ops: tuple[str, ...] = ()
+    attrs: dict[str, list[str]] = field(default_factory=dict)
+    outputs: tuple[int, ...] = ()
+    error: str = ""
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def explains(self, node: Any, error: str) -> bool:
+        """Whether a node makes this difference; error: TensorFlow's words where it raised, else nothing."""
+        words = self.errors.get(node.type, self.error if node.type in self.ops else None)
+        if words is None or not self._has_attr(node):
+            return False
+        return words in error and (words == UNDEFINED or _names(error, node)) if words else not error
+
+    def _has_attr(self, node: Any) -> bool:
+        given = ((node.attrs.get(key), names) for key, names in self.attrs.items())
+        return not self.attrs or any(value is not None and value.name in names for value, names in given)
+
+
+def _names(error: str, node: Any) -> bool:
+    return re.search(rf"\b{re.escape(node.name)}\b", error) is not None
+
+
+@functools.cache
+def differences() -> tuple[Difference, ...]:
+    """The known differences."""
+    text = (files("timberframe_conformance") / "data" / "tensorflow_differences.toml").read_text()
+    listed = tomllib.loads(text)["difference"]
+    return tuple(_difference(d) for d in listed)
+
+
+def _difference(data: dict[str, Any]) -> Difference:
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Difference(**fields)
+
+
+def is_explained(graph: Any, error: str) -> bool:
+    """Whether a node of a graph makes a difference for which no result can be compared; error: as in `explains`."""
+    nodes = [op for g in (graph, *graph.functions.values()) for op in g.get_operations()]
+    return any(d.explains(node, error) for d in differences() if not d.outputs for node in nodes)
+
+
+def left_open(graph: Any) -> set[Any]:
+    """Tensors that depend on outputs which differences leave open."""
+    found: set[Any] = set()
+    bodies = {name for name, body in graph.functions.items() if any(map(_open_outputs, body.get_operations()))}
+    for op in graph.get_operations():
+        depends = any(t in found for t in op.inputs) or not bodies.isdisjoint(functions_of(op))
+        open_outputs = _open_outputs(op)
+        found.update(t for i, t in enumerate(op.outputs) if depends or i in open_outputs)
+    return found
+
+
+def _open_outputs(op: Any) -> set[int]:
+    return {i for d in differences() if d.explains(op, "") for i in d.outputs}

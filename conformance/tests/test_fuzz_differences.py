@@ -1,0 +1,110 @@
+"""Known differences from TensorFlow, and programs whose results are not a matter of chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_conformance.fuzz.build import build
+from timberframe_conformance.fuzz.differences import UNDEFINED, differences, is_explained, left_open
+from timberframe_conformance.fuzz.program import Program, Step
+from timberframe_conformance.fuzz.script import script
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
+
+SCALAR_SHAPE = "ValueError: Shape must be rank 1 but is rank 0 for '{{node %s}} = Reshape[T=DT_FLOAT]'"
+
+
+@pytest.fixture
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def split(lengths: Any) -> None:
+    apply_op("SplitV", [np.zeros(3, np.float32), lengths, 0], {"num_split": 2})
+
+
+def test_at_most_ten_differences_are_listed() -> None:
+    assert len(differences()) <= 10
+
+
+def test_each_difference_has_a_reason_and_a_source() -> None:
+    assert all(d.reason and d.source for d in differences())
+
+
+def test_each_difference_names_registered_ops() -> None:
+    named = {op for d in differences() for op in (*d.ops, *d.errors)}
+    assert all(registry.get(op) for op in named)
+
+
+def test_error_of_a_listed_node_is_explained(graph: tf.Graph) -> None:
+    tf.reshape(tf.constant([1.0]), [1], name="a")
+    assert is_explained(graph, SCALAR_SHAPE % "a")
+
+
+def test_same_words_of_another_node_are_not_explained(graph: tf.Graph) -> None:
+    tf.reshape(tf.constant([1.0]), [1], name="a")
+    assert not is_explained(graph, SCALAR_SHAPE % "a_1")
+
+
+def test_other_words_of_a_listed_node_are_not_explained(graph: tf.Graph) -> None:
+    tf.reshape(tf.constant([1.0]), [1], name="a")
+    assert not is_explained(graph, "ValueError: Cannot reshape for '{{node a}}'")
+
+
+def test_undefined_result_is_explained_for_the_dtype_that_makes_it(graph: tf.Graph) -> None:
+    split(np.int8([1, 2]))
+    assert is_explained(graph, UNDEFINED)
+
+
+def test_defined_result_of_the_same_op_is_compared(graph: tf.Graph) -> None:
+    split(np.int32([1, 2]))
+    assert not is_explained(graph, UNDEFINED)
+
+
+def test_results_that_depend_on_a_differing_output_are_left_open(graph: tf.Graph) -> None:
+    whole = tf.identity(apply_op("Round", [np.int32([3])]))
+    half = tf.identity(apply_op("Round", [np.float32([2.5])]))
+    assert {whole, half} & left_open(graph) == {whole}
+
+
+def test_loop_around_a_differing_output_is_left_open(graph: tf.Graph) -> None:
+    rows = tf.map_fn(lambda x: apply_op("Round", [x]), tf.constant([3]))
+    assert rows in left_open(graph)
+
+
+def updated_variable(updates: int) -> Program:
+    """A variable before and after each of its updates, fetched from the last to the first."""
+    steps = (Step("variable", value=np.float32([1.0])), Step("const", value=np.float32([2.0])))
+    update = Step("assign", "assign_add", ((0, 0), (1, 0)))
+    return Program((*steps, *(update,) * updates), tuple((i, 0) for i in reversed([0, *range(2, 2 + updates)])))
+
+
+def ancestors(op: Any) -> set[Any]:
+    found: set[Any] = set()
+    waiting = [op]
+    while waiting:
+        op = waiting.pop()
+        before = {*(t.op for t in op.inputs), *op.control_inputs} - found
+        found |= before
+        waiting.extend(before)
+    return found
+
+
+def test_each_update_of_a_variable_waits_for_the_read_before() -> None:
+    reads = [t.op for t in reversed(build(updated_variable(2)).fetches)]
+    assert all(first in ancestors(second) for first, second in pairwise(reads))
+
+
+def test_script_of_a_finding_orders_updates_and_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    text = script(updated_variable(2), "updates")
+    with tf.Graph().as_default() as graph:
+        exec(compile(text, "script", "exec"), {})
+        updates = [op for op in graph.get_operations() if op.type == "AssignAddVariableOp"]
+    assert [len([a for a in ancestors(u) if a.type == "ReadVariableOp"]) for u in updates] == [1, 2]
