@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from timberframe_core.shapes import MAX_SHAPE_RANK, Shape, StaticShape, format_s
 
 Attrs = Mapping[str, Any]
 Reference = Callable[..., Any]
+Reduction = Literal["sum", "mean", "product", "max", "min", "all", "any"]
 
 
 class Unknown:
@@ -171,6 +172,8 @@ class OpDef:
     on_host: bool = False
     stateful: bool = False
     stream: RandomDraw | None = None
+    elementwise: bool = False
+    reduction: Reduction | None = None
     commutative: bool = False
     alias: tuple[tuple[int, int], ...] = ()
     accuracy: Accuracy = EXACT
@@ -255,6 +258,10 @@ def define_op(
     on_host: the executor carries it out by its reference; no device needs a kernel. For files and rare string ops.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
+    elementwise: element i of the one output depends on element i of each input, which broadcast; no input is a list.
+        A device may compute a chain of such nodes at once.
+    reduction: how the op combines the elements of its first input along the axes that its second input lists. A
+        device may compute it at the end of a chain of elementwise nodes.
     commutative: the two inputs may change places.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
     accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.

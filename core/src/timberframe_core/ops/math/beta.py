@@ -142,6 +142,7 @@ define_op(
     "that from 0 to 1. Operands that are no scalars have one shape. NaN unless a, b are positive and x is from 0 to 1.",
     shape=_shape,
     reference=_reference,
+    elementwise=True,
     accuracy=Bound(_error, "the errors of the logarithms whose sum the front is the exponential of"),
     samples=_samples,
     errors=_errors,

@@ -61,6 +61,7 @@ def binary_op(
         reference=reference,
         accuracy=accuracy,
         samples=samples or broadcast_samples,
+        elementwise=True,
         errors=lambda: (*broadcast_errors(mismatch), *(errors() if errors else ())),
         **rest,
     )

@@ -120,6 +120,7 @@ define_op(
     shape=unchanged,
     reference=_cast,
     value=_cast_value,
+    elementwise=True,
     samples=_cast_samples,
     gradient=_cast_gradient,
     gradient_takes_slices=True,
@@ -146,6 +147,7 @@ define_op(
     doc="The complex numbers with these real and imaginary parts, which broadcast.",
     shape=broadcast_all,
     reference=_complex_reference,
+    elementwise=True,
     samples=lambda: (
         *_with_types(broadcast_samples(), "float32", "complex64"),
         *_with_types(broadcast_samples(), "float64", "complex128"),

@@ -11,7 +11,14 @@ import numpy as np
 
 from timberframe_core.dtypes import NUMERIC, as_dtype
 from timberframe_core.ops.definition.accuracy import EXACT, Accumulation, Accuracy, Bound, Pointwise
-from timberframe_core.ops.definition.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import (
+    UNKNOWN,
+    Attrs,
+    InferenceContext,
+    NotDifferentiable,
+    Reduction,
+    define_op,
+)
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import scalar
 from timberframe_core.ops.math.reduction_gradients import (
@@ -224,6 +231,7 @@ def _define_reduction(
     value: Any = None,
     samples: Any = _samples,
     *,
+    reduction: Reduction | None = None,
     gradient: Any,
 ) -> None:
     define_op(
@@ -237,6 +245,7 @@ def _define_reduction(
         reference=reference,
         value=value,
         shape_inputs=("reduction_indices",),
+        reduction=reduction,
         accuracy=accuracy,
         samples=samples,
         errors=_errors,
@@ -253,6 +262,7 @@ _define_reduction(
     _sum,
     Accumulation(_count),
     _host_value,
+    reduction="sum",
     gradient=sum_gradient,
 )
 _define_reduction(
@@ -262,6 +272,7 @@ _define_reduction(
     "and 0 for integers and complex numbers.",
     _mean,
     Accumulation(lambda attrs, *inputs: _count(attrs, *inputs) + 2),
+    reduction="mean",
     gradient=mean_gradient,
 )
 _define_reduction(
@@ -272,6 +283,7 @@ _define_reduction(
     Accumulation(_count),
     _host_value,
     lambda: product_samples(_samples()),
+    reduction="product",
     gradient=product_gradient,
 )
 _define_reduction(
@@ -281,6 +293,7 @@ _define_reduction(
     _max,
     _ANY_ZERO,
     _host_extreme,
+    reduction="max",
     gradient=extreme_gradient,
 )
 _define_reduction(
@@ -290,6 +303,7 @@ _define_reduction(
     _min,
     _ANY_ZERO,
     _host_extreme,
+    reduction="min",
     gradient=extreme_gradient,
 )
 _define_reduction(
@@ -302,7 +316,7 @@ _define_reduction(
 )
 
 
-def _define_logical(name: str, doc: str, reference: Any) -> None:
+def _define_logical(name: str, doc: str, reference: Any, reduction: Reduction) -> None:
     define_op(
         name,
         inputs=["input: bool", "reduction_indices: Tidx"],
@@ -314,6 +328,7 @@ def _define_logical(name: str, doc: str, reference: Any) -> None:
         reference=reference,
         gradient=NotDifferentiable("booleans have no gradient"),
         shape_inputs=("reduction_indices",),
+        reduction=reduction,
         samples=_samples,
         errors=_errors,
     )
@@ -327,8 +342,8 @@ def _any(attrs: Attrs, input: Any, reduction_indices: Any) -> Any:
     return np.any(input, axis=reduced_axes(input, reduction_indices), keepdims=attrs["keep_dims"])
 
 
-_define_logical("All", "Whether every element along the axes is true; true for none.", _all)
-_define_logical("Any", "Whether some element along the axes is true; false for none.", _any)
+_define_logical("All", "Whether every element along the axes is true; true for none.", _all, "all")
+_define_logical("Any", "Whether some element along the axes is true; false for none.", _any, "any")
 
 
 l2_loss = define_op(

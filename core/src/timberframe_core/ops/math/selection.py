@@ -68,6 +68,7 @@ define_op(
     "for all, or a vector with one value for each row.",
     shape=_select_shape,
     reference=_select,
+    elementwise=True,  # but for a condition that chooses rows
     samples=_select_samples,
     gradient=_select_gradient,
     errors=lambda: (
@@ -122,6 +123,7 @@ define_op(
     doc="Elements of t where condition holds, else of e; all three broadcast.",
     shape=_select_v2_shape,
     reference=lambda attrs, condition, t, e: np.where(condition, t, e),
+    elementwise=True,
     samples=_select_v2_samples,
     gradient=_select_v2_gradient,
     errors=lambda: (
@@ -198,6 +200,7 @@ define_op(
     "stays, one in a bound is no bound. Complex numbers are clipped by part.",
     shape=_clip_shape,
     reference=_clip,
+    elementwise=True,
     samples=_clip_samples,
     gradient=_clip_gradient,
     errors=lambda: (

@@ -54,6 +54,7 @@ def unary_op(
         reference=_only_input(reference),
         accuracy=accuracy,
         samples=samples or (lambda: unary_samples(values)),
+        elementwise=True,
         **rest,
     )
 

@@ -151,6 +151,7 @@ define_op(
     doc="True where x is False, by element.",
     shape=unchanged,
     reference=lambda attrs, x: np.logical_not(x),
+    elementwise=True,
     gradient=NotDifferentiable("the operand is a truth value"),
     samples=unary_samples,
 )
@@ -203,6 +204,7 @@ def _part(
         doc=doc,
         shape=_real_result,
         reference=_reference(function),
+        elementwise=True,
         samples=_part_samples,
         **rest,
     )

@@ -182,6 +182,7 @@ define_op(
     doc="x where it is not negative, alpha x elsewhere, by element; NaN stays.",
     shape=unchanged,
     reference=_leaky_relu,
+    elementwise=True,
     samples=_leaky_relu_samples,
     gradient=lambda op, grad: [apply_op("LeakyReluGrad", [grad, op.inputs[0]], {"alpha": op.attrs["alpha"]})],
     accuracy=Pointwise(float32=0.5, float64=0.5),
