@@ -19,7 +19,6 @@ from timberframe import raw_ops as raw_ops
 from timberframe import saved_model as saved_model
 from timberframe import strings as strings
 from timberframe import train as train
-from timberframe.api import operators as _operators  # noqa: F401 - gives Tensor its operators
 from timberframe.api.arithmetic import *
 from timberframe.api.arrays import *
 from timberframe.api.assertions import *

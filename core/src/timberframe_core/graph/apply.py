@@ -150,6 +150,11 @@ def convert_to_tensor(
     return constant_op(array, kind, name)
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor or something that the library uses as one, such as a variable."""
+    return isinstance(x, Tensor) or hasattr(x, "__tf_tensor__")
+
+
 def constant_op(array: np.ndarray, dtype: DType, name: str | None = None) -> Tensor:
     """A Const node that holds the array."""
     graph = get_default_graph()
@@ -161,12 +166,7 @@ def _holds_tensor(value: Sequence[Any], depth: int = 1) -> bool:
         raise InvalidArgumentError(
             f"value {_brief(value)} is nested over {MAX_ARRAY_RANK} deep; a tensor has at most so many dimensions"
         )
-    return any(
-        isinstance(v, Tensor)
-        or hasattr(v, "__tf_tensor__")
-        or (isinstance(v, list | tuple) and _holds_tensor(v, depth + 1))
-        for v in value
-    )
+    return any(is_tensor(v) or (isinstance(v, list | tuple) and _holds_tensor(v, depth + 1)) for v in value)
 
 
 def _first_dtype(value: Sequence[Any]) -> DType | None:

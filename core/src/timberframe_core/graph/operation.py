@@ -98,7 +98,7 @@ class Tensor:
             )
         return (self[i] for i in range(shape[0]))
 
-    if TYPE_CHECKING:  # it needs the ops, and so comes with timberframe.api.slicing
+    if TYPE_CHECKING:  # it adds nodes, and so comes with timberframe_core.graph.slicing
 
         def __getitem__(self, key: Any) -> Tensor: ...
 

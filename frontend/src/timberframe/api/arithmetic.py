@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.api.framework import name_scope
-from timberframe_core.dtypes import DType, float32, float64, string
+from timberframe_core.dtypes import string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.operators import div, dtype_of, truediv
 from timberframe_core.shapes import format_shape, is_static
 
 __all__ = [
@@ -41,15 +41,6 @@ def _function(op: str, name: str, doc: str, node: str | None = None) -> _Binary:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
-
-
-def dtype_of(*values: Any) -> DType | None:
-    """The dtype of the first value that has one of its own."""
-    for value in values:
-        dtype = getattr(value, "dtype", None)
-        if isinstance(dtype, DType):
-            return dtype.base_dtype
-    return None
 
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
@@ -115,48 +106,9 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def _quotient_dtype(dtype: DType) -> DType | None:
-    """What truediv converts a dtype to before it divides: float32 holds 16 bits, wider integers need float64."""
-    if not dtype.is_integer:
-        return None
-    return float32 if dtype.size <= 2 else float64
-
-
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y by element; integers of up to 16 bits are divided as float32, wider ones as float64."""
-    with name_scope(name, "truediv", [v for v in (x, y) if isinstance(v, Tensor)]) as scope:
-        first, second = convert_pair(x, y)
-        if first.dtype.base_dtype is not second.dtype.base_dtype:
-            raise InvalidArgumentError(
-                f"truediv: operands have dtypes {first.dtype.name} and {second.dtype.name}; they must be equal"
-            )
-        wider = _quotient_dtype(first.dtype.base_dtype)
-        if wider is not None:
-            first, second = (apply_op("Cast", [t], {"DstT": wider}) for t in (first, second))
-        result: Tensor = apply_op("RealDiv", [first, second], name=scope)
-        return result
-
-
-def convert_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors; one without a dtype of its own takes the other's."""
-    dtype = dtype_of(x, y)
-    first = convert_to_tensor(x, dtype if dtype_of(x) is None else None, name="x")
-    second = convert_to_tensor(y, first.dtype.base_dtype if dtype_of(y) is None else None, name="y")
-    return first, second
-
-
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y by element, as Python 3 divides: `truediv`."""
     return truediv(x, y, name)
-
-
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y by element, as Python 2 divides: integers round down."""
-    with name_scope(name, "div", [v for v in (x, y) if isinstance(v, Tensor)]) as scope:
-        first, second = convert_pair(x, y)
-        real = first.dtype.is_floating or first.dtype.is_complex
-        result: Tensor = apply_op("RealDiv" if real else "FloorDiv", [first, second], name=scope)
-        return result
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:

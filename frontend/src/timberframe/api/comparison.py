@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.operators import logical_xor
 
 __all__ = [
     "approximate_equal", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or",
@@ -44,13 +45,4 @@ logical_or = _function("LogicalOr", "logical_or", "x or y, by element.")
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
     """Whether x and y, of one shape, differ by less than `tolerance`, by element."""
     result: Tensor = apply_op("ApproximateEqual", [x, y], {"tolerance": tolerance}, name)
-    return result
-
-
-def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Whether exactly one of x and y holds, by element."""
-    x, y = convert_to_tensor(x, "bool"), convert_to_tensor(y, "bool")
-    either = apply_op("LogicalOr", [x, y])
-    both = apply_op("LogicalAnd", [x, y])
-    result: Tensor = apply_op("LogicalAnd", [either, apply_op("LogicalNot", [both])], name=name)
     return result

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from timberframe_core import nest
 from timberframe_core.arguments import listed
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, ResourceExhaustedError
-from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor, to_array
+from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor, is_tensor, to_array
 from timberframe_core.graph.device_spec import DeviceSpec
-from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph, reset_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.scopes import name_scope
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 from timberframe_core.graphdef.importer import import_graph_def
 from timberframe_core.graphdef.tensors import encode_array, make_ndarray
@@ -74,25 +74,6 @@ class GraphKeys:
 # Scopes
 
 
-@contextmanager
-def name_scope(name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None) -> Iterator[str]:
-    """Puts a name and a slash before the names made inside, in the graph of `values` if they have one.
-
-    name None takes default_name (and is no scope at all without one); a name that ends in a slash re-enters that scope;
-    an empty one leaves all scopes.
-    """
-    chosen = default_name if name is None else name
-    graph = get_default_graph()
-    if not isinstance(graph, FuncGraph):  # a body takes tensors of the graphs around it in
-        graph = next((v.graph for v in nest.flatten(values or []) if hasattr(v, "graph")), graph)
-    with graph.as_default():
-        if chosen is None:
-            yield ""
-        else:
-            with graph.name_scope(chosen) as scope:
-                yield scope
-
-
 def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> AbstractContextManager[str]:
     """`name_scope` with TensorFlow's older order of arguments."""
     return name_scope(name, default_name, values)
@@ -146,11 +127,6 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 
 # Tensors
-
-
-def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor or something that the library uses as one, such as a variable."""
-    return isinstance(x, Tensor) or hasattr(x, "__tf_tensor__")
 
 
 def constant(

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.arrays import concat, expand_dims, reshape, shape
+from timberframe.api.arrays import expand_dims
 from timberframe.api.framework import name_scope
-from timberframe.api.selection import cast, where
+from timberframe.api.selection import cast
 from timberframe.api.state import Variable
 from timberframe_core.dtypes import as_dtype, bool_, float32, int32, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.slicing import boolean_mask
 
 __all__ = [
     "batch_gather", "boolean_mask", "dynamic_partition", "dynamic_stitch", "gather", "gather_nd", "gather_v2",
@@ -137,24 +138,6 @@ def one_hot(
         on, off = (np.array(1 - i, wanted.numpy) if v is None else v for i, v in enumerate(given))
         result: Tensor = apply_op("OneHot", [indices, depth, on, off], {"axis": -1 if axis is None else axis}, scope)
         return result
-
-
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: int | None = None) -> Tensor:
-    """The slices of tensor at which mask holds; mask's shape is that of tensor from dimension `axis` on."""
-    with name_scope(name, "boolean_mask"):
-        value, chosen = convert_to_tensor(tensor), convert_to_tensor(mask, bool_)
-        sizes, known = value.static_shape, chosen.static_shape
-        if not known:
-            raise InvalidArgumentError(
-                "tf.boolean_mask: mask has unknown rank or rank 0; it must have a known rank above 0"
-            )
-        at = int(axis or 0)
-        if len(known) > 1 or sizes is None:
-            parts = shape(value)
-            flat_shape = concat([parts[:at], [-1], parts[at + len(known) :]], 0)
-            value = reshape(value, flat_shape)
-        found = apply_op("Squeeze", [where(reshape(chosen, [-1]))], {"squeeze_dims": (1,)})
-        return gather(value, found, axis=at)
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.arithmetic import convert_pair
 from timberframe.api.framework import name_scope
 from timberframe_core import dtypes
 from timberframe_core.dtypes import DType, as_dtype
@@ -15,6 +14,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.operators import convert_pair
 from timberframe_core.shapes import compatible, format_shape
 
 __all__ = [
