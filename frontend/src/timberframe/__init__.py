@@ -4,7 +4,10 @@
 """
 # ruff: noqa: F403 - the families' modules list their public names in __all__; see timberframe.api
 
+import importlib as _importlib
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from timberframe import bitwise as bitwise
 from timberframe import image as image
@@ -16,9 +19,9 @@ from timberframe import nn as nn
 from timberframe import quantization as quantization
 from timberframe import random as random
 from timberframe import raw_ops as raw_ops
-from timberframe import saved_model as saved_model
 from timberframe import strings as strings
 from timberframe import train as train
+from timberframe.api import messages as _messages
 from timberframe.api.arithmetic import *
 from timberframe.api.arrays import *
 from timberframe.api.assertions import *
@@ -36,7 +39,6 @@ from timberframe.api.histogram import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
-from timberframe.api.messages import *
 from timberframe.api.quantization import *
 from timberframe.api.random import *
 from timberframe.api.random_initializers import *
@@ -44,6 +46,7 @@ from timberframe.api.random_seeds import *
 from timberframe.api.reduction import *
 from timberframe.api.search import *
 from timberframe.api.selection import *
+from timberframe.api.settings import *
 from timberframe.api.slicing import *
 from timberframe.api.sparse import *
 from timberframe.api.state import *
@@ -66,8 +69,23 @@ from timberframe_core.runtime.session import InteractiveSession as InteractiveSe
 from timberframe_core.runtime.session import Session as Session
 from timberframe_core.runtime.session import get_default_session as get_default_session
 
+if _TYPE_CHECKING:
+    from timberframe import saved_model as saved_model
+    from timberframe.api.messages import *
+else:
+    # What takes long to import and many programs do without.
+
+    def __getattr__(name: str) -> _Any:
+        if name == "saved_model":
+            return _importlib.import_module("timberframe.saved_model")
+        if name in _messages.__all__:
+            return getattr(_messages, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_messages.__all__, "saved_model"})
+
+
 _add_library_folder(__file__)
-_SPACES = (
-    bitwise, image, initializers, linalg, losses, math, nest, nn, quantization, random, saved_model, strings, train
-)  # fmt: skip
+_SPACES = (bitwise, image, initializers, linalg, losses, math, nest, nn, quantization, random, strings, train)
 _guard([_sys.modules[__name__], *_SPACES])

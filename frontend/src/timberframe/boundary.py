@@ -7,15 +7,13 @@ stays its cause. Exceptions of the user's own functions, which `tf.cond` and oth
 
 from __future__ import annotations
 
-import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
-import google.protobuf
 import ml_dtypes
 import numpy as np
 
@@ -35,10 +33,6 @@ _WITH_SETTINGS = (
     "timberframe.api.", "timberframe_core.config", "timberframe_core.graph.device_spec", "timberframe.saved_model.",
     "timberframe.train.",
 )  # fmt: skip
-
-_LIBRARY = f"{sysconfig.get_path('stdlib')}/"
-_INSTALLED = f"{sysconfig.get_path('purelib')}/"
-_OURS = ("<frozen ", *(f"{Path(m.__path__[0])}/" for m in (np, ml_dtypes, google.protobuf)))
 
 
 def guard(modules: Iterable[ModuleType]) -> None:
@@ -87,15 +81,27 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
+@cache
+def _folders() -> tuple[str, str, tuple[str, ...]]:
+    """The folders of Python's library, of installed packages, and of those packages that our code calls."""
+    import sysconfig  # here, since these take long and `import timberframe` does without
+
+    import google.protobuf
+
+    called = (f"{Path(m.__path__[0])}/" for m in (np, ml_dtypes, google.protobuf))
+    return f"{sysconfig.get_path('stdlib')}/", f"{sysconfig.get_path('purelib')}/", ("<frozen ", *called)
+
+
 def _arose_inside(traceback: TracebackType | None) -> bool:
     """Whether an exception came from the function itself: not from its call, and not from functions of the user."""
     inner = None if traceback is None else traceback.tb_next  # the first entry is `call` itself
     if inner is None:
         return False
+    library, installed, called = _folders()
     while inner is not None:
         file = inner.tb_frame.f_code.co_filename
-        library = file.startswith(_LIBRARY) and not file.startswith(_INSTALLED)
-        if not library and not file.startswith((*_OURS, *library_folders())):
+        in_library = file.startswith(library) and not file.startswith(installed)
+        if not in_library and not file.startswith((*called, *library_folders())):
             return False
         inner = inner.tb_next
     return True

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType, as_dtype
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.graphdef.messages import AttrValue
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import decode_shape, encode_array, encode_shape, make_ndarray
 
 _FIELDS = {
@@ -71,7 +71,7 @@ def is_empty(proto: Any) -> bool:
 
 def encode_attr(value: Any, kind: str, tensor_type: DType | None = None) -> Any:
     """An AttrValue of this kind; `tensor_type` is the dtype of a tensor where the array alone does not tell it."""
-    proto = AttrValue()
+    proto = messages.AttrValue()
     if kind.startswith("list("):
         proto.list.SetInParent()
         for item in value:

@@ -10,8 +10,8 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.attributes import encode_attr, kind_of
-from timberframe_core.graphdef.messages import FunctionDef, GraphDef
 from timberframe_core.graphdef.tensors import encode_shape
 
 PRODUCER = 2474
@@ -23,7 +23,7 @@ def export_graph(graph: Graph, add_shapes: bool = False) -> Any:
 
     add_shapes: also write each node's output shapes, as the attr `_output_shapes`.
     """
-    message = GraphDef()
+    message = messages.GraphDef()
     message.versions.producer = PRODUCER
     for op in graph.get_operations():
         node = message.node.add()
@@ -71,7 +71,7 @@ class _Names:
 
 def export_function(function: FuncGraph, add_shapes: bool = False) -> Any:
     """The FunctionDef of a body; captured tensors are its last arguments."""
-    message = FunctionDef()
+    message = messages.FunctionDef()
     signature = message.signature
     signature.name = function.name
     made = {t.op for t in function.inputs}

@@ -12,9 +12,9 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.export import PRODUCER
 from timberframe_core.graphdef.functions import Library, import_functions
-from timberframe_core.graphdef.messages import GraphDef, OpList, as_message
 from timberframe_core.graphdef.nodes import (
     Node,
     NodeBuilder,
@@ -48,7 +48,7 @@ def import_graph_def(
 
     Raises NotFoundError naming all ops that are not registered, InvalidArgumentError for everything else that is wrong.
     """
-    message = as_message(graph_def, GraphDef, "graph_def")
+    message = messages.as_message(graph_def, messages.GraphDef, "graph_def")
     _check_versions(message.versions)
     graph = get_default_graph()
     with graph.transaction(), graph.control_dependencies(None):
@@ -75,7 +75,7 @@ def _check_versions(versions: Any) -> None:
 def _producer_defaults(op_list: Any) -> dict[str, dict[str, Any]]:
     if op_list is None:
         return {}
-    message = as_message(op_list, OpList, "producer_op_list")
+    message = messages.as_message(op_list, messages.OpList, "producer_op_list")
     return {op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")} for op in message.op}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core import dtypes
 from timberframe_core.dtypes import DType, as_dtype
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
-from timberframe_core.graphdef.messages import TensorProto, TensorShapeProto
+from timberframe_core.graphdef import messages
 from timberframe_core.shapes import (
     MAX_ARRAY_RANK,
     MAX_ELEMENTS,
@@ -39,7 +39,7 @@ def value_field(dtype: DType) -> str:
 
 def encode_shape(shape: Shape) -> Any:
     """A shape as a TensorShapeProto; unknown sizes are -1 there."""
-    proto = TensorShapeProto()
+    proto = messages.TensorShapeProto()
     if shape is None:
         proto.unknown_rank = True
     else:
@@ -168,7 +168,7 @@ def encode_array(array: np.ndarray, dtype: DType | None = None) -> Any:
     dtype = dtype or as_dtype(array.dtype)
     if dtype is dtypes.variant or dtype is dtypes.resource:
         raise UnimplementedError(f"TensorProto: dtype is {dtype}; only numbers, booleans and strings can be written")
-    proto = TensorProto(dtype=dtype.number, tensor_shape=encode_shape(array.shape))
+    proto = messages.TensorProto(dtype=dtype.number, tensor_shape=encode_shape(array.shape))
     if dtype is dtypes.string:
         proto.string_val.extend(x if isinstance(x, bytes) else str(x).encode() for x in array.flat)
     elif array.size > 1 and not _is_splat(array):

@@ -7,7 +7,7 @@ device itself, and the kernels it looks up.
 from __future__ import annotations
 
 import math
-import secrets
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class RandomStream:
     def __init__(self) -> None:
         self._cell = np.zeros(1, np.uint64)
         self._lock = threading.Lock()
-        self.seeds = secrets.randbits(64), secrets.randbits(64)
+        self.seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
 
     @property
     def address(self) -> int:

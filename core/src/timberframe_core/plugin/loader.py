@@ -6,8 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -15,6 +14,9 @@ from timberframe_core.errors import FailedPreconditionError, InternalError, Inva
 from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_core.plugin.kernels import KernelRegistry
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 ENTRY_POINT_GROUP = "timberframe"
 SELECTION_VARIABLE = "TIMBERFRAME_PLUGINS"
@@ -52,6 +54,8 @@ class PluginRegistry:
 
     def discover(self) -> None:
         """Reads the metadata of installed packages; loads nothing."""
+        from importlib.metadata import entry_points  # here, since it takes long to import
+
         with self._lock:
             if self._discovered:
                 return
@@ -181,6 +185,8 @@ def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> 
 
 def check_api(distribution: Distribution | None) -> None:
     """Raises InternalError when the package requires another timberframe-sdk than the one installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     from packaging.requirements import Requirement
 
     if distribution is None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 NAMES = ("bitwise", "image", "initializers", "linalg", "math", "nn", "quantization", "random", "strings")
@@ -23,8 +25,13 @@ NAMES = ("bitwise", "image", "initializers", "linalg", "math", "nn", "quantizati
 def namespace(name: str) -> dict[str, Any]:
     """What the families put into `tf.<name>`, by public name."""
     found: dict[str, Any] = {}
-    for info in pkgutil.iter_modules(__path__, f"{__name__}."):
-        module = importlib.import_module(info.name)
+    for module in _families():
         for public in getattr(module, "NAMESPACES", {}).get(name, ()):
             found[public] = getattr(module, public)
     return found
+
+
+@cache
+def _families() -> list[ModuleType]:
+    """The modules of this package, imported."""
+    return [importlib.import_module(info.name) for info in pkgutil.iter_modules(__path__, f"{__name__}.")]

@@ -1,47 +1,41 @@
-"""Messages and settings under their public names."""
+"""Protobuf's messages under their public names, each made when `timberframe/__init__.py` first looks it up here."""
 
 from __future__ import annotations
 
-from timberframe_core.config import RunMetadata, RunOptions, SessionConfig
-from timberframe_core.graphdef.messages import (
-    AttrValue,
-    CheckpointState,
-    ConfigProto,
-    GPUOptions,
-    GraphDef,
-    GraphOptions,
-    MetaGraphDef,
-    NameAttrList,
-    NodeDef,
-    OpList,
-    OptimizerOptions,
-    SavedModel,
-    SignatureDef,
-    TensorInfo,
-    TensorProto,
-    TensorShapeProto,
-    VariableDef,
-)
+from typing import TYPE_CHECKING, Any
+
+from timberframe_core.graphdef import messages as _messages
+
+if TYPE_CHECKING:
+    from timberframe_core.graphdef.messages import (
+        AttrValue,
+        CheckpointState,
+        ConfigProto,
+        GPUOptions,
+        GraphDef,
+        GraphOptions,
+        MetaGraphDef,
+        NameAttrList,
+        NodeDef,
+        OpList,
+        OptimizerOptions,
+        SavedModel,
+        SignatureDef,
+        TensorInfo,
+        TensorProto,
+        TensorShapeProto,
+        VariableDef,
+    )
 
 __all__ = [
-    "AttrValue",
-    "CheckpointState",
-    "ConfigProto",
-    "GPUOptions",
-    "GraphDef",
-    "GraphOptions",
-    "MetaGraphDef",
-    "NameAttrList",
-    "NodeDef",
-    "OpList",
-    "OptimizerOptions",
-    "RunMetadata",
-    "RunOptions",
-    "SavedModel",
-    "SessionConfig",
-    "SignatureDef",
-    "TensorInfo",
-    "TensorProto",
-    "TensorShapeProto",
-    "VariableDef",
+    "AttrValue", "CheckpointState", "ConfigProto", "GPUOptions", "GraphDef", "GraphOptions", "MetaGraphDef",
+    "NameAttrList", "NodeDef", "OpList", "OptimizerOptions", "SavedModel", "SignatureDef", "TensorInfo", "TensorProto",
+    "TensorShapeProto", "VariableDef",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # else every name would be an attribute
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(_messages, name)

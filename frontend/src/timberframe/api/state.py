@@ -17,7 +17,7 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
-from timberframe_core.graphdef.messages import VariableDef, as_message
+from timberframe_core.graphdef import messages
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
 
@@ -92,7 +92,7 @@ class Variable(PartialUpdates):
         self.synchronization = synchronization
         self.aggregation = aggregation
         if variable_def is not None:
-            self._find(as_message(variable_def, VariableDef, "variable_def"), import_scope)
+            self._find(messages.as_message(variable_def, messages.VariableDef, "variable_def"), import_scope)
             return
         label = name or "Variable"
         if initial_value is None:
@@ -198,7 +198,7 @@ class Variable(PartialUpdates):
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None
-        proto = VariableDef(is_resource=not self._is_reference(), trainable=self.trainable)
+        proto = messages.VariableDef(is_resource=not self._is_reference(), trainable=self.trainable)
         proto.synchronization, proto.aggregation = self.synchronization.value, self.aggregation.value
         proto.variable_name = self.name.removeprefix(prefix)
         proto.initializer_name = self.initializer.name.removeprefix(prefix)

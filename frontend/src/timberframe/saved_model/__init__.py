@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import types
 
+from timberframe.boundary import guard
 from timberframe.saved_model.builder import Builder, simple_save
 from timberframe.saved_model.constants import (
     DEFAULT_SERVING_SIGNATURE_DEF_KEY,
@@ -51,3 +53,5 @@ signature_def_utils = types.SimpleNamespace(
 utils = types.SimpleNamespace(
     build_tensor_info=build_tensor_info, get_tensor_from_tensor_info=get_tensor_from_tensor_info
 )
+
+guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this package

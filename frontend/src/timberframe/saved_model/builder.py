@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-
 from timberframe.api.framework import GraphKeys
 from timberframe.saved_model.constants import (
     DEFAULT_SERVING_SIGNATURE_DEF_KEY,
@@ -32,7 +30,7 @@ from timberframe.train.saver import Saver, by_name
 from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation
-from timberframe_core.graphdef.messages import SavedModel
+from timberframe_core.graphdef import messages
 
 
 class Builder:
@@ -45,7 +43,7 @@ class Builder:
         self._folder = Path(export_dir)
         if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
             raise AlreadyExistsError(f"saved model '{export_dir}': exists and is not empty; a new folder is required")
-        self._model = SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
+        self._model = messages.SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
         self._has_variables = False
 
     def add_meta_graph_and_variables(
@@ -112,7 +110,7 @@ class Builder:
     def save(self, as_text: bool = False) -> str:
         """Writes the graphs, which makes the folder a saved model; returns the path of that file."""
         if as_text:
-            path, data = SAVED_MODEL_FILENAME_PBTXT, text_format.MessageToString(self._model).encode()
+            path, data = SAVED_MODEL_FILENAME_PBTXT, messages.format_text(self._model).encode()
         else:
             path, data = SAVED_MODEL_FILENAME_PB, self._model.SerializeToString(deterministic=True)
         with file_errors(f"saved model '{self._folder}' cannot be written"):

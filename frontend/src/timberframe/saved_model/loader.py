@@ -22,7 +22,7 @@ from timberframe.saving.meta_graph import load_meta_graph
 from timberframe.saving.session_values import check_session
 from timberframe.train.saver import Saver
 from timberframe_core.errors import NotFoundError
-from timberframe_core.graphdef.messages import SavedModel, as_message, parse_text
+from timberframe_core.graphdef import messages
 from timberframe_core.runtime.session import BaseSession
 
 
@@ -35,12 +35,12 @@ def read_saved_model(export_dir: str) -> Any:
     """The SavedModel message of a folder."""
     binary, text = (Path(export_dir) / name for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT))
     if binary.is_file():
-        return as_message(binary.read_bytes(), SavedModel, f"file '{binary}'")
+        return messages.as_message(binary.read_bytes(), messages.SavedModel, f"file '{binary}'")
     if not text.is_file():
         raise NotFoundError(
             f"saved model '{export_dir}': has no {SAVED_MODEL_FILENAME_PB}; give the folder of a saved model"
         )
-    return parse_text(text.read_bytes(), SavedModel, f"file '{text}'")
+    return messages.parse_text(text.read_bytes(), messages.SavedModel, f"file '{text}'")
 
 
 def load(sess: Any, tags: Iterable[str], export_dir: str, import_scope: str | None = None, **saver_kwargs: Any) -> Any:

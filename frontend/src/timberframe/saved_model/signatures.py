@@ -9,7 +9,7 @@ from timberframe.saved_model.constants import PREDICT_METHOD_NAME
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Tensor
-from timberframe_core.graphdef.messages import SignatureDef, TensorInfo, as_message
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import encode_shape
 
 
@@ -18,7 +18,7 @@ def build_tensor_info(tensor: Any) -> Any:
     found = get_default_graph().as_graph_element(tensor) if not isinstance(tensor, Tensor) else tensor
     if not isinstance(found, Tensor):
         raise InvalidArgumentError(f"signature: {found!r} is no tensor; inputs and outputs of a model are tensors")
-    info = TensorInfo(name=found.name, dtype=found.dtype.number)
+    info = messages.TensorInfo(name=found.name, dtype=found.dtype.number)
     info.tensor_shape.CopyFrom(encode_shape(found.static_shape))
     return info
 
@@ -27,10 +27,10 @@ def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
     """A SignatureDef of TensorInfos by argument name."""
-    signature = SignatureDef(method_name=method_name or "")
+    signature = messages.SignatureDef(method_name=method_name or "")
     for target, given in ((signature.inputs, inputs), (signature.outputs, outputs)):
         for key, info in (given or {}).items():
-            target[key].CopyFrom(as_message(info, TensorInfo, f"tensor info '{key}'"))
+            target[key].CopyFrom(messages.as_message(info, messages.TensorInfo, f"tensor info '{key}'"))
     return signature
 
 

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import glob
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +56,7 @@ def file_errors(task: str) -> Iterator[None]:
 
 def new_token() -> str:
     """A part of a file name that no other writer uses."""
-    return secrets.token_hex(6)
+    return os.urandom(6).hex()
 
 
 def sync_folder(folder: Path) -> None:

@@ -13,9 +13,9 @@ from timberframe_core import logging
 from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.export import export_graph
 from timberframe_core.graphdef.importer import import_graph_def
-from timberframe_core.graphdef.messages import GraphDef, MetaGraphDef, SaverDef, VariableDef, as_message
 
 _VARIABLES = frozenset({
     GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES,
@@ -39,7 +39,7 @@ def build_meta_graph(
     """The MetaGraphDef of a graph. collections: those to keep, by default all that can be written."""
     from timberframe import __version__
 
-    meta = MetaGraphDef()
+    meta = messages.MetaGraphDef()
     meta.meta_info_def.tags.extend(sorted(set(tags)))
     meta.meta_info_def.tensorflow_git_version = f"timberframe {__version__}"
     meta.graph_def.CopyFrom(export_graph(graph, add_shapes=True))
@@ -64,7 +64,7 @@ def _is_in_a_body(item: Any, graph: Graph) -> bool:
 def saver_def_of(meta: Any) -> Any:
     """The settings of the Saver that a MetaGraphDef was written with, ours or TensorFlow's."""
     kept = meta.collection_def[_SAVER].bytes_list.value if _SAVER in meta.collection_def else ()
-    return as_message(kept[0], SaverDef, "saver_def") if kept else meta.saver_def
+    return messages.as_message(kept[0], messages.SaverDef, "saver_def") if kept else meta.saver_def
 
 
 def remove_devices(graph_def: Any) -> None:
@@ -105,10 +105,10 @@ def load_meta_graph(
     import_scope: a name scope for all of it. What a collection names and the graph does not have is left out with a
     warning.
     """
-    meta = as_message(meta_graph, MetaGraphDef, "meta_graph")
+    meta = messages.as_message(meta_graph, messages.MetaGraphDef, "meta_graph")
     graph_def = meta.graph_def
     if clear_devices:
-        graph_def = GraphDef()
+        graph_def = messages.GraphDef()
         graph_def.CopyFrom(meta.graph_def)
         remove_devices(graph_def)
     graph = get_default_graph()
@@ -158,7 +158,7 @@ def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[byte
 
 def _variable(value: bytes, scope: str, known: dict[bytes, Variable]) -> Variable:
     """One object for each variable, in whichever collections it is."""
-    name = as_message(value, VariableDef, "variable_def").variable_name.encode()
+    name = messages.as_message(value, messages.VariableDef, "variable_def").variable_name.encode()
     if name not in known:
         known[name] = Variable.from_proto(value, import_scope=scope or None)
     return known[name]

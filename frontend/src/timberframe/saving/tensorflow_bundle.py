@@ -23,7 +23,7 @@ from timberframe_core import dtypes
 from timberframe_core.crc32c import crc32c, masked
 from timberframe_core.dtypes import string
 from timberframe_core.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
-from timberframe_core.graphdef.messages import BundleEntryProto, BundleHeaderProto, as_message
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import decode_shape
 from timberframe_core.shapes import StaticShape, format_shape, num_elements
 
@@ -46,7 +46,7 @@ class TensorFlowBundle(CheckpointReader):
 
     def _read_index(self, data: bytes) -> dict[str, Entry]:
         table = dict(read_table(data))
-        header = as_message(table.pop(b"", b""), BundleHeaderProto, "header")
+        header = messages.as_message(table.pop(b"", b""), messages.BundleHeaderProto, "header")
         self._shard_count: int = header.num_shards
         if header.version.min_consumer > _VERSION:
             raise UnimplementedError(f"has version {header.version.producer}; {_VERSION} is the latest one known here")
@@ -58,7 +58,7 @@ class TensorFlowBundle(CheckpointReader):
                 self._slices[key] = value
                 continue
             name = key.decode(errors="replace")
-            proto = as_message(value, BundleEntryProto, f"entry '{name}'")
+            proto = messages.as_message(value, messages.BundleEntryProto, f"entry '{name}'")
             entries[name] = _entry(proto, f"entry '{name}'")
             self._protos[name] = proto
         return entries
@@ -77,7 +77,7 @@ class TensorFlowBundle(CheckpointReader):
             stored = self._slices.get(slice_key(name, part))
             if stored is None:
                 raise self._damaged(name, "one of its slices is missing")
-            own = as_message(stored, BundleEntryProto, f"slice of '{name}'")
+            own = messages.as_message(stored, messages.BundleEntryProto, f"slice of '{name}'")
             found.append(self._value(name, own, _entry(own, f"slice of '{name}'")))
         whole = np.empty(entry.shape, entry.dtype.numpy)  # not before as many bytes were read
         for where, value in zip(parts, found, strict=True):

@@ -1,5 +1,8 @@
 """`tf.train`: optimizers, learning rates that change, the global step, averages of variables, checkpoints."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from timberframe.train.adaptive import AdadeltaOptimizer as AdadeltaOptimizer
 from timberframe.train.adaptive import AdagradOptimizer as AdagradOptimizer
 from timberframe.train.adaptive import AdamOptimizer as AdamOptimizer
@@ -36,4 +39,16 @@ from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step
 from timberframe.train.steps import global_step as global_step
-from timberframe_core.graphdef.messages import SaverDef as SaverDef
+from timberframe_core.graphdef import messages as _messages
+
+if _TYPE_CHECKING:
+    from timberframe_core.graphdef.messages import SaverDef as SaverDef
+else:
+
+    def __getattr__(name: str) -> _Any:
+        if name == "SaverDef":  # made when it is first used
+            return _messages.SaverDef
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), "SaverDef"})

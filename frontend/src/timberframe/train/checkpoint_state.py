@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-
 from timberframe.saving import tensorflow_bundle
 from timberframe.saving.checkpoint import INDEX, remove_checkpoint_files
 from timberframe.saving.files import replace_file
@@ -18,7 +16,7 @@ from timberframe.saving.formats import exists
 from timberframe_core import logging
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.graphdef.messages import CheckpointState, parse_text
+from timberframe_core.graphdef import messages
 
 
 def _state_file(folder: str, latest_filename: str | None) -> Path:
@@ -52,7 +50,7 @@ def generate_checkpoint_state_proto(
             return path
         return os.path.relpath(path, save_dir)
 
-    state = CheckpointState(model_checkpoint_path=relative(model_checkpoint_path))
+    state = messages.CheckpointState(model_checkpoint_path=relative(model_checkpoint_path))
     state.all_model_checkpoint_paths.extend(relative(p) for p in paths)
     state.all_model_checkpoint_timestamps.extend(stamps)
     if last_preserved_timestamp is not None:
@@ -82,7 +80,7 @@ def update_checkpoint_state(
 def write_state(save_dir: str, state: Any, latest_filename: str | None = None) -> None:
     """Writes a CheckpointState as the state file of a folder."""
     path = _state_file(save_dir, latest_filename)
-    replace_file(path, text_format.MessageToString(state).encode())
+    replace_file(path, messages.format_text(state).encode())
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
@@ -96,7 +94,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
         logging.warning("%s: cannot be read (%s); it is left aside", path, e)
         return None
     try:
-        state = parse_text(text, CheckpointState, f"file '{path}'")
+        state = messages.parse_text(text, messages.CheckpointState, f"file '{path}'")
     except InvalidArgumentError as e:
         logging.warning("%s: is no checkpoint state (%s); it is left aside", path, e)
         return None

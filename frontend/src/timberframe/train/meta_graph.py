@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-
 from timberframe.api.framework import GraphKeys
 from timberframe.saving.files import replace_file
 from timberframe.saving.meta_graph import build_meta_graph, load_meta_graph, saver_def_of
 from timberframe.train.saver import Saver
 from timberframe_core.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from timberframe_core.graph.graph import Graph, get_default_graph
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.importer import import_graph_def
-from timberframe_core.graphdef.messages import MetaGraphDef, as_message, parse_text
 
 
 def export_meta_graph(
@@ -50,7 +48,7 @@ def export_meta_graph(
     if meta_info_def is not None:
         meta.meta_info_def.MergeFromString(meta_info_def.SerializeToString())
     if filename:
-        text = text_format.MessageToString(meta).encode() if as_text else meta.SerializeToString(deterministic=True)
+        text = messages.format_text(meta).encode() if as_text else meta.SerializeToString(deterministic=True)
         replace_file(Path(filename), text)
     return meta
 
@@ -82,9 +80,9 @@ def read_meta_graph(path: str) -> Any:
     except FileNotFoundError:
         raise NotFoundError(f"file '{path}': does not exist; give the .meta file of a checkpoint") from None
     try:
-        return as_message(data, MetaGraphDef, f"file '{path}'")
+        return messages.as_message(data, messages.MetaGraphDef, f"file '{path}'")
     except InvalidArgumentError as not_binary:
         try:
-            return parse_text(data, MetaGraphDef, f"file '{path}'")
+            return messages.parse_text(data, messages.MetaGraphDef, f"file '{path}'")
         except InvalidArgumentError:
             raise not_binary from None

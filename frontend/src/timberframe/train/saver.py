@@ -21,7 +21,7 @@ from timberframe.train.checkpoint_state import get_checkpoint_mtimes, remove_che
 from timberframe_core.arguments import instance, listed
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe_core.graph.graph import get_default_graph
-from timberframe_core.graphdef.messages import SaverDef, as_message
+from timberframe_core.graphdef import messages
 
 VarList = Mapping[str, Any] | Sequence[Any] | None
 
@@ -60,12 +60,12 @@ class Saver:
     ) -> None:
         instance(max_to_keep, (int, NoneType), "Saver: max_to_keep", "an int")
         instance(keep_checkpoint_every_n_hours, (int, float), "Saver: keep_checkpoint_every_n_hours", "a number")
-        self.saver_def = SaverDef(
+        self.saver_def = messages.SaverDef(
             max_to_keep=max_to_keep or 0, keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours, sharded=sharded
         )
         self.saver_def.version = 2
         if saver_def is not None:
-            self.saver_def = as_message(saver_def, SaverDef, "saver_def")
+            self.saver_def = messages.as_message(saver_def, messages.SaverDef, "saver_def")
         self._var_list = var_list
         self._reshape = reshape
         self._allow_empty = allow_empty

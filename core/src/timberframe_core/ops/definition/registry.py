@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
-from collections.abc import Iterator
-from importlib.metadata import entry_points
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from timberframe_core.errors import AlreadyExistsError, NotFoundError
 from timberframe_core.ops.definition.opdef import OpDef
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "timberframe.ops"
 
@@ -40,16 +42,25 @@ def find(name: str) -> OpDef | None:
     """The op, loading the package whose entry point names it; None if nobody has it."""
     op = _ops.get(name)
     if op is None:
-        for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):
-            entry.load()
-            op = _ops.get(name)
+        for entry in _entry_points():
+            if entry.name == name:
+                entry.load()
+                op = _ops.get(name)
     return op
+
+
+def _entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # here, since it takes long to import
+
+    return entry_points(group=ENTRY_POINT_GROUP)
 
 
 def get(name: str) -> OpDef:
     """The op; raises NotFoundError with the nearest names."""
     op = find(name)
     if op is None:
+        import difflib
+
         near = difflib.get_close_matches(name, _ops, 3)
         hint = f"; nearest names: {', '.join(near)}" if near else ""
         raise NotFoundError(f"op {name}: not registered{hint}")
@@ -58,7 +69,7 @@ def get(name: str) -> OpDef:
 
 def all_ops() -> Iterator[OpDef]:
     """Every op, by name, those of installed plugins included."""
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in _entry_points():
         if entry.name not in _ops:
             entry.load()
     return iter([_ops[name] for name in sorted(_ops)])

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from timberframe_core import dtypes
@@ -88,12 +89,7 @@ def _show(value: Any) -> str:
 
 def parse_arg(text: str, attrs: Mapping[str, AttrDef]) -> ArgDef:
     """``name: T``, ``name: float``, ``name: N * T``, ``name: Tlist`` or ``name: Ref(T)``; attrs tells the lists."""
-    name, _, kind = (part.strip() for part in text.partition(":"))
-    is_ref = kind.startswith("Ref(")
-    kind = kind.removeprefix("Ref(").removesuffix(")").strip()
-    number = None
-    if "*" in kind:
-        number, kind = (part.strip() for part in kind.split("*"))
+    name, kind, number, is_ref = _parse_argument(text)
     known = dtypes.BY_NAME.get(kind)
     if known is not None:
         return ArgDef(name, dtype=known, number_attr=number, is_ref=is_ref)
@@ -106,6 +102,19 @@ def parse_arg(text: str, attrs: Mapping[str, AttrDef]) -> ArgDef:
     return ArgDef(name, type_attr=kind, number_attr=number, is_ref=is_ref)
 
 
+@cache  # many ops have the same arguments and attrs
+def _parse_argument(text: str) -> tuple[str, str, str | None, bool]:
+    """Name, dtype or attr, the attr that counts them, and whether it is a reference."""
+    name, _, kind = (part.strip() for part in text.partition(":"))
+    is_ref = kind.startswith("Ref(")
+    kind = kind.removeprefix("Ref(").removesuffix(")").strip()
+    number = None
+    if "*" in kind:
+        number, kind = (part.strip() for part in kind.split("*"))
+    return name, kind, number, is_ref
+
+
+@cache
 def parse_attr(text: str) -> AttrDef:
     """``name: kind``, with ``>= n``, ``{allowed, values}`` and ``= default`` as TensorFlow writes them."""
     name, _, rest = (part.strip() for part in text.partition(":"))
