@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +13,17 @@ import pytest
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.plugin import loader
+from timberframe_sdk import reference_device
 
 
 @pytest.fixture(scope="session")
 def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder on the path of this process and its children with the reference device as an installed package."""
+    """A folder on the path of this process and its children: an installed package that names the reference device."""
     folder = tmp_path_factory.mktemp("plugins")
-    shutil.copy(Path(__file__).with_name("reference_device.py"), folder / "reference_device.py")
     information = folder / "reference_device-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: reference-device\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[timberframe]\nreference = reference_device\n")
+    (information / "entry_points.txt").write_text("[timberframe]\nreference = timberframe_sdk.reference_device\n")
     old = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (str(folder), old) if p)
     sys.path.insert(0, str(folder))
@@ -39,8 +38,6 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def target(plugin_path: Path) -> Target:
     """The reference device."""
-    import reference_device
-
     if "reference" not in loader.registry.plugins:
         loader.registry.add("reference", reference_device)
     return open_target(Options("reference"))

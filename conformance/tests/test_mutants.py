@@ -82,7 +82,9 @@ def test_guard_zones_show_a_write_past_the_end(target: Target) -> None:
 
     def writes_on(c: Call) -> None:
         c.write(0, c.true[0])
-        ctypes.memset(c.outputs[0].__array_interface__["data"][0] + c.outputs[0].nbytes, 0x11, 4)
+        end = c.outputs[0].__array_interface__["data"][0] + c.outputs[0].nbytes
+        zone = (ctypes.c_ubyte * 4).from_address(end)
+        zone[:] = [byte ^ 0xFF for byte in zone]
 
     bug = dataclasses.replace(MUTANTS["tail-skipped"], bug=writes_on)
     launch = bug.build

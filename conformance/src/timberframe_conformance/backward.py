@@ -25,11 +25,12 @@ from timberframe_conformance.tolerance.compare import compare
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import STEP, Slope, directions, slope
 from timberframe_conformance.truth.graphs import NARROWER, Evaluator
-from timberframe_conformance.truth.reference import evaluate, widen
+from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.dtypes import resource
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.ops.definition.accuracy import Residual
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_sdk.reference import widen
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

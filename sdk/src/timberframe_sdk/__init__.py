@@ -52,11 +52,14 @@ from timberframe_sdk.dlpack import DLPackView as DLPackView
 from timberframe_sdk.dlpack import take_in as take_in
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
-from timberframe_sdk.launching import random_launcher as random_launcher
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan
 from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native
 from timberframe_sdk.native import words as words
+from timberframe_sdk.reference import compute as compute
+from timberframe_sdk.reference import has_reference as has_reference
+from timberframe_sdk.reference import reference_kernels as reference_kernels
+from timberframe_sdk.reference import reference_launcher as reference_launcher
 from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
 from timberframe_sdk.settings import memory_growth as memory_growth

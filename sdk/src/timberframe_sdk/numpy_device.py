@@ -75,7 +75,7 @@ def where(node: sdk.KernelNode) -> sdk.Launcher:
 
 
 for _op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
-    sdk.kernel(KERNELS, _op, "NUMPY", types={"dtype": ("float32", "float64")})(sdk.random_launcher)
+    sdk.kernel(KERNELS, _op, "NUMPY", types={"dtype": ("float32", "float64")})(sdk.reference_launcher)
 
 
 @sdk.hookimpl

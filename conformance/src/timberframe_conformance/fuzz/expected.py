@@ -20,8 +20,9 @@ from timberframe_conformance.tolerance.limits import allowed_error, computing_fo
 from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
 from timberframe_conformance.truth.graphs import WIDE
 from timberframe_conformance.truth.interpreter import Interpreter, NotInterpretedError
-from timberframe_conformance.truth.reference import quiet, widen
+from timberframe_conformance.truth.reference import quiet
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact, Residual
+from timberframe_sdk.reference import widen
 
 DRAWS = 5
 SLACK = 32.0

@@ -43,11 +43,13 @@ from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.graphs import Evaluator
-from timberframe_conformance.truth.reference import evaluate, evaluate_loudly, quiet, widen
+from timberframe_conformance.truth.reference import evaluate, quiet
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
+from timberframe_sdk import reference
+from timberframe_sdk.reference import widen
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -157,7 +159,7 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     op, attrs = trial.op, setting.attrs
 
     def outputs(values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        return evaluate_loudly(op, attrs, values)
+        return reference.evaluate(op, attrs, values)
 
     start = [widen(x) for x in setting.flat]
     at_start = evaluate(op, attrs, start)

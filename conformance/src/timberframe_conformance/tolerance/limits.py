@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.tolerance.ulp import FORMATS, Format, ulp
-from timberframe_conformance.truth.reference import evaluate, widen
+from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact, Pointwise
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_sdk.reference import widen
 
 HALVES = ("float16", "bfloat16")
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.lists import LISTS, add, zeros_like
-from timberframe_conformance.truth.reference import evaluate_loudly, widen
 from timberframe_core.dtypes import variant
+from timberframe_sdk.reference import evaluate, widen
 
 After = Callable[[Any, Sequence[Any], tuple[Any, ...]], tuple[Any, ...]]
 """Called with an operation, its inputs and outputs; returns the outputs to go on with."""
@@ -79,7 +79,7 @@ class Interpreter:
         elif op.op_def.reference is None:
             raise NotInterpretedError(f"{op.type} '{op.name}': it has no reference")
         else:
-            outputs = evaluate_loudly(op.op_def, op.attrs, inputs)[: len(op.outputs)]
+            outputs = evaluate(op.op_def, op.attrs, inputs)[: len(op.outputs)]
             outputs = tuple(_whole(widen(x), t) for x, t in zip(outputs, op.outputs, strict=False))
         return outputs if self._after is None else self._after(op, inputs, outputs)
 
@@ -87,7 +87,7 @@ class Interpreter:
         """The reference gets the values of variables, and gives the new ones first."""
         handles = dict(zip([a.name for a in op.op_def.inputs], inputs, strict=True))
         values = [self.value(x) if isinstance(x, Handle) else x for x in inputs]
-        outputs = tuple(widen(x) for x in evaluate_loudly(op.op_def, op.attrs, values))
+        outputs = tuple(widen(x) for x in evaluate(op.op_def, op.attrs, values))
         if self._after is not None:
             outputs = self._after(op, values, outputs)
         count = len(op.op_def.updates)

@@ -7,30 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from timberframe_core.ops.definition.opdef import OpDef
-
-WIDER: Mapping[np.dtype, type] = {
-    np.dtype(np.float16): np.float64,
-    np.dtype(ml_dtypes.bfloat16): np.float64,
-    np.dtype(np.float32): np.float64,
-    np.dtype(np.complex64): np.complex128,
-}
-"""What an array is converted to before the reference sees it; other dtypes stay as they are."""
-
-
-def widen(array: np.ndarray) -> np.ndarray:
-    """float64 or complex128 for narrower floats, the array itself for everything else."""
-    wider = WIDER.get(array.dtype)
-    return array if wider is None else array.astype(wider)
+from timberframe_sdk import reference
+from timberframe_sdk.reference import widen
 
 
 def evaluate(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """The op's outputs by its reference, in the dtypes that the inputs have."""
     with quiet():
-        return evaluate_loudly(op, attrs, inputs)
+        return reference.evaluate(op, attrs, inputs)
 
 
 @contextmanager
@@ -39,14 +26,6 @@ def quiet() -> Iterator[None]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def evaluate_loudly(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Like `evaluate`, for callers within `quiet`."""
-    assert op.reference is not None, f"op {op.name} has no reference"
-    result = op.reference(attrs, *inputs)
-    outputs = result if isinstance(result, tuple | list) else (result,)
-    return tuple(x if isinstance(x, np.ndarray) else np.asarray(x) for x in outputs)
 
 
 def true_outputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -10,7 +10,6 @@ from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
 from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
-from timberframe_sdk.launching import random_launcher
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.streams import (
     SeedOrigin,
@@ -20,6 +19,7 @@ from timberframe_sdk.plans.streams import (
     paired_places,
     stream_origin,
 )
+from timberframe_sdk.reference import reference_launcher
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
 _ROUNDED = ("float16", "float32", "float64")
@@ -93,7 +93,7 @@ def _categories(node: KernelNode) -> Native:
 def _shuffle(node: KernelNode) -> Any:
     value = node.inputs[0]
     if value.dtype.hasobject:
-        return random_launcher(node)
+        return reference_launcher(node)
     rows = value.shape[0] if value.shape and value.size > 1 else 1
     item = value.dtype.itemsize if len(value.shape) == 1 else 0
     if not item:

@@ -1,9 +1,8 @@
-"""Ops that few graphs use: launchers in Python that call the op's own reference."""
+"""Ops that few graphs use: computed by their references."""
 
 from __future__ import annotations
 
-from timberframe_core.plugin.contracts import KernelDef
-from timberframe_cpu.reference import reference_launcher
+from timberframe_sdk.reference import reference_kernels
 
 OPS = (
     "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "Dequantize", "DrawBoundingBoxes", "DrawBoundingBoxesV2",
@@ -12,4 +11,4 @@ OPS = (
     "InplaceUpdate", "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "RGBToHSV",
 )  # fmt: skip
 
-KERNELS = [KernelDef(op, "CPU", reference_launcher) for op in OPS]
+KERNELS = reference_kernels("CPU", OPS, wide=False, priority=0)

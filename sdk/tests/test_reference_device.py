@@ -1,0 +1,126 @@
+"""Ops computed by their references: a builder for any op, kernels for any device, and a complete device of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+import timberframe_sdk as sdk
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_sdk import reference_device
+from timberframe_sdk.numpy_device import NumpyDevice
+
+DEVICE = "/device:REFERENCE:0"
+ALONE = tf.SessionConfig(plugins=["reference"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def added() -> None:
+    if "reference" not in loader.registry.plugins:
+        loader.registry.add("reference", reference_device)
+
+
+@pytest.fixture
+def session() -> Iterator[tf.Session]:
+    """A session that has the reference device alone."""
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=ALONE) as session:
+        yield session
+
+
+def node(op: str, attrs: dict[str, object], inputs: list[np.ndarray], outputs: list[np.ndarray]) -> sdk.KernelNode:
+    values = [sdk.Value(i, x.dtype, x.shape) for i, x in enumerate((*inputs, *outputs))]
+    return sdk.KernelNode(op, "it", attrs, values[: len(inputs)], values[len(inputs) :], NumpyDevice())
+
+
+def test_ops_with_a_reference_have_kernels_but_for_those_that_the_executor_runs() -> None:
+    names = {k.op for k in sdk.reference_kernels("ACME")}
+    assert {"AddV2", "ResourceApplyAdam", "Unique", "RandomUniform"} <= names
+    assert not {"VarHandleOp", "While", "StringJoin"} & names
+
+
+def test_floats_are_rounded_once() -> None:
+    x = np.array([1, 2**-11, 2**-11, 2**-11], np.float16)  # each term alone would be lost to rounding
+    found = sdk.compute(node("AddN", {"N": 4, "T": tf.float16}, [*x.reshape(4, 1)], [x[:1]]), [*x.reshape(4, 1)])
+    assert found[0].dtype == np.float16
+    assert found[0] == np.float16(1 + 3 * 2**-11)
+
+
+def test_tensors_of_strings_are_moved(session: tf.Session) -> None:
+    x = tf.placeholder(tf.string, [None])
+    found = session.run(tf.concat([tf.reverse(x, [0]), tf.tile(x[1:], [2])], 0), {x: [b"a", b"bc"]})
+    assert found.tolist() == [b"bc", b"a", b"bc", b"bc"]
+
+
+def test_size_that_the_op_decides_is_the_true_one(session: tf.Session) -> None:
+    x = tf.placeholder(tf.int32, [None])
+    values, index = apply_op("Unique", [x], {"out_idx": tf.int64})
+    found = session.run([values, index], {x: [4, 4, 7, 4]})
+    assert [f.tolist() for f in found] == [[4, 7], [0, 0, 1, 0]]
+
+
+def test_random_numbers_are_those_of_every_device(session: tf.Session) -> None:
+    drawn = []
+    for device in (DEVICE, "/device:NUMPY:0"):
+        with tf.Graph().as_default() as graph, tf.device(device), tf.Session(graph=graph) as other:
+            x = apply_op("RandomUniform", [[5]], {"dtype": tf.float32, "seed": 3, "seed2": 4})
+            drawn.append([other.run(x).tolist() for _ in range(2)])
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0] != drawn[0][1]
+
+
+def test_variables_train(session: tf.Session) -> None:
+    v = tf.Variable(np.ones(2, np.float32))
+    step = tf.train.AdamOptimizer(0.5).minimize(tf.reduce_sum(v * v))
+    session.run(tf.global_variables_initializer())
+    for _ in range(50):
+        session.run(step)
+    assert np.abs(session.run(v)).max() < 0.2
+
+
+def test_error_of_a_reference_names_node_and_device(session: tf.Session) -> None:
+    x = tf.placeholder(tf.int32, [2])
+    y = tf.gather(tf.constant([1.0, 2.0]), x, name="picked")
+    words = rf"GatherV2 'picked': .*7.*\[{re.escape(DEVICE)}"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words) as e:
+        session.run(y, {x: [0, 7]})
+    assert e.value.node == "picked"
+
+
+def test_values_that_numpy_refuses_are_an_invalid_argument() -> None:
+    x = np.ones(3, np.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"AddV2 'it': operands .*shapes"):
+        sdk.compute(node("AddV2", {"T": tf.float32}, [x, x], [x]), [x, x[:2]])
+
+
+def test_other_exceptions_of_a_reference_are_unknown_errors() -> None:
+    x = np.array([b"a"], object)
+    with pytest.raises(tf.errors.UnknownError, match=r"Tanh 'it': its reference raised TypeError: "):
+        sdk.compute(node("Tanh", {"T": tf.float32}, [x], [x]), [x])
+
+
+def test_op_without_a_reference_is_told() -> None:
+    with pytest.raises(tf.errors.UnimplementedError, match=r"VarHandleOp 'it': the op has no reference; .*kernel"):
+        sdk.compute(node("VarHandleOp", {}, [], []), [])
+
+
+def test_kernel_of_a_vendor_takes_the_place_of_the_reference() -> None:
+    kernels = KernelRegistry()
+    own = sdk.KernelDef("AddV2", "ACME", lambda node: np.add, types={"T": ("float32",)})
+    kernels.register([*sdk.reference_kernels("ACME"), own])
+    assert kernels.find("AddV2", "ACME", {"T": tf.float32}) is own
+    assert kernels.find("AddV2", "ACME", {"T": tf.int32}) is not own
+    assert kernels.find("AddV2", "ACME", {"T": tf.int32}) is not None
+
+
+def test_memory_limit_of_the_session_holds() -> None:
+    config = tf.SessionConfig(plugins=["reference"], memory_limit={"REFERENCE": 1000})
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
+        x = tf.placeholder(tf.float32, [1000])
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="limit is 1000 bytes"):
+            session.run(tf.reduce_sum(tf.sin(tf.cos(x))), {x: np.zeros(1000)})
