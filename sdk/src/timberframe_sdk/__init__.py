@@ -50,6 +50,7 @@ from timberframe_sdk.declare import kernel as kernel
 from timberframe_sdk.dlpack import DLPackTensor as DLPackTensor
 from timberframe_sdk.dlpack import DLPackView as DLPackView
 from timberframe_sdk.dlpack import take_in as take_in
+from timberframe_sdk.headers import headers_digest as headers_digest
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core import logging
+from timberframe_sdk.headers import headers_digest
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.settings import cache_folder
 
@@ -111,7 +112,8 @@ def compiled(source: str, isa: str) -> Path:
         raise FileNotFoundError("no C compiler")
     path, version = found
     flags = (*_FLAGS, *_ISA_FLAGS[isa])
-    key = hashlib.sha256("\0".join((source, _headers(), version, *flags)).encode()).hexdigest()[:32]
+    headers = headers_digest(source, [include_directory()])
+    key = hashlib.sha256("\0".join((source, headers, version, *flags)).encode()).hexdigest()[:32]
     folder = cache_folder("fused")
     library = folder / f"{key}.so"
     if library.exists():
@@ -133,15 +135,6 @@ def _sweep(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_SECONDS:
                 shutil.rmtree(left)
-
-
-@cache
-def _headers() -> str:
-    """A digest of all headers that a source may include."""
-    digest = hashlib.sha256()
-    for header in sorted(Path(include_directory()).rglob("*.h")):
-        digest.update(header.read_bytes())
-    return digest.hexdigest()
 
 
 sources = CompiledSources()

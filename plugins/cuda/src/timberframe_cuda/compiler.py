@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
-from functools import cache
 from pathlib import Path
 
 from timberframe_accelerator import header_folders
-from timberframe_sdk import cache_folder
+from timberframe_sdk import cache_folder, headers_digest
 
 _FLAGS = (
     "-default-device",  # functions without a mark are the device's
@@ -40,7 +39,7 @@ def compiled(source: str, target: str) -> bytes:
     """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's words."""
     from cupy.cuda import nvrtc
 
-    words = (source, _headers(), target, *_FLAGS, repr(nvrtc.getVersion()))
+    words = (source, headers_digest(source, header_folders()), target, *_FLAGS, repr(nvrtc.getVersion()))
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
     folder = cache_folder("cuda")
     kept = folder / f"{key}.cubin"
@@ -67,12 +66,3 @@ def _compile(source: str, target: str) -> bytes:
         raise RuntimeError(f"{e}\n{nvrtc.getProgramLog(program)}") from e
     finally:
         nvrtc.destroyProgram(program)
-
-
-@cache
-def _headers() -> str:
-    """A digest of all headers that a source may include."""
-    digest = hashlib.sha256()
-    for header in (h for folder in header_folders() for h in sorted(folder.rglob("*.h"))):
-        digest.update(header.read_bytes())
-    return digest.hexdigest()

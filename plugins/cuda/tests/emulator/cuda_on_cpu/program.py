@@ -20,6 +20,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from timberframe_accelerator import header_folders
+from timberframe_sdk import headers_digest
 
 HEADER = Path(__file__).with_name("cuda.h")
 MOST_ITEMS = 1024
@@ -101,7 +102,8 @@ def compiled(source: str) -> Path:
     path = compiler()
     if path is None:
         raise RuntimeError("no C++ compiler is installed; kernels cannot be run on the CPU")
-    key = hashlib.sha256("\0".join((source, _headers(), path, _ENTRIES, *_FLAGS)).encode()).hexdigest()[:32]
+    headers = headers_digest(source, header_folders(), [HEADER])
+    key = hashlib.sha256("\0".join((source, headers, path, _ENTRIES, *_FLAGS)).encode()).hexdigest()[:32]
     folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "cuda_on_cpu"
     library = folder / f"{key}.so"
     if library.exists():
@@ -125,12 +127,3 @@ def _compile(path: str, arguments: Sequence[str], text: str) -> str:
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout
-
-
-@cache
-def _headers() -> str:
-    """A digest of all headers that a source may include."""
-    digest = hashlib.sha256()
-    for header in (HEADER, *(h for folder in header_folders() for h in sorted(folder.rglob("*.h")))):
-        digest.update(header.read_bytes())
-    return digest.hexdigest()
