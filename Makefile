@@ -129,8 +129,7 @@ peers: $(PEERS)/stamp
 	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
-	@# It reports and does not fail: not all of what TensorFlow refuses is listed yet in tensorflow_differences.toml.
-	-@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
+	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
 	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
 	@time $(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 

@@ -11,7 +11,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_conformance.fuzz.build import build
-from timberframe_conformance.fuzz.differences import UNDEFINED, differences, is_explained, left_open
+from timberframe_conformance.fuzz.differences import UNDEFINED, copy_inputs, differences, is_explained, left_open
 from timberframe_conformance.fuzz.program import Program, Step
 from timberframe_conformance.fuzz.script import script
 from timberframe_core.graph.apply import apply_op
@@ -77,6 +77,25 @@ def test_results_that_depend_on_a_differing_output_are_left_open(graph: tf.Graph
 def test_loop_around_a_differing_output_is_left_open(graph: tf.Graph) -> None:
     rows = tf.map_fn(lambda x: apply_op("Round", [x]), tf.constant([3]))
     assert rows in left_open(graph)
+
+
+def test_input_that_tensorflow_changes_is_copied(graph: tf.Graph) -> None:
+    apply_op("InplaceAdd", [tf.placeholder(tf.float32, [1], "x"), [0], [1.0]], name="add")
+    message = graph.as_graph_def()
+    copy_inputs(message)
+    made = {node.name: node for node in message.node}
+    copy = made[made["add"].input[0]]
+    assert (copy.op, list(copy.input)) == ("DeepCopy", ["x"])
+
+
+def test_copies_in_loops_give_a_graph_that_runs(graph: tf.Graph) -> None:
+    rows = tf.map_fn(lambda x: apply_op("InplaceAdd", [x, [0], [1.0]]), tf.constant([[3.0]]))
+    message = graph.as_graph_def()
+    copy_inputs(message)
+    with tf.Graph().as_default():
+        tf.import_graph_def(message, name="")
+        with tf.Session() as session:
+            assert session.run(rows.name).tolist() == [[4.0]]
 
 
 def updated_variable(updates: int) -> Program:

@@ -19,8 +19,9 @@ UNDEFINED = "undefined"
 class Difference:
     """A known difference: nodes of these ops (where an attr is one of these dtypes, if any are named) make it.
 
-    outputs: only these are not compared, and what depends on them. error: what TensorFlow says where it raises; errors:
-    the same by op, in place of ops and error.
+    outputs: only these are not compared, and what depends on them; empty: only where the first input has no elements.
+    copied: inputs of which TensorFlow is given a copy. error: what TensorFlow says where it raises; errors: the same by
+    op, in place of ops and error.
     """
 
     reason: str
@@ -28,6 +29,8 @@ class Difference:
     ops: tuple[str, ...] = ()
     attrs: dict[str, list[str]] = field(default_factory=dict)
     outputs: tuple[int, ...] = ()
+    empty: bool = False
+    copied: tuple[int, ...] = ()
     error: str = ""
     errors: dict[str, str] = field(default_factory=dict)
 
@@ -63,7 +66,8 @@ def _difference(data: dict[str, Any]) -> Difference:
 def is_explained(graph: Any, error: str) -> bool:
     """Whether a node of a graph makes a difference for which no result can be compared; error: as in `explains`."""
     nodes = [op for g in (graph, *graph.functions.values()) for op in g.get_operations()]
-    return any(d.explains(node, error) for d in differences() if not d.outputs for node in nodes)
+    whole = [d for d in differences() if not (d.outputs or d.copied)]
+    return any(d.explains(node, error) for d in whole for node in nodes)
 
 
 def left_open(graph: Any) -> set[Any]:
@@ -78,4 +82,16 @@ def left_open(graph: Any) -> set[Any]:
 
 
 def _open_outputs(op: Any) -> set[int]:
-    return {i for d in differences() if d.explains(op, "") for i in d.outputs}
+    made = [d for d in differences() if d.explains(op, "")]
+    return {i for d in made for i in d.outputs if not d.empty or 0 in (op.inputs[0].static_shape or ())}
+
+
+def copy_inputs(message: Any) -> None:
+    """Puts copies between nodes of a GraphDef and those of their inputs that TensorFlow changes."""
+    bodies = [(f.node_def, ":y:0") for f in message.library.function]
+    for nodes, output in ((message.node, ""), *bodies):
+        for node in list(nodes):
+            for i in {i for d in differences() if node.op in d.ops for i in d.copied}:
+                copy = nodes.add(name=f"{node.name}/copy_{i}", op="DeepCopy", input=[node.input[i]], device=node.device)
+                copy.attr["T"].CopyFrom(node.attr["T"])
+                node.input[i] = copy.name + output

@@ -16,7 +16,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # TensorFlow's own kernels:
 import tensorflow.compat.v1 as theirs  # type: ignore[import-not-found,import-untyped,unused-ignore]  # only in the peers' environment
 
 from timberframe_conformance.case import CaseFailedError
-from timberframe_conformance.fuzz.differences import UNDEFINED, is_explained, left_open
+from timberframe_conformance.fuzz.differences import UNDEFINED, copy_inputs, is_explained, left_open
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.oracles.graphs import carried
 from timberframe_conformance.fuzz.subject import Subject, oracle
@@ -31,9 +31,9 @@ PREAMBLE = re.compile(r"Graph execution error: |Detected at node .*? Node: ")
 
 NO_KERNEL = re.compile(
     r"No OpKernel was registered|UnimplementedError|No registered|is not supported on CPU|on device type CPU"
-    r"|has constraint on attr|only supports? (the )?ND?HWC"
+    r"|has constraint on attr|only supports? |currently supported"
 )
-"""What TensorFlow says of ops that it cannot run on a CPU in these dtypes or formats; it has no result to compare."""
+"""What TensorFlow says of ops that it cannot run on a CPU in these dtypes, formats or sizes; it has no result then."""
 
 
 @oracle("tensorflow")
@@ -42,6 +42,7 @@ def tensorflow(s: Subject) -> int:
     if any(t.dtype.name not in FORMATS and t.dtype.numpy.kind not in "biuO" for t in s.built.fetches):
         return 0
     message = s.built.graph.as_graph_def()
+    copy_inputs(message)
     if is_explained(s.built.graph, UNDEFINED):
         return 0
     try:
