@@ -31,7 +31,7 @@ PREAMBLE = re.compile(r"Graph execution error: |Detected at node .*? Node: ")
 
 NO_KERNEL = re.compile(
     r"No OpKernel was registered|UnimplementedError|No registered|is not supported on CPU|on device type CPU"
-    r"|has constraint on attr|only supports? |currently supported"
+    r"|has constraint on attr|only supports?|currently supported"
 )
 """What TensorFlow says of ops that it cannot run on a CPU in these dtypes, formats or sizes; it has no result then."""
 
