@@ -17,33 +17,40 @@ UNDEFINED = "undefined"
 
 @dataclass(frozen=True)
 class Difference:
-    """A known difference: nodes of these ops (where an attr is one of these dtypes, if any are named) make it.
+    """A known difference: nodes of these ops make it.
 
-    outputs: only these are not compared, and what depends on them; empty: only where the first input has no elements.
-    copied: inputs of which TensorFlow is given a copy. error: what TensorFlow says where it raises; errors: the same by
-    op, in place of ops and error.
+    ops: names, each with conditions after it: `T=int32`, of an attr that is a dtype, and `empty`, where the first input
+    has no elements. outputs: only these are not compared, and what depends on them. copied: inputs of which TensorFlow
+    is given a copy. error: what TensorFlow says where it raises; errors: the same by op, in place of ops and error.
     """
 
     reason: str
     source: str
     ops: tuple[str, ...] = ()
-    attrs: dict[str, list[str]] = field(default_factory=dict)
     outputs: tuple[int, ...] = ()
-    empty: bool = False
     copied: tuple[int, ...] = ()
     error: str = ""
     errors: dict[str, str] = field(default_factory=dict)
 
     def explains(self, node: Any, error: str) -> bool:
         """Whether a node makes this difference; error: TensorFlow's words where it raised, else nothing."""
-        words = self.errors.get(node.type, self.error if node.type in self.ops else None)
-        if words is None or not self._has_attr(node):
+        listed = any(_matches(op, node) for op in self.ops)
+        words = self.errors.get(node.type, self.error if listed else None)
+        if words is None:
             return False
         return words in error and (words == UNDEFINED or _names(error, node)) if words else not error
 
-    def _has_attr(self, node: Any) -> bool:
-        given = ((node.attrs.get(key), names) for key, names in self.attrs.items())
-        return not self.attrs or any(value is not None and value.name in names for value, names in given)
+
+def _matches(selector: str, node: Any) -> bool:
+    op, *conditions = selector.split()
+    return node.type == op and all(_holds(c, node) for c in conditions)
+
+
+def _holds(condition: str, node: Any) -> bool:
+    if condition == "empty":
+        return 0 in (node.inputs[0].static_shape or ())
+    attr, dtype = condition.split("=")
+    return bool(node.attrs[attr].name == dtype)
 
 
 def _names(error: str, node: Any) -> bool:
@@ -82,8 +89,7 @@ def left_open(graph: Any) -> set[Any]:
 
 
 def _open_outputs(op: Any) -> set[int]:
-    made = [d for d in differences() if d.explains(op, "")]
-    return {i for d in made for i in d.outputs if not d.empty or 0 in (op.inputs[0].static_shape or ())}
+    return {i for d in differences() if d.explains(op, "") for i in d.outputs}
 
 
 def copy_inputs(message: Any) -> None:

@@ -30,8 +30,8 @@ PREAMBLE = re.compile(r"Graph execution error: |Detected at node .*? Node: ")
 """Where a node was defined: the script, whatever the error is."""
 
 NO_KERNEL = re.compile(
-    r"No OpKernel was registered|UnimplementedError|No registered|is not supported on CPU|on device type CPU"
-    r"|has constraint on attr|only supports?|currently supported"
+    r"No OpKernel was registered|UnimplementedError|No registered|has constraint on attr|on device type CPU"
+    r"|\bonly supports?|\bnot (yet |currently )?support|currently supported"
 )
 """What TensorFlow says of ops that it cannot run on a CPU in these dtypes, formats or sizes; it has no result then."""
 
