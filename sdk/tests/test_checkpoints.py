@@ -10,7 +10,7 @@ import pytest
 import timberframe as tf
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-DEVICES = ["/device:NUMPY:0", "/device:CANARY:0", "/device:CPU:1"]
+DEVICES = ["/device:NUMPY:0", "/device:ASYNC:0", "/device:CPU:1"]
 
 
 def session_of(graph: tf.Graph, device: str) -> tf.Session:

@@ -14,7 +14,7 @@ from timberframe_core.graph.apply import apply_op
 from timberframe_core.plugin import loader
 from timberframe_sdk import hookimpl, numpy_device
 
-DEVICES = ("/device:CPU:0", "/device:NUMPY:0", "/device:CANARY:0")
+DEVICES = ("/device:CPU:0", "/device:NUMPY:0", "/device:ASYNC:0")
 
 
 @pytest.fixture(params=DEVICES)
@@ -155,7 +155,7 @@ def test_a_node_goes_to_the_best_device_with_a_kernel_unless_placement_is_strict
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [2])
         y = tf.tanh(x, name="y")
-    plugins = ["numpy", "canary"]
+    plugins = ["numpy", "async"]
     with tf.Session(graph=graph, config=tf.SessionConfig(plugins=plugins)) as session:
         (placement,) = session.explain(y).placements
         assert placement.device == DEVICES[2]

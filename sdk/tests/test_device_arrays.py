@@ -11,25 +11,25 @@ import pytest
 
 import timberframe as tf
 
-CANARY, OTHER = "/device:CANARY:0", "/device:CANARY:1"
+ASYNC, OTHER = "/device:ASYNC:0", "/device:ASYNC:1"
 ON_DEVICE = tf.RunOptions(fetch_on_device=True)
 
 
 class World:
-    """y = 2x on a canary, with its journal of copies."""
+    """y = 2x on an asynchronous device, with its journal of copies."""
 
-    def __init__(self, session: tf.Session, spec: str = CANARY) -> None:
+    def __init__(self, session: tf.Session, spec: str = ASYNC) -> None:
         self.session = session
-        self.canary: Any = next(d for d in session.list_devices() if d.spec == CANARY)
+        self.device: Any = next(d for d in session.list_devices() if d.spec == ASYNC)
         with tf.device(spec):
             self.x = tf.placeholder(tf.float32, [None], name="x")
             self.y = tf.multiply(self.x, self.x + 1.0, name="y")
         self.session.run(self.y, {self.x: [1, 2]})
         self.session.run(self.y, {self.x: [1, 2, 3]})
-        self.canary.journal.clear()
+        self.device.journal.clear()
 
     def copies(self) -> list[str]:
-        return [what for what in self.canary.journal if what.startswith("copy")]
+        return [what for what in self.device.journal if what.startswith("copy")]
 
     def fetch(self, values: Any) -> Any:
         return self.session.run(self.y, {self.x: values}, ON_DEVICE)
@@ -59,7 +59,7 @@ def session() -> Iterator[tf.Session]:
 def test_fetched_array_stays_on_its_device_and_is_fed_again(session: tf.Session) -> None:
     world = World(session)
     found = world.fetch([1, 2, 3])
-    assert (type(found), found.device, found.shape, found.dtype) == (tf.DeviceArray, CANARY, (3,), np.float32)
+    assert (type(found), found.device, found.shape, found.dtype) == (tf.DeviceArray, ASYNC, (3,), np.float32)
     again = world.fetch(found)
     assert world.copies() == ["copy in"]  # of the first feed
     assert again.numpy().tolist() == [6, 42, 156]
@@ -108,9 +108,9 @@ def test_memory_of_a_fetched_array_goes_with_its_last_reference(session: tf.Sess
 
     def live() -> int:
         gc.collect()
-        world.canary.synchronize()
+        world.device.synchronize()
         gc.collect()
-        return int(world.canary.allocator.statistics().live)
+        return int(world.device.allocator.statistics().live)
 
     before = live()
     found = world.fetch([1, 2, 3])
@@ -123,7 +123,7 @@ def test_memory_of_a_fetched_array_goes_with_its_last_reference(session: tf.Sess
 
 
 def test_fetched_variable_is_no_view_of_it(session: tf.Session) -> None:
-    with tf.device(CANARY):
+    with tf.device(ASYNC):
         v = tf.Variable([1.0, 2.0])
         add = v.assign_add([1.0, 1.0])
     session.run(v.initializer)
@@ -143,10 +143,10 @@ def test_fed_array_that_is_fetched_is_no_view_of_it(session: tf.Session) -> None
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (Foreign(None, (2, 0)), r"on DLPack device \(2, 0\); the session's devices that share memory are .*CANARY:0"),
+        (Foreign(None, (2, 0)), r"on DLPack device \(2, 0\); the session's devices that share memory are .*ASYNC:0"),
         (
             Foreign(np.zeros(3, np.int64), (12, 0)),
-            r"fed a value of dtype int64 on /device:CANARY:0; it must be float32",
+            r"fed a value of dtype int64 on /device:ASYNC:0; it must be float32",
         ),
         (Foreign(np.zeros((3, 2), np.float32), (12, 0)), r"fed with shape \(3, 2\); it must be compatible with"),
         (Foreign(np.zeros((4, 3), np.float32)[::2, 0], (12, 0)), r"cannot be shared|it must be dense and row-major"),

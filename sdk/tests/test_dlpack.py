@@ -16,9 +16,9 @@ from timberframe_sdk import DLPackView, InvalidArgumentError, take_in
 
 
 @pytest.fixture
-def canary() -> Iterator[Any]:
+def device() -> Iterator[Any]:
     with tf.Session() as session:
-        yield next(d for d in session.list_devices() if d.spec == "/device:CANARY:0")
+        yield next(d for d in session.list_devices() if d.spec == "/device:ASYNC:0")
 
 
 def live(device: Any) -> int:
@@ -30,49 +30,49 @@ def live(device: Any) -> int:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, np.complex64, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("shape", [(), (0, 2), (3, 1, 5)])
-def test_tensor_goes_out_and_comes_in_without_a_copy(canary: Any, dtype: Any, shape: tuple[int, ...]) -> None:
-    given = canary.copy_in(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
-    taken = canary.from_dlpack(canary.to_dlpack(given))
+def test_tensor_goes_out_and_comes_in_without_a_copy(device: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    given = device.copy_in(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
+    taken = device.from_dlpack(device.to_dlpack(given))
     assert (taken.address, taken.shape, taken.dtype) == (given.address, shape, np.dtype(dtype))
 
 
-def test_memory_lives_as_long_as_the_last_view(canary: Any) -> None:
-    before = live(canary)
-    given = canary.copy_in(np.arange(6.0))
-    taken = canary.from_dlpack(canary.to_dlpack(given))
+def test_memory_lives_as_long_as_the_last_view(device: Any) -> None:
+    before = live(device)
+    given = device.copy_in(np.arange(6.0))
+    taken = device.from_dlpack(device.to_dlpack(given))
     del given
-    assert live(canary) == before + 1
-    np.testing.assert_array_equal(canary.copy_out(taken), np.arange(6.0))
+    assert live(device) == before + 1
+    np.testing.assert_array_equal(device.copy_out(taken), np.arange(6.0))
     del taken
-    assert live(canary) == before
+    assert live(device) == before
 
 
-def test_capsule_that_nobody_takes_keeps_nothing(canary: Any) -> None:
-    before = live(canary)
-    canary.to_dlpack(canary.copy_in(np.arange(6.0))).__dlpack__()
-    assert live(canary) == before
+def test_capsule_that_nobody_takes_keeps_nothing(device: Any) -> None:
+    before = live(device)
+    device.to_dlpack(device.copy_in(np.arange(6.0))).__dlpack__()
+    assert live(device) == before
 
 
 @pytest.mark.filterwarnings("error")
-def test_numpy_says_itself_that_it_cannot_take_the_memory(canary: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    before = live(canary)
-    given = tf.DeviceArray(canary.copy_in(np.arange(6.0)), canary)
+def test_numpy_says_itself_that_it_cannot_take_the_memory(device: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    before = live(device)
+    given = tf.DeviceArray(device.copy_in(np.arange(6.0)), device)
     with pytest.raises(RuntimeError, match="Unsupported device"):
         np.from_dlpack(given)
     del given
-    assert live(canary) == before
+    assert live(device) == before
     assert capfd.readouterr().err == ""
 
 
-def test_host_copy_is_given_where_the_consumer_asks_for_the_host(canary: Any) -> None:
-    given = tf.DeviceArray(canary.copy_in(np.arange(6.0)), canary)
+def test_host_copy_is_given_where_the_consumer_asks_for_the_host(device: Any) -> None:
+    given = tf.DeviceArray(device.copy_in(np.arange(6.0)), device)
     np.testing.assert_array_equal(np.from_dlpack(given, device="cpu", copy=True), np.arange(6.0))
     with pytest.raises(BufferError, match="copy=False"):
         given.__dlpack__(dl_device=(1, 0), copy=False)
 
 
-def test_capsule_is_taken_once(canary: Any) -> None:
-    view = canary.to_dlpack(canary.copy_in(np.arange(6.0)))
+def test_capsule_is_taken_once(device: Any) -> None:
+    view = device.to_dlpack(device.copy_in(np.arange(6.0)))
     capsule = view.__dlpack__()
 
     class Given:
@@ -95,8 +95,8 @@ def test_numpy_is_taken_in_where_it_is_dense() -> None:
     assert sys.getrefcount(x) == held - 1
 
 
-def test_dtype_that_dlpack_lacks_is_named(canary: Any) -> None:
-    view = canary.to_dlpack(canary.copy_in(np.zeros(2, ml_dtypes.float8_e5m2)))
+def test_dtype_that_dlpack_lacks_is_named(device: Any) -> None:
+    view = device.to_dlpack(device.copy_in(np.zeros(2, ml_dtypes.float8_e5m2)))
     with pytest.raises(InvalidArgumentError, match=r"dtype float8_e5m2 cannot be given out"):
         view.__dlpack__()
 

@@ -16,7 +16,7 @@ import timberframe as tf
 from timberframe_core.errors import UnknownError
 from timberframe_sdk import ResourceExhaustedError
 
-CPU, CANARY = "/device:CPU:0", "/device:CANARY:0"
+CPU, ASYNC = "/device:CPU:0", "/device:ASYNC:0"
 LONG = 40_000  # elements: large enough for the CPU to count the memory
 
 
@@ -26,16 +26,16 @@ class World:
     def __init__(self) -> None:
         self.graph = tf.Graph()
         with self.graph.as_default():
-            self.rows = {spec: tf.placeholder(tf.int32, [None]) for spec in (CPU, CANARY)}
+            self.rows = {spec: tf.placeholder(tf.int32, [None]) for spec in (CPU, ASYNC)}
             self.spin = tf.placeholder(tf.float32, [], name="spin")
-            self.parts = {spec: self._part(spec) for spec in (CPU, CANARY)}
-            crossing = [self.parts[spec][1] for spec in (CPU, CANARY)]
+            self.parts = {spec: self._part(spec) for spec in (CPU, ASYNC)}
+            crossing = [self.parts[spec][1] for spec in (CPU, ASYNC)]
             with tf.device(CPU):
                 self.cpu_total = tf.reduce_sum(crossing[1] * 2.0, name="cpu_total")
                 loop = tf.while_loop(lambda a: a < 2.0, lambda a: (a * 1.0,), [self.spin])
-            with tf.device(CANARY):
-                self.canary_total = tf.reduce_sum(crossing[0] * 2.0, name="canary_total")
-            self.everything = [self.cpu_total, self.canary_total, loop, *(part[2] for part in self.parts.values())]
+            with tf.device(ASYNC):
+                self.async_total = tf.reduce_sum(crossing[0] * 2.0, name="async_total")
+            self.everything = [self.cpu_total, self.async_total, loop, *(part[2] for part in self.parts.values())]
         self.variables = [part[0] for part in self.parts.values()]
         self.session = tf.Session(graph=self.graph)
         self.devices: dict[str, Any] = {d.spec: d for d in self.session.list_devices()}
@@ -67,7 +67,7 @@ class World:
         for device in self.devices.values():
             device.synchronize()
         gc.collect()
-        found = {spec: self.devices[spec].allocator.statistics() for spec in (CPU, CANARY)}
+        found = {spec: self.devices[spec].allocator.statistics() for spec in (CPU, ASYNC)}
         return {spec: (s.used, s.live) for spec, s in found.items()}
 
     def check(self) -> None:
@@ -91,9 +91,9 @@ def world() -> Iterator[World]:
 
 @contextmanager
 def stuck(world: World) -> Iterator[None]:
-    """The canary's queue works on something else, which ends only when the block does."""
+    """The asynchronous device's queue works on something else, which ends only when the block does."""
     gate = threading.Event()
-    world.devices[CANARY].queue.enqueue(lambda: gate.wait(60))
+    world.devices[ASYNC].queue.enqueue(lambda: gate.wait(60))
     try:
         yield
         assert not gate.is_set()
@@ -107,15 +107,15 @@ def test_error_of_the_cpu_ends_a_run_that_waits_for_a_long_queue(world: World) -
 
 
 def test_late_error_of_an_asynchronous_device_ends_a_loop_of_the_cpu(world: World) -> None:
-    with pytest.raises(tf.errors.OpError, match=r"'take_canary'.*device:CANARY:0") as caught:
-        world.run(bad=CANARY, spin=1.0)
-    assert caught.value.node == "take_canary"
+    with pytest.raises(tf.errors.OpError, match=r"'take_async'.*device:ASYNC:0") as caught:
+        world.run(bad=ASYNC, spin=1.0)
+    assert caught.value.node == "take_async"
 
 
 def test_late_error_is_told_by_a_run_that_fetches_nothing(world: World) -> None:
-    taken = world.parts[CANARY][1].op
-    with pytest.raises(tf.errors.OpError, match=r"'take_canary'.*device:CANARY:0"):
-        world.session.run(taken, {world.rows[CANARY]: [9]})
+    taken = world.parts[ASYNC][1].op
+    with pytest.raises(tf.errors.OpError, match=r"'take_async'.*device:ASYNC:0"):
+        world.session.run(taken, {world.rows[ASYNC]: [9]})
 
 
 def refuse(world: World, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,11 +139,11 @@ def test_allocation_that_fails_on_the_cpu_ends_a_run_that_waits_for_a_long_queue
             world.run()
 
 
-def test_allocation_that_fails_on_the_canary_ends_a_loop_of_the_cpu(
+def test_allocation_that_fails_on_the_asynchronous_device_ends_a_loop_of_the_cpu(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        refuse(world, CANARY, patched)
+        refuse(world, ASYNC, patched)
         with pytest.raises(tf.errors.ResourceExhaustedError, match="injected fault"):
             world.run(spin=1.0)
 
@@ -154,11 +154,11 @@ def fail() -> Any:
 
 @pytest.mark.parametrize("how", ["copy_in", "start_copy_out"])
 def test_copy_that_fails_ends_a_loop_of_the_cpu(world: World, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = world.devices[CANARY]
+    device = world.devices[ASYNC]
     late: Callable[..., Any] = lambda a: type(device.marker())(device.queue, fail)  # noqa: E731  # one of two functions
     with monkeypatch.context() as patched:
         patched.setattr(device, how, late if how == "start_copy_out" else lambda x: fail())
-        with pytest.raises(UnknownError, match=r"device /device:CANARY:0 failed: RuntimeError: the cable is out"):
+        with pytest.raises(UnknownError, match=r"device /device:ASYNC:0 failed: RuntimeError: the cable is out"):
             world.run(spin=1.0)
 
 

@@ -14,9 +14,9 @@ from timberframe_core.errors import InternalError
 from timberframe_core.plugin.contracts import Cluster, KernelNode, RunContext, Value
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import KernelDef
-from timberframe_sdk.guard import POISON, GuardedArray, fenced
 from timberframe_sdk.numpy_device import KERNELS, NumpyDevice
-from timberframe_sdk.pages import PAGE
+from timberframe_sdk.testing.guard import POISON, GuardedArray, fenced
+from timberframe_sdk.testing.pages import PAGE
 
 F = np.dtype(np.float32)
 SHAPES = [(), (0,), (3,), (5, 7), (PAGE // 4,), (PAGE,)]
@@ -70,7 +70,7 @@ def test_write_between_tensor_and_page_is_told(fence, offset, where):
 def test_reading_past_the_fence_ends_the_process(shape, fence, offset):
     script = f"""
 import ctypes, numpy as np
-from timberframe_sdk.guard import fenced
+from timberframe_sdk.testing.guard import fenced
 x = fenced(np.ones({shape}, np.float32), {fence!r})
 print(ctypes.string_at(x.ctypes.data, x.nbytes), flush=True)
 ctypes.string_at(x.ctypes.data + {offset}, 1)

@@ -16,7 +16,7 @@ ROWS = np.arange(140, dtype=np.float32).reshape(70, 2)  # more rows than one ker
 
 @pytest.fixture
 def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.device("/device:CANARY:0"), tf.Session(graph=graph) as session:
+    with tf.Graph().as_default() as graph, tf.device("/device:ASYNC:0"), tf.Session(graph=graph) as session:
         yield session
 
 

@@ -74,23 +74,23 @@ def test_values_alive_together_never_overlap(seed: int) -> None:
 
 def refused(fetch: object, feeds: dict[tf.Tensor, np.ndarray]) -> str:
     """What a run says on a device with 10,000 bytes."""
-    config = tf.SessionConfig(memory_limit={"CANARY": 10_000})
+    config = tf.SessionConfig(memory_limit={"ASYNC": 10_000})
     with tf.Session(config=config) as session, pytest.raises(tf.errors.ResourceExhaustedError) as caught:
         session.run(fetch, feeds)
     return str(caught.value)
 
 
 def test_a_feed_that_does_not_fit_is_named() -> None:
-    with tf.Graph().as_default(), tf.device("/device:CANARY:0"):
+    with tf.Graph().as_default(), tf.device("/device:ASYNC:0"):
         x = tf.placeholder(tf.float32, [None], name="x")
         said = refused(tf.reduce_sum(x), {x: np.zeros(10_000, np.float32)})
     assert said.startswith("Placeholder 'x': allocation of 40000 bytes was refused by the limit")
-    assert "[/device:CANARY:0, " in said
+    assert "[/device:ASYNC:0, " in said
 
 
 @pytest.mark.parametrize("value", [np.arange(10_000, dtype=np.float32), np.zeros(10_000, np.float32)])
 def test_a_variable_that_does_not_fit_is_named(value: np.ndarray) -> None:
-    with tf.Graph().as_default(), tf.device("/device:CANARY:0"):
+    with tf.Graph().as_default(), tf.device("/device:ASYNC:0"):
         said = refused(tf.Variable(value, name="v").initializer, {})
     assert "'v/Assign': allocation of 40000 bytes was refused by the limit" in said
-    assert "[/device:CANARY:0, " in said
+    assert "[/device:ASYNC:0, " in said

@@ -33,12 +33,12 @@ define_op(
 def test_copy_is_started_before_work_that_does_not_need_it() -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         x = tf.placeholder(tf.float32, [3])
-        with tf.device("/device:CANARY:0"):
+        with tf.device("/device:ASYNC:0"):
             crossing = tf.add(x, x, name="crossing")
             rest = tf.multiply(x, x, name="rest")
-        with tf.device("/device:CANARY:1"):
+        with tf.device("/device:ASYNC:1"):
             end = tf.negative(crossing, name="end")
-        device: Any = next(d for d in session.list_devices() if d.spec == "/device:CANARY:0")
+        device: Any = next(d for d in session.list_devices() if d.spec == "/device:ASYNC:0")
         device.journal.clear()
         found = session.run([end, rest], {x: [1, 2, 3]})
         assert [f.tolist() for f in found] == [[-2, -4, -6], [1, 4, 9]]
@@ -46,16 +46,16 @@ def test_copy_is_started_before_work_that_does_not_need_it() -> None:
 
 
 def test_stage_that_waits_for_a_copy_holds_up_nobody_else() -> None:
-    config = tf.SessionConfig(device_count={"CANARY": 3})
+    config = tf.SessionConfig(device_count={"ASYNC": 3})
     with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
         x = tf.placeholder(tf.float32, [3])
-        with tf.device("/device:CANARY:0"):
+        with tf.device("/device:ASYNC:0"):
             late = x + 1.0
-        with tf.device("/device:CANARY:1"):
+        with tf.device("/device:ASYNC:1"):
             early, waits = x * 2.0, late * 3.0
-        with tf.device("/device:CANARY:2"):
+        with tf.device("/device:ASYNC:2"):
             opens = apply_op("Test>Open", [early])
-        device: Any = next(d for d in session.list_devices() if d.spec == "/device:CANARY:0")
+        device: Any = next(d for d in session.list_devices() if d.spec == "/device:ASYNC:0")
         gate.clear()
         device.queue.enqueue(lambda: gate.wait(60))
         found = session.run([waits, opens], {x: [1, 2, 3]}, tf.RunOptions(timeout_in_ms=30_000))
@@ -65,9 +65,9 @@ def test_stage_that_waits_for_a_copy_holds_up_nobody_else() -> None:
 def test_trace_shows_a_copy_from_its_start_to_its_arrival() -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         x = tf.placeholder(tf.float32, [3])
-        with tf.device("/device:CANARY:0"):
+        with tf.device("/device:ASYNC:0"):
             made = tf.add(x, x, name="made")
-        with tf.device("/device:CANARY:1"):
+        with tf.device("/device:ASYNC:1"):
             aside = tf.multiply(x, x, name="aside")
             used = tf.negative(made, name="used")
         metadata = tf.RunMetadata()
@@ -75,7 +75,7 @@ def test_trace_shows_a_copy_from_its_start_to_its_arrival() -> None:
         assert metadata.trace is not None
         events = {e["name"]: e for e in metadata.trace["traceEvents"] if e["ph"] == "X"}
         copy = events["_Recv made:0"]
-        assert copy["args"] == {"source": "/device:CANARY:0"}
+        assert copy["args"] == {"source": "/device:ASYNC:0"}
         clusters = [e for e in metadata.trace["traceEvents"] if e.get("cat") == "cluster"]
         uses = next(e for e in clusters if e["args"]["nodes"] == ["used"])
         assert copy["ts"] + copy["dur"] <= uses["ts"] + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,13 +15,13 @@ from timberframe_core.graph.apply import apply_op
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import Device, KernelNode, hookimpl
+from timberframe_sdk.testing import asynchronous_device
 
-canary: Any = sys.modules["timberframe_canary"]
 FAST, CPU = "/device:FAST:0", "/device:CPU:0"
 LACKING = ("Tanh", "ResourceApplyMomentum")
 
 
-class FastDevice(canary.CanaryDevice):  # type: ignore[misc]  # the module is loaded by hand
+class FastDevice(asynchronous_device.AsynchronousDevice):
     """An accelerator that comes before the CPU and lacks some kernels."""
 
     type, priority = "FAST", 200
@@ -229,7 +228,7 @@ def test_values_of_an_accelerator_are_saved_and_restored(soft: bool, tmp_path: A
 
 def test_a_dtype_that_a_device_does_not_hold_names_those_that_hold_it() -> None:
     with tf.Graph().as_default():
-        with tf.device("/device:CANARY:0"):
+        with tf.device("/device:ASYNC:0"):
             v = tf.Variable(["a"], name="v")
         with tf.Session() as session, pytest.raises(tf.errors.UnimplementedError) as caught:
             session.run(v.initializer)
@@ -247,7 +246,7 @@ def test_a_plugin_without_hardware_is_told_of_only_to_who_asks_for_it() -> None:
 
 def test_a_reason_is_told_once() -> None:
     with tf.Graph().as_default():
-        with tf.device("/device:CANARY:0"):
+        with tf.device("/device:ASYNC:0"):
             v = tf.Variable(["a"], name="v")
         with tf.Session(config=tf.SessionConfig(allow_soft_placement=True)) as session:
             text = str(session.explain(v.initializer))

@@ -15,9 +15,14 @@ from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import reference_device
 from timberframe_sdk.numpy_device import NumpyDevice
+from timberframe_sdk.reference import reference_launcher
 
 DEVICE = "/device:REFERENCE:0"
 ALONE = tf.SessionConfig(plugins=["reference"])
+
+
+class AcmeDevice(NumpyDevice):
+    type, by_reference = "ACME", True
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -38,10 +43,11 @@ def node(op: str, attrs: dict[str, object], inputs: list[np.ndarray], outputs: l
     return sdk.KernelNode(op, "it", attrs, values[: len(inputs)], values[len(inputs) :], NumpyDevice())
 
 
-def test_ops_with_a_reference_have_kernels_but_for_those_that_the_executor_runs() -> None:
-    names = {k.op for k in sdk.reference_kernels("ACME")}
-    assert {"AddV2", "ResourceApplyAdam", "Unique", "RandomUniform"} <= names
-    assert not {"VarHandleOp", "While", "StringJoin"} & names
+def test_what_the_executor_runs_has_no_kernel() -> None:
+    assert [op for op in ("AddV2", "ResourceApplyAdam", "While", "StringJoin") if sdk.has_reference(op)] == [
+        "AddV2",
+        "ResourceApplyAdam",
+    ]
 
 
 def test_floats_are_rounded_once() -> None:
@@ -110,12 +116,22 @@ def test_op_without_a_reference_is_told() -> None:
 
 
 def test_kernel_of_a_vendor_takes_the_place_of_the_reference() -> None:
-    kernels = KernelRegistry()
-    own = sdk.KernelDef("AddV2", "ACME", lambda node: np.add, types={"T": ("float32",)})
-    kernels.register([*sdk.reference_kernels("ACME"), own])
-    assert kernels.find("AddV2", "ACME", {"T": tf.float32}) is own
-    assert kernels.find("AddV2", "ACME", {"T": tf.int32}) is not own
-    assert kernels.find("AddV2", "ACME", {"T": tf.int32}) is not None
+    device = AcmeDevice()
+    device.kernels = KernelRegistry()
+    device.kernels.register([sdk.KernelDef("AddV2", "ACME", lambda node: np.add, types={"T": ("float32",)})])
+    x = np.ones(3)
+    builders = [
+        getattr(device.kernel(node("AddV2", {"T": dtype}, [x, x], [x])), "build", None)
+        for dtype in (tf.float32, tf.float64)
+    ]
+    assert (builders[0] is reference_launcher, builders[1] is reference_launcher) == (False, True)
+
+
+def test_label_that_no_kernel_has_is_refused_by_reference_too() -> None:
+    device = AcmeDevice()
+    device.kernels = KernelRegistry()
+    x = np.ones(3)
+    assert device.supports(node("AddV2", {"T": tf.float64, "_kernel": "fast"}, [x, x], [x])) is not None
 
 
 def test_memory_limit_of_the_session_holds() -> None:

@@ -13,7 +13,7 @@ from timberframe_core.graph.inference import arg_dtypes, value_positions
 from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
 from timberframe_core.plugin.contracts import Cluster, KernelNode, RandomStream, RunContext, Value
 from timberframe_core.shapes import StaticShape, is_static
-from timberframe_sdk.guard import fenced
+from timberframe_sdk.testing.guard import fenced
 
 if TYPE_CHECKING:
     from timberframe_core.plugin.contracts import Device

@@ -30,7 +30,7 @@ def _body_context() -> RunContext:
     return RunContext() if outer is None else RunContext(outer.cancel, outer.step)
 
 
-def _truth(x: np.ndarray) -> bool:
+def truth(x: np.ndarray) -> bool:
     """TensorFlow's rule: a 0-d value is true unless it is zero or an empty string, any other unless it is empty."""
     return bool(x.item()) if x.ndim == 0 else x.size != 0
 
@@ -45,7 +45,7 @@ def while_loop(device: Any, node: KernelNode) -> Launcher:
         inputs, outputs = list(arrays[: len(node.inputs)]), arrays[len(node.inputs) :]
         invariant = inputs[count:]
         state = inputs[:count]
-        while _truth(device.copy_out(cond.run([*state, *invariant], context)[0])):
+        while truth(device.copy_out(cond.run([*state, *invariant], context)[0])):
             context.cancel.check()
             state = body.run([*state, *invariant], context)
         for source, target in zip(state, outputs, strict=True):
@@ -56,7 +56,7 @@ def while_loop(device: Any, node: KernelNode) -> Launcher:
 
 def if_else(device: Any, node: KernelNode) -> Launcher:
     """Runs the branch that the predicate (input 0) chooses."""
-    return _branch(device, node, lambda predicate: 0 if _truth(predicate) else 1)
+    return _branch(device, node, lambda predicate: 0 if truth(predicate) else 1)
 
 
 def case(device: Any, node: KernelNode) -> Launcher:

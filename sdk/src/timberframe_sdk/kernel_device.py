@@ -31,9 +31,10 @@ from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer, at_node
 from timberframe_sdk.control_flow import CONTROL_FLOW, running
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in
-from timberframe_sdk.guard import GuardedOutputs
 from timberframe_sdk.launching import build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
+from timberframe_sdk.reference import has_reference, reference_kernels
+from timberframe_sdk.testing.guard import GuardedOutputs
 from timberframe_sdk.transaction import Transaction
 
 STATUS_WORDS = 6  # node + 1 (0: no error), reason, detail[4]
@@ -45,13 +46,14 @@ class KernelDevice:
     A subclass sets `type`, `allocator` and `attributes`, and writes `array`, `empty`, `copy`, `copy_in`, `copy_out`
     (and `take` where a kernel decides a shape). One that is asynchronous also writes `start_copy_out` and `marker`; one
     that sets `dlpack_device` writes `address` and `adopt`. Kernels come from the KernelRegistry, which the core sets as
-    `kernels`.
+    `kernels`; one with host memory that sets `by_reference` computes ops that it has no kernel for by their references.
     """
 
     type = ""
     priority = 0
     host_memory = False
     asynchronous = False
+    by_reference = False
     dlpack_device: tuple[int, int] | None = None
     dlpack_stream: int | None = None
     allocator: Allocator
@@ -135,8 +137,11 @@ class KernelDevice:
         self._constants.clear()
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
-        """The registered kernel for a node."""
-        return self.kernels.find(node.op, self.type, node.attrs)
+        """The registered kernel for a node; its op's reference where there is none and the device is `by_reference`."""
+        found = self.kernels.find(node.op, self.type, node.attrs)
+        if found is None and self.by_reference and "_kernel" not in node.attrs and has_reference(node.op):
+            return reference_kernels(self.type, [node.op])[0]
+        return found
 
     def supports(self, node: KernelNode) -> str | None:
         """None if there is a kernel for the node, else why the registered ones do not fit."""

@@ -1,7 +1,7 @@
 """Ops computed by the references of their OpDefs, in NumPy: any op that has one, for any device that shows host arrays.
 
-A new device may begin with `reference_kernels` for every op and replace them kernel by kernel; one with a compiler of
-its own may call `compute` for nodes that it cannot translate.
+A KernelDevice with `by_reference` has a kernel of this kind wherever it has no other; a device with a compiler of its
+own may call `compute` for nodes that it cannot translate.
 """
 
 from __future__ import annotations
@@ -101,16 +101,10 @@ def reference_launcher(node: KernelNode, wide: bool = True) -> Launcher:
     return launch
 
 
-def reference_kernels(
-    device: str, ops: Iterable[str] | None = None, *, wide: bool = True, priority: int = -1
-) -> list[KernelDef]:
-    """Kernels by reference for a type of device with `host_memory`; ops: names, None is every op that has a reference.
-
-    Their priority is below that of other kernels, which therefore replace them one by one. wide: see `compute`.
-    """
-    names = [op.name for op in registry.all_ops() if has_reference(op.name)] if ops is None else ops
+def reference_kernels(device: str, ops: Iterable[str], *, wide: bool = True) -> list[KernelDef]:
+    """Kernels by reference of these ops for a type of device with `host_memory`; wide: see `compute`."""
     build = reference_launcher if wide else _launcher_in_own_dtype
-    return [KernelDef(op, device, build, priority=priority) for op in names]
+    return [KernelDef(op, device, build) for op in ops]
 
 
 def _launcher_in_own_dtype(node: KernelNode) -> Launcher:

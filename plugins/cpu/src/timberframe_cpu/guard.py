@@ -10,9 +10,9 @@ import numpy as np
 from timberframe_core.errors import InternalError
 from timberframe_core.plugin.contracts import Cluster
 from timberframe_cpu.preparation import ALIGNMENT, LOOPS, Control, InplacePairs, Prepared
-from timberframe_sdk.guard import GUARD, POISON, check_zone, zone_bytes
 from timberframe_sdk.memory import MemoryPlan
-from timberframe_sdk.pages import PAGE, close_pages, place
+from timberframe_sdk.testing.guard import GUARD, POISON, check_zone, zone_bytes
+from timberframe_sdk.testing.pages import PAGE, close_pages, place
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.shapes import StaticShape, check_size, is_static
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
-from timberframe_sdk.guard import GuardedArray, fenced
 from timberframe_sdk.native import Native
+from timberframe_sdk.testing.guard import GuardedArray, fenced
 
 
 @cache

@@ -15,8 +15,8 @@ from timberframe_cpu.guard import GuardedArena, GuardedLayout
 from timberframe_cpu.library import ffi
 from timberframe_cpu.native import using_isa
 from timberframe_sdk.allocator import Buffer
-from timberframe_sdk.guard import GuardedArray
-from timberframe_sdk.pages import new_pages
+from timberframe_sdk.testing.guard import GuardedArray
+from timberframe_sdk.testing.pages import new_pages
 
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable, Instance

@@ -11,4 +11,4 @@ OPS = (
     "InplaceUpdate", "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad", "RGBToHSV",
 )  # fmt: skip
 
-KERNELS = reference_kernels("CPU", OPS, wide=False, priority=0)
+KERNELS = reference_kernels("CPU", OPS, wide=False)

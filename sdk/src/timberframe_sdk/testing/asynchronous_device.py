@@ -1,5 +1,8 @@
-"""A device unlike the others, to keep the contract honest: memory of its own that NumPy cannot see, a queue that works
-later and slowly, and a compiler that takes a cluster as a whole. It computes with the ops' references.
+"""A device for tests that is unlike the others: memory of its own that NumPy cannot see, a queue that works later and
+slowly, and a compiler that takes a cluster as a whole.
+
+What takes host memory, finished work or execution node by node for granted fails on it. It computes by references.
+``loader.registry.add("async", asynchronous_device)`` gives each session two of them, /device:ASYNC:0 and 1.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.control_flow.functional import branch_number
-from timberframe_core.ops.definition import registry
 from timberframe_sdk import (
     Allocator,
     Cluster,
@@ -24,25 +26,29 @@ from timberframe_sdk import (
     KernelDef,
     KernelNode,
     Memory,
-    OpError,
     RunContext,
     Transaction,
-    UnimplementedError,
     Value,
+    compute,
     device_count,
+    has_reference,
     hookimpl,
+    memory_limit,
     take_in,
 )
+from timberframe_sdk.control_flow import truth
 
+TYPE = "ASYNC"
 DELAY_SECONDS = 0.0005
+MEMORY_BYTES = 1 << 30
 
 
-class CanaryArray:
-    """A tensor in the canary's memory: a number that means something to the canary only. owner: of a borrowed one."""
+class DeviceTensor:
+    """A tensor in the device's memory: a number that means something to the device alone. owner: of a borrowed one."""
 
     def __init__(
         self,
-        device: CanaryDevice,
+        device: AsynchronousDevice,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
         address: int | None = None,
@@ -66,7 +72,7 @@ class CanaryArray:
             self.device.memory.pop(self.address, None)
 
 
-class CanaryAllocator(Allocator):
+class HandleAllocator(Allocator):
     alignment = 256
 
     def raw(self, nbytes: int) -> object:
@@ -91,11 +97,11 @@ class Queue:
         self._tasks.put(task)
 
     def wait(self) -> None:
-        CanaryPending(self, lambda: None).result()
+        Task(self, lambda: None).result()
 
 
-class CanaryPending:
-    """A Pending: something that the queue was told to do last."""
+class Task:
+    """A Pending: something that the queue was told to do, which comes last in it."""
 
     def __init__(self, queue: Queue, task: Callable[[], Any]) -> None:
         self._over = threading.Event()
@@ -122,62 +128,62 @@ class CanaryPending:
         return self._value
 
 
-class CanaryDevice:
-    type, priority, host_memory, asynchronous = "CANARY", 5, False, True
+class AsynchronousDevice:
+    type, priority, host_memory, asynchronous = TYPE, 5, False, True
 
     def __init__(self, index: int, limit: int | None) -> None:
         self.dlpack_device = 12, index  # kDLExtDev
-        self.journal: list[str] = []  # for tests: what the queue was told to do, in order
-        self.spec = f"/device:CANARY:{index}"
-        self.allocator = CanaryAllocator(limit)
-        self.attributes = DeviceAttributes(memory=1 << 30, vendor="Timberframe", model="canary")
+        self.journal: list[str] = []
+        """What the queue was told to do, in order."""
+        self.spec = f"/device:{TYPE}:{index}"
+        self.allocator = HandleAllocator(limit)
+        self.attributes = DeviceAttributes(memory=MEMORY_BYTES, vendor="Timberframe", model="asynchronous")
         self.addresses = itertools.count(1)
         self.memory: dict[int, np.ndarray] = {}
         self.queue = Queue()
 
     def supports(self, node: KernelNode) -> str | None:
-        op = registry.get(node.op)
-        if op.reference is None:
+        if not has_reference(node.op):
             return "the op has no reference"
         if any(v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
-            return "the canary holds numbers only"
+            return "the device holds numbers only"
         return None
 
-    def compile(self, cluster: Cluster) -> CanaryExecutable:
-        return CanaryExecutable(self, cluster)
+    def compile(self, cluster: Cluster) -> WholeCluster:
+        return WholeCluster(self, cluster)
 
-    def copy_in(self, x: np.ndarray) -> CanaryArray:
+    def copy_in(self, x: np.ndarray) -> DeviceTensor:
         self.journal.append("copy in")
-        made = CanaryArray(self, x.dtype, x.shape)
+        made = DeviceTensor(self, x.dtype, x.shape)
         address, value = made.address, np.array(x)
         self.queue.enqueue(lambda: self.memory.__setitem__(address, value))
         return made
 
-    def start_copy_out(self, a: CanaryArray) -> CanaryPending:
+    def start_copy_out(self, a: DeviceTensor) -> Task:
         self.journal.append("copy out")
 
         def read() -> np.ndarray:
             a.check()
             return self.memory[a.address].copy()
 
-        return CanaryPending(self.queue, read)
+        return Task(self.queue, read)
 
-    def marker(self) -> CanaryPending:
-        return CanaryPending(self.queue, lambda: None)
+    def marker(self) -> Task:
+        return Task(self.queue, lambda: None)
 
-    def copy_out(self, a: CanaryArray) -> np.ndarray:
+    def copy_out(self, a: DeviceTensor) -> np.ndarray:
         found: np.ndarray = self.start_copy_out(a).result()
         return found
 
     def copy_from(self, source: Device, a: Any) -> None:
         return None
 
-    def to_dlpack(self, a: CanaryArray) -> DLPackView:
+    def to_dlpack(self, a: DeviceTensor) -> DLPackView:
         return DLPackView(self.dlpack_device, a.address, a.dtype, a.shape, a)
 
-    def from_dlpack(self, x: Any) -> CanaryArray:
+    def from_dlpack(self, x: Any) -> DeviceTensor:
         found = take_in(x)
-        return CanaryArray(self, found.dtype, found.shape, found.address, found.owner)
+        return DeviceTensor(self, found.dtype, found.shape, found.address, found.owner)
 
     def synchronize(self) -> None:
         self.queue.wait()
@@ -186,29 +192,29 @@ class CanaryDevice:
         self.queue.wait()
 
 
-class CanaryExecutable:
+class WholeCluster:
     """A cluster as one Python function over host arrays, which the queue calls."""
 
-    def __init__(self, device: CanaryDevice, cluster: Cluster) -> None:
+    def __init__(self, device: AsynchronousDevice, cluster: Cluster) -> None:
         self.device, self.cluster = device, cluster
         self.function = translate(cluster)
         self.transaction = Transaction(cluster)
         self.memory = Memory()
 
-    def run(self, inputs: Sequence[CanaryArray], context: RunContext) -> list[CanaryArray]:
-        with self.transaction.begin(lambda dtype, shape: CanaryArray(self.device, dtype, shape)) as versions:
+    def run(self, inputs: Sequence[DeviceTensor], context: RunContext) -> list[DeviceTensor]:
+        with self.transaction.begin(lambda dtype, shape: DeviceTensor(self.device, dtype, shape)) as versions:
             given = [*inputs, *(versions[v.id] for v in self.cluster.resources)]
-            outputs = [CanaryArray(self.device, v.dtype, v.shape) for v in self.cluster.outputs]
+            outputs = [DeviceTensor(self.device, v.dtype, v.shape) for v in self.cluster.outputs]
             targets = [*outputs, *(versions[u.new.id] for u in self.cluster.updates)]
             self.device.journal.append(f"run {', '.join(n.name for n in self.cluster.nodes)}")
-            work = CanaryPending(self.device.queue, lambda: self._work(given, targets))
+            work = Task(self.device.queue, lambda: self._work(given, targets))
             if context.late is not None:
                 context.late.add(self.device, work, lambda _: None)
             if self.cluster.updates or any(v.dynamic for v in self.cluster.outputs):
                 context.cancel.wait(work)  # a version is committed only when it is known to be good
             return outputs
 
-    def _work(self, given: Sequence[CanaryArray], targets: Sequence[CanaryArray]) -> None:
+    def _work(self, given: Sequence[DeviceTensor], targets: Sequence[DeviceTensor]) -> None:
         memory = self.device.memory
         try:
             for a in given:
@@ -237,13 +243,8 @@ def translate(cluster: Cluster) -> Function:
             return v.constant if v.kind == "const" else found[v.id]
 
         for node, step in steps:
-            try:
-                results = step([value(v) for v in node.inputs])
-            except OpError:
-                raise
-            except Exception as e:
-                raise UnimplementedError(f"{node.op} '{node.name}': {e}", node.name) from e
-            found.update({v.id: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
+            results = step([value(v) for v in node.inputs])
+            found.update({v.id: x for v, x in zip(node.outputs, results, strict=True)})
         return [value(v) for v in wanted]
 
     return run
@@ -254,18 +255,11 @@ def step_of(node: KernelNode) -> Function:
         return loop(node)
     if node.op in ("If", "StatelessIf"):
         then, otherwise = (translate(c) for c in node.inner)
-        return lambda x: (then if x[0] else otherwise)(x[1:])
+        return lambda x: (then if truth(x[0]) else otherwise)(x[1:])
     if node.op in ("Case", "StatelessCase"):
         branches = [translate(c) for c in node.inner]
         return lambda x: branches[branch_number(int(x[0]), len(branches))](x[1:])
-    reference = registry.get(node.op).reference
-    assert reference is not None
-
-    def call(x: Sequence[np.ndarray]) -> list[np.ndarray]:
-        result = reference(node.attrs, *x)
-        return list(result) if isinstance(result, tuple) else [result]
-
-    return call
+    return lambda x: list(compute(node, x))
 
 
 def loop(node: KernelNode) -> Function:
@@ -274,7 +268,7 @@ def loop(node: KernelNode) -> Function:
 
     def run(given: Sequence[np.ndarray]) -> list[np.ndarray]:
         state, fixed = list(given[:count]), given[count:]
-        while cond([*state, *fixed])[0]:
+        while truth(cond([*state, *fixed])[0]):
             state = body([*state, *fixed])
         return state
 
@@ -283,8 +277,8 @@ def loop(node: KernelNode) -> Function:
 
 @hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
-    limit = config["memory_limit"].get("CANARY")
-    return [CanaryDevice(i, limit) for i in range(device_count(config, "CANARY", 2))]
+    limit = memory_limit(config, TYPE, MEMORY_BYTES)
+    return [AsynchronousDevice(i, limit) for i in range(device_count(config, TYPE, 2))]
 
 
 @hookimpl

@@ -12,7 +12,7 @@ import numpy as np
 from timberframe_core.errors import InternalError
 from timberframe_core.plugin.contracts import Array
 from timberframe_sdk.allocator import Buffer
-from timberframe_sdk.pages import PAGE, close_pages, new_pages, place
+from timberframe_sdk.testing.pages import PAGE, close_pages, new_pages, place
 
 if TYPE_CHECKING:
     from timberframe_sdk.kernel_device import KernelDevice
