@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.control_flow.functional import branch_number
+from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import (
     Allocator,
     Cluster,
@@ -129,12 +130,14 @@ class Task:
 
 
 class AsynchronousDevice:
+    """The device; `journal` tells what its queue was asked to do, in order."""
+
     type, priority, host_memory, asynchronous = TYPE, 5, False, True
+    kernels: KernelRegistry
 
     def __init__(self, index: int, limit: int | None) -> None:
-        self.dlpack_device = 12, index  # kDLExtDev
+        self.dlpack_device: tuple[int, int] | None = (12, index)  # kDLExtDev
         self.journal: list[str] = []
-        """What the queue was told to do, in order."""
         self.spec = f"/device:{TYPE}:{index}"
         self.allocator = HandleAllocator(limit)
         self.attributes = DeviceAttributes(memory=MEMORY_BYTES, vendor="Timberframe", model="asynchronous")
@@ -179,6 +182,7 @@ class AsynchronousDevice:
         return None
 
     def to_dlpack(self, a: DeviceTensor) -> DLPackView:
+        assert self.dlpack_device is not None
         return DLPackView(self.dlpack_device, a.address, a.dtype, a.shape, a)
 
     def from_dlpack(self, x: Any) -> DeviceTensor:
