@@ -1,7 +1,9 @@
-# make run   sets up, runs the conformance suite on the CPU and a share of it on OpenCL, then an example on real data
-# make test  sets up, then lint, types and every package's tests
-# make full  what takes longer: sanitizers, all mutants, soak levels, comparison with other systems
+# make run    sets up, runs the conformance suite on the CPU and a share of it on OpenCL, then an example on real data
+# make check  sets up, then lint, types and the tests that take under a second each: for every edit, about a minute
+# make test   sets up, then lint, types and every package's tests: for every commit
+# make full   what takes longer: sanitizers, all mutants, soak levels, comparison with other systems
 #
+# Where a share of something is tried, the commit chooses it: the same commit has the same verdict on every day.
 # PYTHON=python3.12 make test uses another interpreter.
 
 PYTHON ?= python3
@@ -25,7 +27,7 @@ OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: setup run test lint types tests full sanitize faults peers clean
+.PHONY: setup run check test lint types tests full sanitize faults peers clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -65,6 +67,13 @@ endif
 	@time $(BIN)/python examples/digits.py
 	@echo "make run: passed (conformance on the CPU and of a share on OpenCL, digits example)"
 
+# All tests but those marked slow, whatever was edited: nearly every test runs through ops, graph, compiler and CPU, so
+# that a choice by changed files would be most of them, or miss some.
+check: lint types
+	@echo "== pytest, but for slow tests"
+	@time $(BIN)/pytest -n 2 -m "not slow"
+	@echo "make check: passed (ruff, mypy --strict, tests that are not slow)"
+
 test: lint types tests
 	@echo "make test: passed (ruff, mypy --strict, tests of core, frontend, sdk, plugins, conformance)"
 
@@ -79,7 +88,7 @@ types: setup
 
 tests: setup
 	@echo "== pytest"
-	@time $(BIN)/pytest -n 2
+	@time $(BIN)/pytest -n 2 --durations=20 --durations-min=2
 
 full: test run sanitize faults peers
 ifneq ($(OPENCL),)

@@ -39,6 +39,7 @@ def test_peers_that_cannot_be_measured_are_left_out_with_a_reason() -> None:
     assert "fortran" in absent[0]
 
 
+@pytest.mark.slow
 def test_bench_removes_variables_that_bend_libraries(plugin_path: Path, tmp_path: Path) -> None:
     report = tmp_path / "bench.json"
     command = [sys.executable, "-m", "timberframe_conformance.cli", "bench", "--device=reference", "-k", "matmul 64"]

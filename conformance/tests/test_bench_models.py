@@ -24,6 +24,8 @@ from timberframe_conformance.target import Target
 from timberframe_conformance.truth.graphs import Evaluator
 from timberframe_conformance.truth.reference import quiet
 
+pytestmark = pytest.mark.slow
+
 LOOPS = ["LSTM", "GRU"]
 PLAIN = [name for name in catalogue.names() if name not in LOOPS]
 PARAMETERS = {

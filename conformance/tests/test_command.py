@@ -14,6 +14,8 @@ import pytest
 
 from timberframe_core.standard_output import READER_LEFT
 
+pytestmark = pytest.mark.slow
+
 
 def test_run_of_a_right_device_passes(command: Any, tmp_path: Path) -> None:
     report = tmp_path / "run.json"

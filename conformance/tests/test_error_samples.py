@@ -12,6 +12,8 @@ from timberframe_conformance.suites import errors
 from timberframe_conformance.target import open_target
 from timberframe_core.ops.definition import registry
 
+pytestmark = pytest.mark.slow
+
 program = pytest.importorskip("timberframe_cpu.program", reason="the CPU's kernels report their errors in numbers")
 
 

@@ -338,6 +338,7 @@ def test_command_reports_what_it_compared(command: Any, tmp_path: Path) -> None:
     assert "3 programs" in output
 
 
+@pytest.mark.slow
 def test_stored_failure_is_replayed_first(command: Any, tmp_path: Path) -> None:
     step = Step("call", "nn.sigmoid_cross_entropy_with_logits", ((0, 0), (0, 0)), {"inputs": ("labels", "logits")})
     program = Program((feed([0.0]), step, Step("grad", inputs=(((1, 0),), ((0, 0),)))), ((2, 0),))
@@ -354,6 +355,7 @@ def test_stored_failure_is_replayed_first(command: Any, tmp_path: Path) -> None:
     assert not store.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mutant", "verdict"), [("dies", "crash"), ("hangs", "timeout")])
 def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path, mutant: str, verdict: str) -> None:
     store = Store(tmp_path, "reference")
@@ -398,6 +400,7 @@ print(judge(Finding.from_json(Path(sys.argv[2]).read_text()).program, open_targe
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_known_bug_of_the_frame_is_noticed(name: str) -> None:
     if not any(d.type == "CPU" for d in devices_for(tf.SessionConfig())):

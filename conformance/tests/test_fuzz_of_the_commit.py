@@ -11,6 +11,8 @@ from timberframe_conformance.cli import main
 from timberframe_conformance.commit import commit_number
 from timberframe_core.runtime.devices import devices_for
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 20
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from timberframe_conformance.isolation.journal import cause_of_death
 
+pytestmark = pytest.mark.slow
+
 
 def verdicts(tmp_path: Path, mutant: str, op: str, keyword: str, timeout: float = 20) -> list[dict[str, Any]]:
     """The cases of a run in worker processes, with a known bug in the device."""

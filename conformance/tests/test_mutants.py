@@ -16,6 +16,8 @@ from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InternalError
 from timberframe_core.ops.definition import registry
 
+pytestmark = pytest.mark.slow
+
 QUICK = (
     "tail-skipped",
     "nan-dropped",

@@ -15,6 +15,8 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.runtime.devices import devices_for
 
+pytestmark = pytest.mark.slow
+
 MOST_CHANGED = 12
 
 

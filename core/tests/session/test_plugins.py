@@ -119,6 +119,7 @@ def test_environment_selects_plugins(tmp_path: Path) -> None:
     assert shown.returncode == 0
 
 
+@pytest.mark.slow
 def test_doctor_survives_a_plugin_that_crashes(tmp_path: Path) -> None:
     install(tmp_path, "crashing", "import os; os.kill(os.getpid(), 11)")
     program = f"""
@@ -132,6 +133,7 @@ def test_doctor_survives_a_plugin_that_crashes(tmp_path: Path) -> None:
     assert "cpu" in shown.stdout
 
 
+@pytest.mark.slow
 def test_doctor_tells_of_a_plugin_that_works_only_alone(tmp_path: Path) -> None:
     install(tmp_path, "a_thief", THIEF)
     program = f"""

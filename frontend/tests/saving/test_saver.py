@@ -388,6 +388,7 @@ def test_folder_that_cannot_be_made_is_told(session: tf.Session, tmp_path: Path)
         saver.save(session, str(tmp_path / "file" / "m"))
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_no_complete_checkpoint() -> None:
     script = Path(__file__).with_name("kill_writer.py")
     done = subprocess.run([sys.executable, script, "--kills", "10"], capture_output=True, text=True, timeout=120)

@@ -58,6 +58,7 @@ def _ops(dtype: str) -> list[str]:
     return [n for n in dict.fromkeys([*names, *elementwise._ALL]) if elementwise.has_source(n, dtype)]
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8", "uint64", "bool"])
 def test_every_op_has_the_bits_of_its_kernel(dtype: str) -> None:
@@ -145,6 +146,7 @@ def _chain() -> float:
         return float(session.run(y, {x: np.full(N, 3.0)})[N // 2])
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_processes_share_one_cache(cache: Path) -> None:
     script = "import sys; sys.path.insert(0, sys.argv[1]); import test_compiled as t; print(t._chain())"

@@ -64,6 +64,7 @@ def test_a_source_is_compiled_once_for_all_processes(cuda: Any, monkeypatch: pyt
     assert [f.suffix for f in (tmp_path / "cuda").iterdir()] == [".cubin"]
 
 
+@pytest.mark.slow
 def test_a_share_of_the_conformance_suite_holds(emulated_environment: dict[str, str]) -> None:
     program = "import sys; from timberframe_conformance.cli import main; sys.exit(main(sys.argv[1:]))"
     chosen = ["--share", "commit/80", "--suite", "forward,errors,guards", "--jobs", "1"]

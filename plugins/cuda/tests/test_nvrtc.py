@@ -16,6 +16,8 @@ import pytest
 from timberframe_conformance.commit import commit_number
 from timberframe_cuda.compiler import flags
 
+pytestmark = pytest.mark.slow
+
 ARCHITECTURES = "sm_75", "sm_80", "sm_90"
 SHARE = 40
 
