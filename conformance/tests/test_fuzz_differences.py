@@ -12,6 +12,7 @@ import pytest
 import timberframe as tf
 from timberframe_conformance.fuzz.build import build
 from timberframe_conformance.fuzz.differences import UNDEFINED, copy_inputs, differences, is_explained, left_open
+from timberframe_conformance.fuzz.expected import evaluate
 from timberframe_conformance.fuzz.program import Program, Step
 from timberframe_conformance.fuzz.script import script
 from timberframe_core.graph.apply import apply_op
@@ -81,6 +82,11 @@ def test_condition_on_elements_asks_for_the_first_input(graph: tf.Graph) -> None
         for x in (np.ones((0, 2, 2, 1), np.float32), np.ones((1, 2, 2, 1), np.float32))
     ]
     assert set(filters) & left_open(graph) == {filters[0]}
+
+
+def test_order_of_what_is_no_number_is_left_open(graph: tf.Graph) -> None:
+    tops = [tf.nn.top_k(np.float32(x), 1).indices for x in ([1.0, np.nan], [1.0, 2.0])]
+    assert set(tops) & left_open(graph, lambda t: evaluate([t], {})[0]) == {tops[0]}
 
 
 def test_loop_around_a_differing_output_is_left_open(graph: tf.Graph) -> None:

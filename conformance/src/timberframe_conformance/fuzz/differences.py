@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
+
+import numpy as np
 
 from timberframe_conformance.fuzz.expected import functions_of
 
@@ -15,13 +18,21 @@ UNDEFINED = "undefined"
 """In place of words that TensorFlow raises: it ends the process or reads at random, so it is not asked."""
 
 
+Value = Callable[[Any], Any]
+
+
+def _unknown(tensor: Any) -> None:
+    del tensor
+
+
 @dataclass(frozen=True)
 class Difference:
     """A known difference: nodes of these ops make it.
 
-    ops: names, each with conditions after it: `T=int32`, of an attr that is a dtype, and `empty`, where the first input
-    has no elements. outputs: only these are not compared, and what depends on them. copied: inputs of which TensorFlow
-    is given a copy. error: what TensorFlow says where it raises; errors: the same by op, in place of ops and error.
+    ops: names, each with conditions after it: `T=int32`, of an attr that is a dtype; `empty`, where the first input has
+    no elements; `gaps`, where strides are longer than windows; `nan`, where the first input has a NaN. outputs: only
+    these are not compared, and what depends on them. copied: inputs of which TensorFlow is given a copy. error: a
+    pattern of what TensorFlow says where it raises; errors: the same by op, in place of ops and error.
     """
 
     reason: str
@@ -32,23 +43,33 @@ class Difference:
     error: str = ""
     errors: dict[str, str] = field(default_factory=dict)
 
-    def explains(self, node: Any, error: str) -> bool:
-        """Whether a node makes this difference; error: TensorFlow's words where it raised, else nothing."""
-        listed = any(_matches(op, node) for op in self.ops)
+    def explains(self, node: Any, error: str, value: Value = _unknown) -> bool:
+        """Whether a node makes this difference. error: TensorFlow's words where it raised, else nothing.
+
+        value: what a tensor holds, None where that is not known.
+        """
+        listed = any(_matches(op, node, value) for op in self.ops)
         words = self.errors.get(node.type, self.error if listed else None)
         if words is None:
             return False
-        return words in error and (words == UNDEFINED or _names(error, node)) if words else not error
+        if not words or words == UNDEFINED:
+            return words == error
+        return re.search(words, error) is not None and _names(error, node)
 
 
-def _matches(selector: str, node: Any) -> bool:
+def _matches(selector: str, node: Any, value: Value) -> bool:
     op, *conditions = selector.split()
-    return node.type == op and all(_holds(c, node) for c in conditions)
+    return node.type == op and all(_holds(c, node, value) for c in conditions)
 
 
-def _holds(condition: str, node: Any) -> bool:
+def _holds(condition: str, node: Any, value: Value) -> bool:
     if condition == "empty":
         return 0 in (node.inputs[0].static_shape or ())
+    if condition == "gaps":
+        return any(stride > size for stride, size in zip(node.attrs["strides"], node.attrs["ksize"], strict=True))
+    if condition == "nan":
+        x = value(node.inputs[0])
+        return x is None or bool(np.isnan(x).any())
     attr, dtype = condition.split("=")
     return bool(node.attrs[attr].name == dtype)
 
@@ -77,19 +98,19 @@ def is_explained(graph: Any, error: str) -> bool:
     return any(d.explains(node, error) for d in whole for node in nodes)
 
 
-def left_open(graph: Any) -> set[Any]:
-    """Tensors that depend on outputs which differences leave open."""
+def left_open(graph: Any, value: Value = _unknown) -> set[Any]:
+    """Tensors that depend on outputs which differences leave open; value: as in `explains`."""
     found: set[Any] = set()
     bodies = {name for name, body in graph.functions.items() if any(map(_open_outputs, body.get_operations()))}
     for op in graph.get_operations():
         depends = any(t in found for t in op.inputs) or not bodies.isdisjoint(functions_of(op))
-        open_outputs = _open_outputs(op)
+        open_outputs = _open_outputs(op, value)
         found.update(t for i, t in enumerate(op.outputs) if depends or i in open_outputs)
     return found
 
 
-def _open_outputs(op: Any) -> set[int]:
-    return {i for d in differences() if d.explains(op, "") for i in d.outputs}
+def _open_outputs(op: Any, value: Value = _unknown) -> set[int]:
+    return {i for d in differences() if d.outputs and d.explains(op, "", value) for i in d.outputs}
 
 
 def copy_inputs(message: Any) -> None:
