@@ -63,11 +63,11 @@ from timberframe_core import __version__ as __version__
 from timberframe_core import errors as errors
 from timberframe_core import logging as logging
 from timberframe_core import nest as nest
+from timberframe_core.graph.defaults import get_default_session as get_default_session
 from timberframe_core.library import add_library_folder as _add_library_folder
 from timberframe_core.runtime.device_array import DeviceArray as DeviceArray
 from timberframe_core.runtime.session import InteractiveSession as InteractiveSession
 from timberframe_core.runtime.session import Session as Session
-from timberframe_core.runtime.session import get_default_session as get_default_session
 
 if _TYPE_CHECKING:
     from timberframe import saved_model as saved_model

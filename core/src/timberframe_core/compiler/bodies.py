@@ -154,7 +154,7 @@ def _open(
             facts.values[inner] = known
     _check_planned(node, program, facts)
     try:
-        infer([n for n in program.nodes if not n.feed], facts, variable_shape)
+        infer([n for n in program.nodes if not n.feed], facts, variable_shape, branch_shapes)
     except NeedsDriverError as e:
         raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
     except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from timberframe_core.compiler.bodies import branch_shapes
 from timberframe_core.compiler.ir import Node, Output, Program
 from timberframe_core.compiler.lower import Lowering, Variables
 from timberframe_core.compiler.specialise import Facts, infer
@@ -26,13 +27,13 @@ def fold_constants(program: Program, variables: Variables) -> list[str]:
     by_device: dict[int, tuple[Device, list[Node]]] = {}
     for node in program.nodes:
         if node.op.name == "Const":
-            infer([node], facts, variables.shape)
+            infer([node], facts, variables.shape, branch_shapes)
             known.update(node.outputs)
         elif node.host_value or not _foldable(node, known):
             continue
         else:
             try:
-                infer([node], facts, variables.shape)
+                infer([node], facts, variables.shape, branch_shapes)
             except OpError:
                 continue
             if all(_bytes(x, facts) <= _LARGEST_RESULT_BYTES for x in node.outputs):

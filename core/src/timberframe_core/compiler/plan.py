@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.compiler.bodies import branch_shapes
 from timberframe_core.compiler.fold import fold_constants
 from timberframe_core.compiler.ir import LOOPS, Node, Output, Program
 from timberframe_core.compiler.lower import Variables, lower_stage
@@ -202,7 +203,7 @@ class Plan:
         return self._bind_level(facts, 0)
 
     def _bind_level(self, facts: Facts, depth: int) -> Level:
-        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape)
+        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape, branch_shapes)
         level = Level(facts)
         for stage in self.schedule.stages:
             if stage.level == depth:

@@ -55,7 +55,11 @@ class Facts:
         self.lists: dict[Output, tuple[DType | None, Shape]] = {} if parent is None else dict(parent.lists)
 
 
-def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape) -> None:
+BranchShapes = Callable[[Node, Facts, VariableShape], list[StaticShape]]
+"""Finds the shapes of an If or Case by inferring what is in its branches: `bodies.branch_shapes`."""
+
+
+def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, branch_shapes: BranchShapes) -> None:
     """Adds shapes and host values of these nodes, which are in topological order, to the facts."""
     shapes, values = facts.shapes, facts.values
     for node in nodes:
@@ -66,7 +70,7 @@ def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape) ->
             shapes[node.outputs[0]] = value.shape
             continue
         try:
-            _infer_node(node, facts, variable_shape)
+            _infer_node(node, facts, variable_shape, branch_shapes)
         except OpError as e:
             raise located(e, node) from None
         if name == "AssignVariableOp":
@@ -91,7 +95,7 @@ def located_on(error: OpError, nodes: Iterable[Node], device: Device) -> OpError
     return type(error)(f"{text}  [{device.spec}{place}]", error.node)
 
 
-def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None:
+def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, branch_shapes: BranchShapes) -> None:
     op, shapes = node.op, facts.shapes
     planned = set(planned_inputs(node)) if op.shape_inputs or op.planned else ()
     wants_values = node.host_value or bool(op.launch_inputs)
@@ -124,8 +128,6 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape) -> None
     if node.op.name in LOOPS:
         result = context.shapes  # lowering finds out whether the body keeps them
     elif node.op.name in BRANCHES and not all(is_static(shape) for shape in result):
-        from timberframe_core.compiler.bodies import branch_shapes  # which infers what is inside
-
         result = branch_shapes(node, facts, variable_shape)
     for x, shape in zip(node.outputs, result, strict=True):
         if shape is None or None in shape:

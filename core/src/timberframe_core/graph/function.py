@@ -21,6 +21,8 @@ _LEVELS_BETWEEN = 8  # bodies within bodies that Python's usual stack has room f
 class FuncGraph(Graph):
     """A function body. Tensors of the graphs around it may be used inside: they become further inputs (`captures`)."""
 
+    is_body = True
+
     def __init__(self, name: str, outer: Graph | None = None) -> None:
         super().__init__()
         self.name = name

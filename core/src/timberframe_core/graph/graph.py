@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from timberframe_core.arguments import instance, listed
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, MissingNameError, WrongStateError
 from timberframe_core.graph.attributes import complete_attrs
+from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition import registry
@@ -37,6 +38,9 @@ class _Scopes(threading.local):
 
 class Graph:
     """A dataflow graph. Operations are only ever added; several threads may add to one graph."""
+
+    is_body = False
+    """Whether this is the body of a loop, a branch or a call."""
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
@@ -382,28 +386,16 @@ class Graph:
         try:
             yield self
         finally:
-            remove_last(_defaults.stack, self)
+            _defaults.remove(self)
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """The GraphDef message of this graph."""
-        from timberframe_core.graphdef.export import export_graph
+    if TYPE_CHECKING:  # it comes with timberframe_core.graphdef
 
-        return export_graph(self, add_shapes=add_shapes)
-
-
-def remove_last(stack: list[Any], item: Any) -> None:
-    """Takes the innermost occurrence of an item from a stack, which may hold it several times."""
-    for i in reversed(range(len(stack))):
-        if stack[i] is item:
-            del stack[i]
-            return
+        def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any: ...
 
 
 def _how_to_reach(graph: Graph, rule: str) -> str:
     """What to do about a tensor that is made in `graph` and used in another one, where `rule` says what must hold."""
-    from timberframe_core.graph.function import FuncGraph
-
-    if isinstance(graph, FuncGraph):
+    if graph.is_body:
         return "it was made inside the body of a loop or branch; return it from there"
     return rule
 
@@ -420,12 +412,7 @@ def _key(name: Any) -> Any:
     return instance(name, Hashable, "name of a collection", "a str or another key")
 
 
-class _Defaults(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Graph] = []
-
-
-_defaults = _Defaults()
+_defaults = Defaults()
 _global_graph = Graph()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from timberframe_core.graph.defaults import default_session
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.library import user_line
 from timberframe_core.shapes import Shape, format_shape
@@ -77,8 +78,6 @@ class Tensor:
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
         """The value in `session`, or in the default session."""
-        from timberframe_core.runtime.session import default_session
-
         return default_session(session, self.graph).run(self, feed_dict)
 
     def __bool__(self) -> bool:
@@ -177,8 +176,6 @@ class Operation:
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Runs this operation in `session`, or in the default session."""
-        from timberframe_core.runtime.session import default_session
-
         default_session(session, self.graph).run(self, feed_dict)
 
     def __repr__(self) -> str:

@@ -103,8 +103,6 @@ def _body(node: Node, which: int, run: Run) -> Plan:
 
 
 def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Located]:
-    from timberframe_core.runtime.executor import execute
-
     runtime = run.runtime
     depth = runtime.depth.value
     if depth >= MAX_DEPTH:
@@ -117,7 +115,7 @@ def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Locat
         given = iter(inputs)
         nothing: Located = (np.empty((), object), None)
         feeds = [nothing if f.dtype.name == "resource" else next(given) for f in plan.feeds]
-        results = execute(plan, feeds, runtime, run.context)
+        results = run.call(plan, feeds)
         return [r for r, x in zip(results, plan.results, strict=True) if x.dtype.name != "resource"]
     finally:
         runtime.depth.value = depth

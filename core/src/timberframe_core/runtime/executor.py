@@ -24,15 +24,12 @@ from timberframe_core.plugin.contracts import (
     RunContext,
 )
 from timberframe_core.runtime.device_array import DeviceArray
+from timberframe_core.runtime.drivers import drive
+from timberframe_core.runtime.located import to_host
 from timberframe_core.runtime.overlap import Overlapped, overlapping
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.session import Runtime
-
-
-def execute(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[Located]:
-    """Runs once and returns the plan's results, each with its device (None: on the host)."""
-    return Run(plan, inputs, runtime, context).results()
 
 
 def run_to_end(
@@ -45,7 +42,7 @@ def run_to_end(
     if plan.asynchronous:
         context.late = LateErrors()
         context.cancel.alone = context.cancel.alone and plan.one_device
-    results = execute(plan, inputs, runtime, context)
+    results = Run(plan, inputs, runtime, context).results()
     if not plan.asynchronous and not on_device:
         return [to_host(x, context.cancel) for x in results]
     works = [_giving(x, plan, context.cancel, on_device) for x in results]
@@ -75,15 +72,6 @@ def settle(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: b
         if device is None:
             raise
         raise specialise.located_on(e, plan.program.nodes, device) from e.__cause__
-
-
-def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
-    """The value on the host; stops waiting for it when the run is cancelled."""
-    array, device = located
-    if device is None:
-        return np.asarray(array)
-    found: np.ndarray = cancel.wait(device.start_copy_out(array)) if device.asynchronous else device.copy_out(array)
-    return found
 
 
 class _Told:
@@ -119,8 +107,12 @@ class Run:
         self._copies: dict[tuple[Output, int], Array] = {}
         self.level = plan.bind(inputs)
 
+    def call(self, plan: Plan, inputs: Sequence[Located]) -> list[Located]:
+        """Runs the plan of a body as part of this run."""
+        return Run(plan, inputs, self.runtime, self.context).results()
+
     def results(self) -> list[Located]:
-        """Runs all stages."""
+        """Runs all stages and returns the plan's results, each with its device (None: on the host)."""
         plan = self.plan
         if plan.static:
             stages = [self.level.stages[id(s)] for s in plan.schedule.stages]
@@ -154,8 +146,6 @@ class Run:
                 None if bound.cluster is None else bound.device
             )  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
-            from timberframe_core.runtime.drivers import drive
-
             for node in bound.nodes:
                 arrays = [
                     (self._on_host(x), None) if node.op.on_host else self._located(x)
@@ -294,14 +284,3 @@ def _at_its_reader(error: FailedPreconditionError, bound: BoundStage) -> OpError
 def _unknown(error: Exception, device: Device) -> UnknownError:
     """What a device says in an exception of its own."""
     return UnknownError(f"device {device.spec} failed: {type(error).__name__}: {error}")
-
-
-def move(located: Located, device: Device) -> Array:
-    """The array on a device; the same object where it is there already."""
-    array, home = located
-    if home is device:
-        return array
-    if home is None:
-        return device.copy_in(array)
-    direct = device.copy_from(home, array)
-    return device.copy_in(home.copy_out(array)) if direct is None else direct

@@ -15,6 +15,7 @@ import numpy as np
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import DType, int32, int64
 from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable, KernelNode, RunContext, Value
+from timberframe_core.runtime.located import move
 from timberframe_core.shapes import StaticShape
 
 _CHUNK = 64  # the most tensors that one kernel puts together
@@ -51,7 +52,7 @@ class Joins:
             for i, (array, _) in enumerate(items):
                 made[i] = array if shape else array[()]
             return made, None
-        rows = [_on(item, device) for item in items]
+        rows = [move(item, device) for item in items]
         parts: list[Located] = []
         for start in range(0, len(rows), _CHUNK):
             chunk = rows[start : start + _CHUNK]
@@ -66,7 +67,7 @@ class Joins:
         device = meeting_place(items)
         if device is None:
             return np.concatenate([array for array, _ in items]), None
-        arrays = [_on(item, device) for item in items]
+        arrays = [move(item, device) for item in items]
         while len(arrays) > 1:
             chunks = [arrays[i : i + _CHUNK] for i in range(0, len(arrays), _CHUNK)]
             arrays = [self._concat(device, chunk, dtype) if len(chunk) > 1 else chunk[0] for chunk in chunks]
@@ -104,7 +105,7 @@ class Joins:
     def add(self, a: Located, b: Located, dtype: DType, device: Device) -> Located:
         """The sum of two arrays of one shape, by the kernel of the device where they are (`device`: of none)."""
         home = a[1] or b[1] or device
-        arrays = [_on(a, home), _on(b, home)]
+        arrays = [move(a, home), move(b, home)]
         return self._run(home, "AddV2", {"T": dtype}, arrays, [tuple(a[0].shape)], dtype)[0], home
 
     def _run(
@@ -134,12 +135,6 @@ class Joins:
         """Drops all programs, and with them their memory."""
         with self._lock:
             self._programs.clear()
-
-
-def _on(item: Located, device: Device) -> Array:
-    from timberframe_core.runtime.executor import move
-
-    return move(item, device)
 
 
 def _compile(

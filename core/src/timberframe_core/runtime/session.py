@@ -26,16 +26,19 @@ from timberframe_core.errors import (
     InvalidTypeError,
     WrongStateError,
 )
+from timberframe_core.graph.defaults import Evaluator, sessions
 from timberframe_core.graph.function import FuncGraph
-from timberframe_core.graph.graph import Graph, get_default_graph, remove_last
+from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import CancelToken, RunContext
+from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.feeds import feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
 from timberframe_core.runtime.joins import Joins
 from timberframe_core.runtime.records import RecordReader
 from timberframe_core.runtime.runner import Runner
+from timberframe_core.runtime.variable_values import assign_variables, read_variables
 from timberframe_core.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
@@ -109,7 +112,7 @@ class Runtime:
             self._functions.clear()
 
 
-class BaseSession:
+class BaseSession(Evaluator):
     """Runs operations of a graph. Thread-safe; several runs may be in flight at once.
 
     target: only "" is known. graph: the default graph if None. config: a SessionConfig or ConfigProto.
@@ -206,6 +209,23 @@ class BaseSession:
 
         return call_with_options if accept_options else call
 
+    # Variables
+
+    def read_variables(self, variables: Sequence[Any]) -> list[DeviceArray | None]:
+        """The values of all these variables at one moment, None for those that have none. Nothing is copied.
+
+        variables: tf.Variables, or their VarHandleOps. A later update leaves what was read as it is.
+        """
+        return read_variables(self, variables)
+
+    def assign_variables(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        """Gives all these variables their values or, after an error, none.
+
+        variables: as for `read_variables`. values: for each an array of its dtype and shape, or what becomes one.
+        Raises InvalidArgumentError where one does not suit.
+        """
+        assign_variables(self, variables, values)
+
     # Looking
 
     def list_devices(self) -> list[Any]:
@@ -260,38 +280,14 @@ class BaseSession:
         return _as_default(self)
 
 
-class _DefaultSessions(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[BaseSession] = []
-
-
-_defaults = _DefaultSessions()
-
-
 @contextmanager
 def _as_default(session: BaseSession) -> Any:
-    _defaults.stack.append(session)
+    sessions.stack.append(session)
     try:
         with session.graph.as_default():
             yield session
     finally:
-        remove_last(_defaults.stack, session)
-
-
-def get_default_session() -> BaseSession | None:
-    """The innermost session of `with session` or `as_default` in this thread."""
-    return _defaults.stack[-1] if _defaults.stack else None
-
-
-def default_session(session: BaseSession | None, graph: Graph) -> BaseSession:
-    """The session to evaluate in: the one given, or the default; raises where it is missing or of another graph."""
-    instance(session, (BaseSession, NoneType), "session", "a tf.Session")
-    found = session or get_default_session()
-    if found is None:
-        raise WrongStateError("there is no default session; use `with tf.Session():` or pass session=")
-    if found.graph is not graph:
-        raise InvalidArgumentError("the default session runs another graph; use a session of this tensor's graph")
-    return found
+        sessions.remove(session)
 
 
 class Session(BaseSession):

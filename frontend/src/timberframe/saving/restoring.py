@@ -8,7 +8,6 @@ import numpy as np
 
 from timberframe.api.state import Variable
 from timberframe.saving.reader import CheckpointReader
-from timberframe.saving.session_values import assign_values
 from timberframe_core.errors import InvalidArgumentError, NotFoundError, OpError
 from timberframe_core.runtime.session import BaseSession
 from timberframe_core.shapes import format_shape, num_elements
@@ -26,12 +25,10 @@ def restore_values(
     DataLossError for damaged values; all variables then keep theirs.
     """
     check_fit(reader, variables, reshape)
-    values = []
-    for name, variable in variables.items():
-        array = reader.read(name)
-        values.append((variable, _as_declared(array, variable) if reshape else array))
-    if values:
-        assign_values(session, values)
+    if variables:
+        values = ((reader.read(name), variable) for name, variable in variables.items())
+        arrays = [_as_declared(array, variable) if reshape else array for array, variable in values]
+        session.assign_variables(list(variables.values()), arrays)
 
 
 def check_fit(reader: CheckpointReader, variables: Mapping[str, Variable], reshape: bool = False) -> None:

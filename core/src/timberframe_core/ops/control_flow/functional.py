@@ -9,26 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe_core import dtypes
+from timberframe_core.ops.definition.gradients import supplied
 from timberframe_core.ops.definition.opdef import InferenceContext, define_op
 from timberframe_core.shapes import Shape, compatible, format_shape
 
 
 def _loop_gradient(op: Any, *grads: Any) -> list[Any]:
-    from timberframe_core.gradients.loops import loop_gradient
-
-    return loop_gradient(op, *grads)
+    return supplied.loop_gradient(op, *grads)
 
 
 def _branch_gradient(op: Any, *grads: Any) -> list[Any]:
-    from timberframe_core.gradients.branches import branch_gradient
-
-    return branch_gradient(op, *grads)
+    return supplied.branch_gradient(op, *grads)
 
 
 def _call_gradient(op: Any, *grads: Any) -> list[Any]:
-    from timberframe_core.gradients.branches import call_gradient
-
-    return call_gradient(op, *grads)
+    return supplied.call_gradient(op, *grads)
 
 
 def _declared(c: InferenceContext, count: int) -> list[Shape]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe_core.errors import UnimplementedError
-from timberframe_core.ops.definition.gradients import apply_op
+from timberframe_core.ops.definition.gradients import apply_op, supplied
 from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape, format_shape
 
@@ -17,11 +17,9 @@ _NUMBER = NotDifferentiable("it routes truth values, or references by number")
 
 
 def _switch_gradient(op: Any, grad_false: Any, grad_true: Any) -> list[Any]:
-    from timberframe_core.gradients.bodies import zeros_like
-
     sides = []
     for i, grad in enumerate((grad_false, grad_true)):
-        known = zeros_like(op.outputs[i]) if grad is None else grad
+        known = supplied.zeros_like(op.outputs[i]) if grad is None else grad
         sides.append(apply_op("Switch", [known, op.inputs[1]])[i])
     return [apply_op("Merge", [sides])[0], None]
 

@@ -5,7 +5,7 @@ where nothing flows into a floating or complex output, None for outputs of other
 input: a tensor, IndexedSlices, or None where nothing flows. The gradients that it is given are tensors, unless the op
 says that it takes slices. It adds nodes by `apply_op` and by operators on tensors.
 
-The graph is built on top of the ops, so it is imported when a gradient is built and not before.
+The graph is built on top of the ops, which import nothing of it: what they call of it is in `supplied`.
 """
 
 from __future__ import annotations
@@ -19,25 +19,38 @@ from timberframe_core.ops.definition.opdef import is_known
 from timberframe_core.shapes import is_static
 
 
+class _Supplied:
+    """What gradient functions call of `timberframe_core.graph` and `timberframe_core.gradients`.
+
+    Each of the two puts its functions here when it is loaded; without them there is nothing to differentiate.
+    """
+
+    apply_op: Callable[..., Any]
+    convert_to_tensor: Callable[..., Any]
+    get_default_graph: Callable[[], Any]
+    indexed_slices: type[Any]
+    branch_gradient: Callable[..., list[Any]]
+    call_gradient: Callable[..., list[Any]]
+    loop_gradient: Callable[..., list[Any]]
+    zeros_like: Callable[[Any], Any]
+
+
+supplied = _Supplied()
+
+
 def apply_op(op: str, inputs: Sequence[Any] = (), attrs: Mapping[str, Any] | None = None) -> Any:
     """Adds a node to the current graph; see `timberframe_core.graph.apply.apply_op`."""
-    from timberframe_core.graph import apply
-
-    return apply.apply_op(op, inputs, attrs)
+    return supplied.apply_op(op, inputs, attrs)
 
 
 def indexed_slices(values: Any, indices: Any, dense_shape: Any) -> Any:
     """The gradient of a lookup: rows of a tensor of shape `dense_shape`."""
-    from timberframe_core.graph.indexed_slices import IndexedSlices
-
-    return IndexedSlices(values, indices, dense_shape)
+    return supplied.indexed_slices(values, indices, dense_shape)
 
 
 def is_slices(grad: Any) -> bool:
     """Whether a gradient has come as IndexedSlices."""
-    from timberframe_core.graph.indexed_slices import IndexedSlices
-
-    return isinstance(grad, IndexedSlices)
+    return isinstance(grad, supplied.indexed_slices)
 
 
 def shape_of(x: Any, dtype: Any = int32) -> Any:
@@ -49,9 +62,7 @@ def shape_of(x: Any, dtype: Any = int32) -> Any:
 
 def constant(value: Any, dtype: Any) -> Any:
     """A constant of this dtype."""
-    from timberframe_core.graph.apply import convert_to_tensor
-
-    return convert_to_tensor(value, dtype)
+    return supplied.convert_to_tensor(value, dtype)
 
 
 def conjugate(x: Any) -> Any:
@@ -112,9 +123,7 @@ def of_values(function: Callable[[Any], Any], grad: Any) -> Any:
 
 def dense(grad: Any) -> Any:
     """The gradient as a tensor, IndexedSlices with zeros between their rows."""
-    from timberframe_core.graph.apply import convert_to_tensor
-
-    return convert_to_tensor(grad)
+    return supplied.convert_to_tensor(grad)
 
 
 def known(x: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
 from timberframe_core.ops.definition.samples import ErrorSample, Sample
 from timberframe_core.ops.definition.signature import ArgDef, AttrDef, parse_arg, parse_attr
@@ -269,8 +270,6 @@ def define_op(
     level: the conformance level that needs the op: core, inference, training.
     python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ.
     """
-    from timberframe_core.ops.definition.registry import register
-
     attr_defs = {a.name: a for a in map(parse_attr, attrs)}
     op = OpDef(
         name=name,
@@ -288,7 +287,7 @@ def define_op(
         raise InvalidArgumentError(
             f"op {name}: {', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates; it must name an input"
         )
-    register(op)
+    registry.register(op)
     return op
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from timberframe_core.errors import AlreadyExistsError, NotFoundError
-from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from timberframe_core.ops.definition.opdef import OpDef
 
 ENTRY_POINT_GROUP = "timberframe.ops"
 

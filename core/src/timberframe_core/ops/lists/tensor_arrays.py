@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe_core.ops.definition.gradients import apply_op
+from timberframe_core.ops.definition.gradients import apply_op, supplied
 from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape
 
@@ -34,10 +34,8 @@ def _unknown(c: InferenceContext) -> list[Shape]:
 
 def _gradient_array(op: Any, flow: Any) -> tuple[Any, Any]:
     """Handle and flow of the array that holds the gradients of an array's elements."""
-    from timberframe_core.graph.graph import get_default_graph
-
     handle, _ = apply_op("TensorArrayGradV3", [op.inputs[0], flow], {"source": _SOURCE})
-    with get_default_graph().control_dependencies([handle]):
+    with supplied.get_default_graph().control_dependencies([handle]):
         return handle, apply_op("Identity", [flow])
 
 

@@ -1,0 +1,65 @@
+"""Values of variables, read out of a session and assigned in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+
+
+@pytest.fixture
+def session() -> Iterator[tf.Session]:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        yield session
+
+
+def test_values_that_were_read_outlive_later_updates(session: tf.Session) -> None:
+    v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    (before,) = session.read_variables([v])
+    session.run(v.assign_add([1.0, 1.0]))
+    np.testing.assert_array_equal(before, [1, 2])
+
+
+def test_a_variable_without_a_value_reads_as_none(session: tf.Session) -> None:
+    assert session.read_variables([tf.Variable(1.0)]) == [None]
+
+
+def test_assigned_values_are_what_runs_see(session: tf.Session) -> None:
+    v, words = tf.Variable([1.0, 2.0]), tf.Variable(["a"])
+    session.assign_variables([v, words], [[3, 4], ["b"]])
+    np.testing.assert_array_equal(session.run(v * 2), [6, 8])
+    assert session.run(words) == [b"b"]
+
+
+def test_values_are_assigned_in_a_session_whose_graph_is_finalized(session: tf.Session) -> None:
+    v = tf.Variable(1)
+    session.graph.finalize()
+    session.assign_variables([v], [5])
+    assert session.run(v) == 5
+
+
+def test_no_variable_changes_where_one_value_does_not_suit(session: tf.Session) -> None:
+    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable([3.0], name="w")
+    session.run([v.initializer, w.initializer])
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        session.assign_variables([v, w], [[5, 6], [7, 8]])
+    assert str(error.value) == "VarHandleOp 'w': the value has shape (2,); the variable's, (1,), is required"
+    np.testing.assert_array_equal(session.run(v), [1, 2])
+
+
+def test_a_variable_of_another_graph_is_refused(session: tf.Session) -> None:
+    with tf.Graph().as_default():
+        foreign = tf.Variable(1, name="foreign")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'foreign': is of another graph; one of the session's"):
+        session.read_variables([foreign])
+
+
+def test_variables_of_a_closed_session_are_gone(session: tf.Session) -> None:
+    v = tf.Variable(1)
+    session.close()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="session is closed"):
+        session.read_variables([v])
