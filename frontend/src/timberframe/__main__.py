@@ -109,8 +109,8 @@ def _kernels(arguments: argparse.Namespace) -> int:
     loader.registry.load()
     found = [
         k
-        for k in loader.registry.kernels.kernels()
-        if (not arguments.op or k.op == arguments.op) and (not arguments.device or k.device == arguments.device.upper())
+        for k in loader.registry.kernels.kernels(arguments.op)
+        if not arguments.device or k.device == arguments.device.upper()
     ]
     if arguments.json:
         rows = [

@@ -15,8 +15,9 @@ import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition import registry
 from timberframe_cpu import blocks, compiled
-from timberframe_sdk import elementwise
+from timberframe_sdk.elementwise import has_source
 from timberframe_sdk.settings import CACHE_VARIABLE
+from timberframe_sdk.sources import SOURCES
 
 N = 65_536 + 17
 SECONDS = 120
@@ -54,8 +55,7 @@ def _apply(op: str, x: Any, y: Any) -> Any:
 
 
 def _ops(dtype: str) -> list[str]:
-    names = [*elementwise._FLOAT_TABLE, *elementwise._INTEGERS, *elementwise._NUMBERS, *elementwise._TRUTH]
-    return [n for n in dict.fromkeys([*names, *elementwise._ALL]) if elementwise.has_source(n, dtype)]
+    return [op for op in SOURCES if has_source(op, dtype)]
 
 
 @pytest.mark.slow

@@ -65,4 +65,5 @@ from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
 from timberframe_sdk.settings import memory_growth as memory_growth
 from timberframe_sdk.settings import memory_limit as memory_limit
+from timberframe_sdk.sources import define_source as define_source
 from timberframe_sdk.transaction import Transaction as Transaction

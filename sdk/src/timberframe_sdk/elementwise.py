@@ -11,70 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Cluster, KernelNode
-from timberframe_sdk import special_functions
-from timberframe_sdk.special_functions import CHECKED, FLOATS, HEADERS, conversion
-
-TYPES = {
-    "float32": "float", "float64": "double", "bool": "uint8_t", "int8": "int8_t", "int16": "int16_t",
-    "int32": "int32_t", "int64": "int64_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t",
-    "uint64": "uint64_t",
-}  # fmt: skip
-"""The C types of the dtypes that a source for the CPU holds."""
-
-SHORT_FLOATS = ("float16", "bfloat16")
-ACCELERATOR_TYPES = {**TYPES, **dict.fromkeys(SHORT_FLOATS, "float")}
-"""The same for accelerators, which compute with the 16-bit floats in float32 and convert where they load and store."""
-
-# In the templates {0}, {1} and {2} are the operands, {T} their C type, {U} its unsigned one, {f} f32 or f64, {w} 32 or
-# 64, {dtype} the dtype, and {alpha} and {tolerance} the op's attrs.
-
-_FLOATS: Mapping[str, str] = {
-    "Neg": "-{0}", "Square": "{0} * {0}", "Sign": "{0} > 0 ? ({T})1 : {0} < 0 ? ({T})-1 : {0} + 0",
-    "Relu": "{0} <= 0 ? 0 : {0}", "Relu6": "{0} <= 0 ? 0 : {0} > 6 ? 6 : {0}",
-    "LeakyRelu": "{0} < 0 ? ({T}){alpha} * {0} : {0}",
-    "IsNan": "{0} != {0}", "IsInf": "tf_abs_{f}({0}) == INFINITY", "IsFinite": "tf_abs_{f}({0}) < INFINITY",
-    "Add": "{0} + {1}", "AddV2": "{0} + {1}", "Sub": "{0} - {1}", "Mul": "{0} * {1}",
-    "Div": "{0} / {1}", "RealDiv": "{0} / {1}", "FloorDiv": "tf_floor_{f}({0} / {1})",
-    "SquaredDifference": "({0} - {1}) * ({0} - {1})", "MulNoNan": "{1} == 0 ? 0 : {0} * {1}",
-    "DivNoNan": "{1} == 0 ? 0 : {0} / {1}", "Xdivy": "{0} == 0 ? {0} : {0} / {1}",
-    "LeakyReluGrad": "({T})((tf_wide){1} > 0 ? (tf_wide){0} : {alpha} * (tf_wide){0})",
-}  # fmt: skip
-_FUNCTIONS = {
-    "Abs": "abs", "Reciprocal": "reciprocal", "Inv": "reciprocal", "Sqrt": "sqrt", "Rsqrt": "rsqrt", "Exp": "exp",
-    "Expm1": "expm1", "Log": "log", "Log1p": "log1p", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh",
-    "Asinh": "asinh", "Acosh": "acosh", "Atanh": "atanh", "Asin": "asin", "Acos": "acos", "Atan": "atan",
-    "Sigmoid": "sigmoid", "Softplus": "softplus", "Softsign": "softsign", "Elu": "elu", "Selu": "selu",
-    "Floor": "floor", "Ceil": "ceil", "Rint": "rint", "Round": "rint",
-}  # fmt: skip
-_GRADIENTS = {
-    "TanhGrad": "tanh", "SigmoidGrad": "sigmoid", "SqrtGrad": "sqrt", "RsqrtGrad": "rsqrt",
-    "ReciprocalGrad": "reciprocal", "InvGrad": "reciprocal", "ReluGrad": "relu", "Relu6Grad": "relu6",
-    "EluGrad": "elu", "SeluGrad": "selu", "SoftplusGrad": "softplus", "SoftsignGrad": "softsign",
-}  # fmt: skip
-_FLOAT_TABLE = {
-    **_FLOATS,
-    **{op: f"tf_{name}_{{f}}({{0}})" for op, name in _FUNCTIONS.items()},
-    **{op: f"({{T}})tf_{name}_grad({{0}}, {{1}})" for op, name in _GRADIENTS.items()},
-}
-_INTEGERS: Mapping[str, str] = {  # they wrap around, so that sums and products are those of unsigned numbers
-    "Neg": "({T})(0u - ({U}){0})", "Square": "({T})((uint64_t){0} * (uint64_t){0})",
-    "Sign": "({0} > 0) - ({0} < 0)", "Abs": "{0} < 0 ? ({T})(0u - ({U}){0}) : {0}", "Invert": "~{0}",
-    "Relu": "{0} > 0 ? {0} : 0", "Relu6": "{0} > 6 ? 6 : {0} > 0 ? {0} : 0",
-    "Add": "({T})(1u * ({U}){0} + ({U}){1})", "AddV2": "({T})(1u * ({U}){0} + ({U}){1})",
-    "Sub": "({T})(1u * ({U}){0} - ({U}){1})", "Mul": "({T})(1u * ({U}){0} * ({U}){1})",
-    "BitwiseAnd": "{0} & {1}", "BitwiseOr": "{0} | {1}", "BitwiseXor": "{0} ^ {1}",
-}  # fmt: skip
-_NUMBERS: Mapping[str, str] = {
-    "Maximum": "{0} < {1} || {1} != {1} ? {1} : {0}", "Minimum": "{1} < {0} || {1} != {1} ? {1} : {0}",
-    "ClipByValue": "({0} > {2} ? {2} : {0}) < {1} ? {1} : {0} > {2} ? {2} : {0}",
-    "Less": "{0} < {1}", "LessEqual": "{0} <= {1}", "Greater": "{0} > {1}", "GreaterEqual": "{0} >= {1}",
-}  # fmt: skip
-_ALL: Mapping[str, str] = {
-    "Equal": "{0} == {1}", "NotEqual": "{0} != {1}", "Select": "{0} ? {1} : {2}", "SelectV2": "{0} ? {1} : {2}",
-}  # fmt: skip
-_TRUTH: Mapping[str, str] = {"LogicalAnd": "{0} & {1}", "LogicalOr": "{0} | {1}", "LogicalNot": "{0} ^ 1"}
-_INFINITY = {"f32": "TF_INFINITY32", "f64": "TF_INFINITY64"}
+from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, SOURCES, TYPES, CheckedSource
 
 
 @dataclass(frozen=True)
@@ -82,25 +21,34 @@ class Expression:
     """A fused node as source: for each of its nodes a C declaration, ``const float v3 = v1 * v2;``.
 
     inputs, outputs: name and C type of the operands, which the caller declares, and of the results. headers: those of
-    ``timberframe/math`` that the functions need beyond ``timberframe/elementwise.h``.
+    ``timberframe/math`` that the functions need beyond ``timberframe/elementwise.h``. functions: code of functions that
+    no header has.
     """
 
     inputs: tuple[tuple[str, str], ...]
     statements: tuple[str, ...]
     outputs: tuple[tuple[str, str], ...]
     headers: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+
+    def preamble(self) -> list[str]:
+        """The lines that come after ``timberframe/elementwise.h``, before the code that uses the statements."""
+        return [*(f"#include <timberframe/math/{header}.h>" for header in self.headers), *self.functions]
 
 
-def expression(body: Cluster, types: Mapping[str, str] = TYPES) -> Expression | None:
+def expression(body: Cluster, complete: bool = False) -> Expression | None:
     """The source of a fused node's inner cluster; None where an op or dtype has no form in source.
 
-    types: the type that each dtype is computed in.
+    complete: 16-bit floats, which are computed in float32, and ops whose code branches have a form, too.
     """
+    types = ALL_TYPES if complete else TYPES
+    if any(v.dtype.name not in types for v in (*body.inputs, *body.outputs)):
+        return None
     names = {v.id: f"a{i}" for i, v in enumerate(body.inputs)}
     statements = []
     for i, node in enumerate(body.nodes):
-        text = _term(node, [names[v.id] for v in node.inputs], types)
-        if text is None:
+        text = _term(node, [names[v.id] for v in node.inputs], complete)
+        if not text:
             return None
         result = node.outputs[0]
         kind = result.dtype.name
@@ -108,76 +56,115 @@ def expression(body: Cluster, types: Mapping[str, str] = TYPES) -> Expression | 
             text = f"tf_float32_from_{kind}(tf_{kind}_from_float32({text}))"  # each node rounds, as it does by itself
         name = names[result.id] = f"v{i}"
         statements.append(f"const {types[kind]} {name} = {text};")
-    if any(v.dtype.name not in types for v in (*body.inputs, *body.outputs)):
-        return None
+    sources = [SOURCES[n.op] for n in body.nodes if n.op in SOURCES]
+    headers = {s.header for s in sources} | {"convert" for n in body.nodes if n.op == "Cast" and complete}
     return Expression(
         tuple((names[v.id], types[v.dtype.name]) for v in body.inputs),
         tuple(statements),
         tuple((names[v.id], types[v.dtype.name]) for v in body.outputs),
-        tuple(sorted({HEADERS[n.op] for n in body.nodes if n.op in HEADERS})),
+        tuple(sorted(headers - {""})),
+        tuple(dict.fromkeys(s.functions for s in sources if s.functions)),
     )
 
 
-def has_source(op: str, dtype: str, types: Mapping[str, str] = TYPES) -> bool:
-    """Whether an op of this dtype has a form in source; types: those of the CPU, or of accelerators."""
-    return _template(op, dtype, types) is not None
+def has_source(op: str, dtype: str, complete: bool = False) -> bool:
+    """Whether an op of this dtype has a form in source (see `expression`)."""
+    source = SOURCES.get(op)
+    if source is None or dtype not in ALL_TYPES or not (complete or (dtype in TYPES and not source.branches)):
+        return False
+    return bool(source.template(dtype))
+
+
+def source_types(op: OpDef) -> dict[str, tuple[str, ...]] | None:
+    """For each type attr of an op the dtypes for which it has a form in source: a KernelDef's types; None without any.
+
+    What an attr says of results alone does not matter.
+    """
+    types = {}
+    for attr in (a.name for a in op.attrs.values() if a.kind == "type"):
+        types[attr] = allowed_types(op, attr)
+        if op.name != "Cast" and any(a.type_attr == attr for a in op.inputs):
+            types[attr] = tuple(t for t in types[attr] if has_source(op.name, t, complete=True))
+    return types if op.name == "Cast" or (op.name in SOURCES and all(types.values())) else None
+
+
+def allowed_types(op: OpDef, attr: str) -> tuple[str, ...]:
+    """The dtypes in which sources compute that an op takes for a type attr."""
+    allowed = op.attrs[attr].allowed
+    held = ALL_TYPES if allowed is None else [t.name for t in allowed]
+    return tuple(t for t in ALL_TYPES if t in held)
 
 
 def checked_expression(node: KernelNode, operands: Sequence[str]) -> tuple[Expression, str]:
-    """The source of a node of an op in `CHECKED`, and which values of its operands, called so, have no result."""
-    kind, op = node.inputs[1].dtype.name, CHECKED[node.op]
-    term = op.term(kind).format(*operands)
+    """The source of a node of an op that is checked, and which values of its operands, called so, have no result."""
+    kind, op = node.inputs[1].dtype.name, checked_source(node.op)
+    term = op.template(kind).format(*operands)
     inputs = tuple((name, TYPES[kind]) for name in dict.fromkeys(operands))
     made = Expression(inputs, (f"const {TYPES[kind]} v0 = {term};",), (("v0", TYPES[kind]),), ("integers",))
     return made, op.bad.format(*operands)
 
 
-def _term(node: KernelNode, operands: Sequence[str], types: Mapping[str, str]) -> str | None:
+def checked_source(op: str) -> CheckedSource:
+    """The source of an op of integers that may fail."""
+    found = SOURCES[op].checked
+    assert found is not None, f"{op} has no checked source"
+    return found
+
+
+def _term(node: KernelNode, operands: Sequence[str], complete: bool) -> str:
+    """The expression of one node; "" where it has none."""
+    types = ALL_TYPES if complete else TYPES
     if any(v.dtype.name not in types for v in (*node.inputs, *node.outputs)):
-        return None
+        return ""
     if node.op == "Cast":
-        return _cast(node, operands[0], types)
-    dtype = node.inputs[-1].dtype
-    template = _template(node.op, dtype.name, types)
-    if template is None:
-        return None
-    kind = types[dtype.name]
-    suffix = {"float": "f32", "double": "f64"}.get(kind, "")
-    text = template.format(
-        *operands,
-        T=kind,
-        U=f"u{kind}" if kind.startswith("int") else kind,
-        f=suffix,
-        w=suffix[1:],
-        dtype=dtype.name,
-        alpha=_float_attr(node, "alpha"),
-        tolerance=_float_attr(node, "tolerance"),
-    )
-    return text.replace("INFINITY", _INFINITY.get(suffix, ""))
+        return _cast(node, operands[0], complete)
+    dtype = node.inputs[-1].dtype.name
+    if not has_source(node.op, dtype, complete):
+        return ""
+    return SOURCES[node.op].term(dtype, operands, literals(node.attrs))
 
 
-def _float_attr(node: KernelNode, name: str) -> str:
-    """An attr as a literal; it is a float32 in every GraphDef."""
-    return f"({float(np.float32(node.attrs.get(name, 0))).hex()})"
+def literals(attrs: Mapping[str, object]) -> dict[str, str]:
+    """The attrs that are numbers or truth values in C; a float is a float32 in every GraphDef."""
+    return {
+        name: f"({float(np.float32(value)).hex()})" if isinstance(value, float) else f"({int(value)})"
+        for name, value in attrs.items()
+        if isinstance(value, bool | int | float)
+    }
 
 
-def _template(op: str, dtype: str, types: Mapping[str, str]) -> str | None:
-    if dtype == "bool":
-        return _TRUTH.get(op) or _ALL.get(op)
-    own, others = (_INTEGERS, special_functions.INTEGERS) if "int" in dtype else (_FLOAT_TABLE, FLOATS)
-    common = own.get(op) or _NUMBERS.get(op) or _ALL.get(op)
-    return common or (None if types is TYPES else others.get(op))
-
-
-def _cast(node: KernelNode, operand: str, types: Mapping[str, str]) -> str | None:
+def _cast(node: KernelNode, operand: str, complete: bool) -> str:
     source, target = node.inputs[0].dtype.name, node.outputs[0].dtype.name
-    if types is not TYPES:
-        return conversion(source, target, operand, node.attrs.get("Truncate", False))
+    if complete:
+        return _conversion(source, target, operand, node.attrs.get("Truncate", False))
     if target == "bool":
         return f"{operand} != 0"
     if node.attrs.get("Truncate") or ("int" in target and "float" in source):
-        return None  # what lies out of range is the kernel's business
-    return f"({types[target]}){operand}"
+        return ""  # what lies out of range is the kernel's business
+    return f"({TYPES[target]}){operand}"
+
+
+_CUT = {("float32", "float16"): 13, ("float32", "bfloat16"): 16, ("float64", "float32"): 29, ("float64", "float16"): 42,
+        ("float64", "bfloat16"): 45}  # fmt: skip
+
+
+def _conversion(source: str, target: str, operand: str, truncate: bool) -> str:
+    """Cast of one element, whose C type is that of `source`, to that of `target`."""
+    if target == "bool":
+        return f"{operand} != 0"
+    if "float" not in target:
+        if "float" not in source:
+            return f"({target}_t){operand}"
+        whole = {"uint64": "UINT64", "int64": "INT64", "uint32": "INT64"}.get(target, "INT32")
+        return f"({target}_t)TF_{whole}_OF({operand})"
+    if truncate and (source, target) in _CUT:
+        operand = f"tf_cut_f{np.dtype(source).itemsize * 8}({operand}, {_CUT[source, target]})"
+    if target == "float64":
+        return f"(double){operand}"
+    if target == "float32":
+        return f"(float){operand}"
+    narrow = f"tf_odd_float({operand})" if source == "float64" else f"(float){operand}"
+    return f"tf_float32_from_{target}(tf_{target}_from_float32({narrow}))"
 
 
 @dataclass(frozen=True)
@@ -202,6 +189,7 @@ def c_source(body: Cluster, moving: Sequence[bool], name: str, fold: Fold | None
     lines = [
         "#include <timberframe/elementwise.h>",
         *(["#include <timberframe/fold.h>"] if fold else []),
+        *made.preamble(),
         "",
         f"void {name}(const void *const *in, void *const *out, int64_t count) {{",
     ]

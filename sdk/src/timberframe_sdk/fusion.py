@@ -11,27 +11,26 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import Reduction
 from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 
 FUSED = "_Fused"
 
-ELEMENTWISE = frozenset({
-    "Abs", "Acos", "Acosh", "Add", "AddV2", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "Cast", "Ceil", "ClipByValue", "Conj", "Cos", "Cosh", "Div", "DivNoNan", "Elu", "EluGrad", "Equal",
-    "Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Imag", "Inv",
-    "InvGrad", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeakyReluGrad", "Less", "LessEqual", "Lgamma",
-    "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mul", "MulNoNan", "Neg",
-    "NotEqual", "Pow", "Real", "RealDiv", "Reciprocal", "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad",
-    "Rint", "Round", "Rsqrt", "RsqrtGrad", "Select", "SelectV2", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign",
-    "Sin", "Sinh", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad", "Sqrt", "SqrtGrad", "Square",
-    "SquaredDifference", "Sub", "Tan", "Tanh", "TanhGrad", "TruncateDiv", "Xdivy", "Xlog1py", "Xlogy",
-})  # fmt: skip
-"""Ops of one output each of whose elements depends on one element of each input, with broadcasting."""
-
-REDUCTIONS = frozenset({"Max", "Mean", "Min", "Prod", "Sum"})
-"""Ops that may end a chain."""
-
 MOST_NODES = 32
+
+
+def is_elementwise(node: KernelNode) -> bool:
+    """Whether the node's op is elementwise: only such nodes are fused."""
+    op = registry.find(node.op)
+    return op is not None and op.elementwise
+
+
+def reduction(node: KernelNode) -> Reduction | None:
+    """How the node's op reduces its first input along axes, with which it may end a chain; None for other ops."""
+    op = registry.find(node.op)
+    return None if op is None else op.reduction
+
 
 Dim = tuple[int, tuple[int, ...]]  # size, and each operand's stride in elements
 
@@ -78,9 +77,9 @@ def fuse(
 ) -> Cluster:
     """The cluster with elementwise nodes fused as far as no path leaves a group and returns to it.
 
-    accepts: whether the device can fuse a node; it is asked of nodes in `ELEMENTWISE` of fixed shape alone. run: fewest
+    accepts: whether the device can fuse a node; it is asked of elementwise nodes of fixed shape alone. run: fewest
     elements that all operands of a group walk at a time; shorter inner dimensions are not worth it to some devices.
-    reduces: whether the device can end a chain with a node of `REDUCTIONS`, whose axes are constant.
+    reduces: whether the device can end a chain with a reduction, whose axes are constant.
     """
     found = _Grouping(cluster, accepts, run).groups(reduces)
     if not found:
@@ -129,7 +128,7 @@ class _Grouping:
                 readers.setdefault(value.id, []).append(node)
         fetched = {v.id for v in self.cluster.outputs} | {u.new.id for u in self.cluster.updates}
         for position, node in enumerate(self.cluster.nodes):
-            group = self.made_in.get(node.inputs[0].id) if node.op in REDUCTIONS else None
+            group = self.made_in.get(node.inputs[0].id) if reduction(node) else None
             if group is None or node.inputs[1].kind != "const" or id(node.outputs[0]) in self.written:
                 continue
             allowed = {id(n) for n in (*group.nodes, node)}
@@ -141,7 +140,7 @@ class _Grouping:
                 group.last = max(group.last, position)
 
     def _is_candidate(self, node: KernelNode) -> bool:
-        if node.op not in ELEMENTWISE or id(node.outputs[0]) in self.written or not node.outputs[0].size:
+        if not is_elementwise(node) or id(node.outputs[0]) in self.written or not node.outputs[0].size:
             return False
         if any(v.dynamic or v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
             return False

@@ -29,5 +29,13 @@ class HookSpecs:
         """The kernels, for devices of this plugin or of another one."""
 
     @hookspec
+    def timberframe_generated_kernels(self, op: OpDef) -> list[KernelDef]:  # type: ignore[empty-body]  # a spec has no body
+        """Kernels that the plugin can make for an op, such as from its source.
+
+        Asked once for each op that has no kernel on some device, when it is first looked for: so an op that is defined
+        later than the plugin was loaded runs, too. Any registered kernel wins over these.
+        """
+
+    @hookspec
     def timberframe_ops(self) -> list[OpDef]:  # type: ignore[empty-body]  # a spec has no body
         """Ops that the plugin defines (those are registered by defining them; the list is for display)."""

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from timberframe_core.dtypes import BY_NAME, DType
 from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import KernelDef
+
+Generator = Callable[[OpDef], Iterable[KernelDef]]
 
 
 class KernelRegistry:
-    """KernelDefs by (op, device type). Registration is all or nothing; look-ups are cached."""
+    """KernelDefs by (op, device type). Registration is all or nothing; look-ups are cached.
+
+    For an op that has no kernel on a device, generators are asked once, at the first look-up.
+    """
 
     def __init__(self) -> None:
         self._table: dict[tuple[str, str], tuple[KernelDef, ...]] = {}
         self._found: dict[tuple[Any, ...], KernelDef | None] = {}
+        self._generators: tuple[Generator, ...] = ()
+        self._asked: set[str] = set()
         self._lock = threading.Lock()
 
     def register(self, kernels: Iterable[KernelDef]) -> None:
@@ -37,9 +46,33 @@ class KernelRegistry:
             self._table = table
             self._found = {}
 
+    def add_generator(self, generator: Generator) -> None:
+        """Adds what makes kernels for ops that have none. Registered kernels win over generated ones."""
+        with self._lock:
+            self._generators = (*self._generators, generator)
+            self._asked = set()
+
+    def _generate(self, op: str) -> None:
+        """Asks the generators for kernels of an op, for the devices on which it has none."""
+        if op in self._asked:
+            return
+        definition = registry.find(op)
+        with self._lock:
+            table = dict(self._table)
+            made = [] if definition is None else [k for generate in self._generators for k in generate(definition)]
+            for new in made:
+                if (op, new.device) not in self._table:
+                    _check(new)
+                    table[op, new.device] = (*table.get((op, new.device), ()), replace(new, priority=-1))
+            self._table = table
+            self._asked.add(op)
+
     def find(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef | None:
         """The kernel of highest priority that accepts these attrs and has the label of their `_kernel`, or None."""
         candidates = self._table.get((op, device_type))
+        if candidates is None:
+            self._generate(op)
+            candidates = self._table.get((op, device_type))
         if candidates is None:
             return None
         label = _wanted_label(attrs)
@@ -69,11 +102,14 @@ class KernelRegistry:
 
     def device_types(self, op: str) -> list[str]:
         """Device types that have any kernel of the op."""
+        self._generate(op)
         return sorted({device for name, device in self._table if name == op})
 
-    def kernels(self) -> Sequence[KernelDef]:
-        """Every kernel, by op and device."""
-        return [k for key in sorted(self._table) for k in self._table[key]]
+    def kernels(self, op: str | None = None) -> Sequence[KernelDef]:
+        """Every kernel, by op and device, or those of one op, which are generated where need be."""
+        if op is not None:
+            self._generate(op)
+        return [k for key in sorted(self._table) for k in self._table[key] if op in (None, k.op)]
 
     def require(self, op: str, name: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef:
         """Like `find`; raises UnimplementedError that lists what is registered and why it does not fit."""

@@ -136,6 +136,9 @@ class PluginRegistry:
             plugin.failure = e
             return
         plugin.manager, plugin.kernels = manager, len(kernels)
+        if manager.hook.timberframe_generated_kernels.get_hookimpls():
+            hook = manager.hook.timberframe_generated_kernels
+            self.kernels.add_generator(lambda op: [k for some in hook(op=op) for k in some])
 
     def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
         """The plugin's devices; none where it raises, and its exception is kept.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.hooks import hookimpl
 
@@ -23,3 +24,11 @@ def timberframe_kernels() -> list[KernelDef]:
     from timberframe_cpu.kernels import all_kernels
 
     return all_kernels()
+
+
+@hookimpl
+def timberframe_generated_kernels(op: OpDef) -> list[KernelDef]:
+    """A kernel made of the op's source."""
+    from timberframe_cpu.generated import source_kernels
+
+    return source_kernels(op)

@@ -14,7 +14,7 @@ from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.native import built_isa, native
 from timberframe_sdk.elementwise import Fold, c_source
-from timberframe_sdk.fusion import REDUCTIONS, Dim, merged_dims
+from timberframe_sdk.fusion import Dim, merged_dims, reduction
 from timberframe_sdk.native import Native
 
 SHORTEST_RUN = 256
@@ -30,7 +30,7 @@ _GRAIN_ELEMENTS = 32_768
 _HEAD_WORDS = 12
 _COMPILED_ELEMENTS = 65_536  # a smaller result is not worth a compiler's time
 
-_FOLDS = {"Sum": "sum", "Mean": "sum", "Max": "maximum", "Min": "minimum", "Prod": "product"}
+_FOLDS = {"sum": "sum", "mean": "sum", "max": "maximum", "min": "minimum", "product": "product"}
 _FOLDED = ("float32", "float64", "int32", "int64")  # 16-bit floats and means of integers need wider partial results
 
 Builder = Callable[[KernelNode], Launch]
@@ -51,7 +51,8 @@ def can_fuse(node: KernelNode, build: Builder) -> bool:
 def can_reduce(node: KernelNode) -> bool:
     """Whether a chain can end in this reduction: of trailing dimensions, and of enough elements."""
     x, dtype = node.inputs[0], node.inputs[0].dtype.name
-    if dtype not in _FOLDED or (node.op == "Mean" and dtype.startswith("int")):
+    how = reduction(node)
+    if how not in _FOLDS or dtype not in _FOLDED or (how == "mean" and dtype.startswith("int")):
         return False
     axes = _axes(node)
     wide = [i for i, d in enumerate(x.shape) if d > 1]
@@ -59,10 +60,15 @@ def can_reduce(node: KernelNode) -> bool:
     return wide[-len(reduced) :] == reduced and math.prod(x.shape[i] for i in reduced) >= SHORTEST_RUN
 
 
-def _axes(reduction: KernelNode) -> set[int]:
+def _axes(node: KernelNode) -> set[int]:
     """The dimensions that a reduction reduces."""
-    rank = len(reduction.inputs[0].shape)
-    return {int(a) % rank for a in np.ravel(np.asarray(reduction.const(1)))}
+    rank = len(node.inputs[0].shape)
+    return {int(a) % rank for a in np.ravel(np.asarray(node.const(1)))}
+
+
+def _fold(node: KernelNode) -> str:
+    """The name of the functions that fold the elements of a block for a reduction."""
+    return _FOLDS[reduction(node) or ""]
 
 
 def build_blocks(node: KernelNode, build: Builder) -> Launch:
@@ -78,7 +84,7 @@ class _Blocks:
         self.body: Cluster = node.inner[0]
         self.build = build
         self.members = self.body.nodes
-        self.reduction = self.members[-1] if self.members[-1].op in REDUCTIONS else None
+        self.reduction = self.members[-1] if reduction(self.members[-1]) else None
         self.chain = self.members[:-1] if self.reduction else self.members
         result = self.chain[-1].outputs[0] if self.reduction else node.outputs[0]
         self.elements = result.size
@@ -130,8 +136,8 @@ class _Blocks:
         count = self.elements // value.size
         blocks = count // self.inner * -(-self.inner // self.size)
         self.node.workspace(value.size * blocks * value.dtype.itemsize)
-        mean = self.reduction.op == "Mean"
-        how = "mean" if mean else _FOLDS[self.reduction.op]
+        mean = reduction(self.reduction) == "mean"
+        how = "mean" if mean else _fold(self.reduction)
         joining = native(f"fold_{how}_{value.dtype.name}", *([count] if mean else []))
         return (blocks, joining.function), list(joining.parameters)
 
@@ -143,7 +149,7 @@ class _Blocks:
         body, fold = self.body, None
         if self.reduction:
             body = replace(body, nodes=list(self.chain), outputs=self.reduction.inputs[:1])
-            fold = Fold(_FOLDS[self.reduction.op], self.node.outputs[0].dtype.name, self.size)
+            fold = Fold(_fold(self.reduction), self.node.outputs[0].dtype.name, self.size)
         source = c_source(body, moving, FUNCTION, fold)
         return sources.cell(source, built_isa()) if source else 0
 
@@ -190,7 +196,7 @@ class _Blocks:
     def _kernel(self, member: KernelNode, count: int) -> Native:
         """The member's kernel for a block of `count` elements."""
         if member is self.reduction:
-            return native(f"fold_{_FOLDS[member.op]}_{member.outputs[0].dtype.name}")
+            return native(f"fold_{_fold(member)}_{member.outputs[0].dtype.name}")
         inputs = [self._block(v, count) for v in member.inputs]
         output = Value(member.outputs[0].id, member.outputs[0].dtype, (count,))
         made = KernelNode(member.op, member.name, member.attrs, inputs, [output], member.device, member.where)

@@ -30,6 +30,7 @@ from timberframe_sdk.settings import cache_folder
 FUNCTION = "tf_fused"
 _FLAGS = (
     "-std=c11", "-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
+    "-Werror=implicit-function-declaration",
 )  # fmt: skip
 _AVX2 = ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
 _ISA_FLAGS = {
@@ -50,6 +51,7 @@ class CompiledSources:
         self._wanted: queue.SimpleQueue[tuple[str, str, np.ndarray]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._functions: dict[tuple[str, str], int] = {}
         self._libraries: list[Any] = []
         self._idle = threading.Condition()
         self._unfinished = 0
@@ -71,6 +73,18 @@ class CompiledSources:
                     self._worker.start()
         return int(found.ctypes.data)
 
+    def function(self, source: str, isa: str) -> int:
+        """Address of a source's function, compiled now if it is not yet. Raises OSError or CalledProcessError."""
+        key = source, isa
+        if key not in self._functions:
+            self._functions[key] = self._load(source, isa)
+        return self._functions[key]
+
+    def _load(self, source: str, isa: str) -> int:
+        library = ctypes.CDLL(str(compiled(source, isa)))
+        self._libraries.append(library)
+        return ctypes.cast(library[FUNCTION], ctypes.c_void_p).value or 0
+
     def wait(self, seconds: float) -> bool:
         """Waits until all that was asked for is compiled; tells whether that is so."""
         with self._idle:
@@ -80,9 +94,7 @@ class CompiledSources:
         while True:
             source, isa, cell = self._wanted.get()
             try:
-                library = ctypes.CDLL(str(compiled(source, isa)))
-                cell[0] = ctypes.cast(library[FUNCTION], ctypes.c_void_p).value
-                self._libraries.append(library)
+                cell[0] = self._load(source, isa)
             except Exception as e:  # a compiler that fails, or a library that does not suit
                 logging.warning("a chain of nodes goes on running block by block: %s", e)
             with self._idle:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from timberframe_core.errors import UnavailableError
-from timberframe_sdk import Device, KernelDef, hookimpl
+from timberframe_sdk import Device, KernelDef, OpDef, hookimpl
 
 
 @hookimpl
@@ -27,3 +27,11 @@ def timberframe_kernels() -> list[KernelDef]:
     from timberframe_cuda.products import cublas_kernels
 
     return [*accelerator_kernels("CUDA"), *cublas_kernels()]
+
+
+@hookimpl
+def timberframe_generated_kernels(op: OpDef) -> list[KernelDef]:
+    """The kernels that an op's source gives."""
+    from timberframe_accelerator.kernels import generated_kernels
+
+    return generated_kernels("CUDA", op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from timberframe_sdk import Device, KernelDef, hookimpl
+from timberframe_sdk import Device, KernelDef, OpDef, hookimpl
 
 
 @hookimpl
@@ -25,3 +25,11 @@ def timberframe_kernels() -> list[KernelDef]:
     from timberframe_accelerator.kernels import accelerator_kernels
 
     return accelerator_kernels("OPENCL")
+
+
+@hookimpl
+def timberframe_generated_kernels(op: OpDef) -> list[KernelDef]:
+    """The kernels that an op's source gives."""
+    from timberframe_accelerator.kernels import generated_kernels
+
+    return generated_kernels("OPENCL", op)

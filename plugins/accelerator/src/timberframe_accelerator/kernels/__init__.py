@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import KernelDef
 
 
@@ -13,3 +14,10 @@ def accelerator_kernels(device: str) -> list[KernelDef]:
     """The kernels for a device type whose class is an AcceleratorDevice."""
     families = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     return [replace(kernel, device=device) for family in families for kernel in family.KERNELS]
+
+
+def generated_kernels(device: str, op: OpDef) -> list[KernelDef]:
+    """The kernels for a device type that are made of an op's source: for ops that were defined after the others."""
+    from timberframe_accelerator.kernels.elementwise import source_kernels
+
+    return [replace(kernel, device=device) for kernel in source_kernels(op)]

@@ -15,48 +15,27 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
 from timberframe_sdk.elementwise import (
-    ACCELERATOR_TYPES,
-    SHORT_FLOATS,
     Expression,
+    allowed_types,
     checked_expression,
+    checked_source,
     expression,
-    has_source,
+    source_types,
 )
-from timberframe_sdk.fusion import ELEMENTWISE, REDUCTIONS, Dim, merged_dims
-from timberframe_sdk.special_functions import CHECKED, FLOATS, INTEGERS, NEED_FLOAT64
-
-_CANDIDATES = (
-    "float16", "bfloat16", "float32", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-    "uint64",
-)  # fmt: skip
+from timberframe_sdk.fusion import Dim, merged_dims, reduction
+from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, SOURCES
 
 
-_OWN_TYPES = {"ApproximateEqual": ("float32", "float64")}  # 16-bit floats would round their difference
-
-
-def _kernels() -> list[KernelDef]:
-    """Kernels of all elementwise ops that have a source, and of those that check their operands."""
-    kernels = []
-    for op in (registry.get(name) for name in sorted({*ELEMENTWISE, *FLOATS, *INTEGERS})):
-        types = {}
-        for attr in (a for a in op.attrs.values() if a.kind == "type"):
-            allowed = _allowed(op, attr.name)
-            types[attr.name] = tuple(
-                t for t in allowed if op.name == "Cast" or has_source(op.name, t, ACCELERATOR_TYPES)
-            )
-        if all(types.values()):
-            kernels.append(KernelDef(op.name, "", build_wide if op.name in NEED_FLOAT64 else build_single, types))
-    for op in map(registry.get, CHECKED):
-        integers = tuple(t for t in _allowed(op, "T") if "int" in t)
-        kernels.append(KernelDef(op.name, "", build_checked, {"T": integers}, status=True))
-    return kernels
-
-
-def _allowed(op: OpDef, attr: str) -> tuple[str, ...]:
-    """The dtypes that an op takes for a type attr."""
-    names = op.attrs[attr].allowed
-    held = _CANDIDATES if names is None else [t.name for t in names]
-    return tuple(t for t in _CANDIDATES if t in held and t in _OWN_TYPES.get(op.name, _CANDIDATES))
+def source_kernels(op: OpDef) -> list[KernelDef]:
+    """The kernels that an op's source gives, for any device; none for an op without one."""
+    found, source, types = [], SOURCES.get(op.name), source_types(op)
+    if types is not None:
+        wide = source is not None and source.needs_float64
+        found.append(KernelDef(op.name, "", build_wide if wide else build_single, types))
+    if source is not None and source.checked is not None:
+        integers = tuple(t for t in allowed_types(op, "T") if "int" in t)
+        found.append(KernelDef(op.name, "", build_checked, {"T": integers}, status=True))
+    return found
 
 
 def can_fuse(node: KernelNode) -> bool:
@@ -67,10 +46,10 @@ def can_fuse(node: KernelNode) -> bool:
         return False
     if _selects_rows(node) or not _broadcasts(node):
         return False
-    if node.op in NEED_FLOAT64 and not device.limits.float64:
+    if node.op in SOURCES and SOURCES[node.op].needs_float64 and not device.limits.float64:
         return False
     inputs = list({v.id: v for v in node.inputs}.values())
-    return expression(Cluster(node.device, [node], inputs, node.outputs), ACCELERATOR_TYPES) is not None
+    return expression(Cluster(node.device, [node], inputs, node.outputs), complete=True) is not None
 
 
 def _broadcasts(node: KernelNode) -> bool:
@@ -95,7 +74,7 @@ def build_single(node: KernelNode) -> Launcher:
         column = replace(condition, shape=(condition.shape[0], *ones))
         node = replace(node, inputs=[column, *node.inputs[1:]])
     body = _body(node)
-    made = expression(body, ACCELERATOR_TYPES)
+    made = expression(body, complete=True)
     assert made is not None
     return _without_repeated(node, body, _launcher(node, body, made))
 
@@ -113,7 +92,7 @@ def build_checked(node: KernelNode) -> Launcher:
     made, bad = checked_expression(node, [names[v.id] for v in node.inputs])
     checked = body.inputs.index(node.inputs[1]), bad
     launch = _without_repeated(node, body, _launcher(node, body, made, checked))
-    return failing(launch, (InvalidArgumentError, CHECKED[node.op].words))
+    return failing(launch, (InvalidArgumentError, checked_source(node.op).message))
 
 
 def _answering(node: KernelNode) -> Launcher:
@@ -144,15 +123,15 @@ def can_reduce(node: KernelNode) -> bool:
     found = device.kernel(node)
     if found is None or found.build is not reduce:
         return False
-    return node.inputs[0].dtype.name in ACCELERATOR_TYPES and node.inputs[0].dtype.name != "bool"
+    return node.inputs[0].dtype.name in ALL_TYPES and node.inputs[0].dtype.name != "bool"
 
 
 def build_fused(node: KernelNode) -> Launcher:
     """The launcher of a fused node."""
     body = node.inner[0]
-    if body.nodes[-1].op in REDUCTIONS:
+    if reduction(body.nodes[-1]):
         return _reduced(node, body)
-    made = expression(body, ACCELERATOR_TYPES)
+    made = expression(body, complete=True)
     assert made is not None
     return _launcher(node, body, made)
 
@@ -162,18 +141,18 @@ def _reduced(node: KernelNode, body: Cluster) -> Launcher:
     device: Any = node.device
     last = body.nodes[-1]
     value, dtype = last.inputs[0], last.inputs[0].dtype.name
-    made = expression(replace(body, nodes=body.nodes[:-1], outputs=[value]), ACCELERATOR_TYPES)
+    made = expression(replace(body, nodes=body.nodes[:-1], outputs=[value]), complete=True)
     assert made is not None
     dims = merged_dims([v.shape for v in body.inputs], value.shape)
     element, strided = _element(made, [v.dtype.name for v in body.inputs], dtype, dims)
     index = index_type(4 * value.size)
     tables = [device.table(np.array(_walk(dims), index))] if strided else []
     axes = {int(a) % len(value.shape) for a in np.ravel(np.asarray(last.const(1)))}
-    reduction = Reduction(device, value.shape, axes, rule(last.op, dtype), element)
-    if reduction.scratch:
-        node.workspace(reduction.scratch)
+    reduce_chain = Reduction(device, value.shape, axes, rule(last.op, dtype), element)
+    if reduce_chain.scratch:
+        node.workspace(reduce_chain.scratch)
     count = len(body.inputs)
-    return lambda *arrays: reduction([*arrays[:count], *tables], *arrays[count:])
+    return lambda *arrays: reduce_chain([*arrays[:count], *tables], *arrays[count:])
 
 
 def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[Dim]) -> tuple[Element, bool]:
@@ -193,7 +172,7 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
     lines = [
         "#include <timberframe/accelerator/language.h>",
         "#include <timberframe/elementwise.h>",
-        *_includes(made),
+        *made.preamble(),
         f"static inline tf_value_{dtype} tf_element(tf_index i, {', '.join(operands)}) {{",
         *(_search(len(types), "tf_index") if strided else ()),
         *_operands(made, types, places),
@@ -296,11 +275,6 @@ def _step(k: int, dims: Sequence[Dim]) -> int | None:
     return 1
 
 
-def _includes(made: Expression) -> list[str]:
-    """What an expression's functions need beyond elementwise.h."""
-    return [f"#include <timberframe/math/{header}.h>" for header in made.headers]
-
-
 def _check(made: Expression, places: Sequence[str], checked: tuple[int, str]) -> str:
     """The statement that reports a bad operand: its place and its value."""
     k, bad = checked
@@ -316,7 +290,7 @@ def _source(made: Expression, types: Sequence[str], order: _Order, checked: tupl
     lines = [
         "#include <timberframe/accelerator/language.h>",
         "#include <timberframe/elementwise.h>",
-        *_includes(made),
+        *made.preamble(),
         f"TF_KERNEL tf_elementwise({', '.join([*parameters, *order.parameters])}) {{",
         *order.loop,
         *_operands(made, types, order.places),
@@ -352,4 +326,4 @@ def _search(count: int, index: str) -> list[str]:
     ]
 
 
-KERNELS = _kernels()
+KERNELS = [kernel for name in sorted({*SOURCES, "Cast"}) for kernel in source_kernels(registry.get(name))]

@@ -11,7 +11,7 @@ from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.values import SHAPES_DIFFER
-from timberframe_sdk.special_functions import NEGATIVE_EXPONENT, ZERO_DIVISOR
+from timberframe_sdk.sources import NEGATIVE_EXPONENT, ZERO_DIVISOR
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -25,12 +25,15 @@ def unsigned(dtype: str) -> str:
     return "u" + dtype if dtype in SIGNED else dtype
 
 
-def elementwise(node: KernelNode, name: str, grain: int = CHEAP, reasons: Sequence[str] = ()) -> Native:
-    """The native kernel of this name over the node's inputs, which broadcast to its output."""
+def elementwise(
+    node: KernelNode, name: str, grain: int = CHEAP, reasons: Sequence[str] = (), more: Sequence[int] = ()
+) -> Native:
+    """The native kernel of this name over the node's inputs, which broadcast to its output. more: more parameters."""
     out = node.outputs[0]
     shapes = [v.shape for v in node.inputs]
     sizes = [v.dtype.itemsize for v in node.inputs]
-    return native(name, *broadcast_walk(shapes, out.shape, sizes, out.dtype.itemsize, grain), reasons=reasons)
+    walk = broadcast_walk(shapes, out.shape, sizes, out.dtype.itemsize, grain)
+    return native(name, *walk, *more, reasons=reasons)
 
 
 def _binary(

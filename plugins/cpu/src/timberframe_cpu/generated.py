@@ -1,0 +1,69 @@
+"""Kernels of elementwise ops that have a source in the SDK's table, and none by hand.
+
+Those of the table's own ops come with the build (csrc/elementwise/generate.py); others are compiled by the system's C
+compiler, once and into a cache, when a node first needs them. Without a compiler the op's reference computes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timberframe_core import logging
+from timberframe_core.errors import NotFoundError
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
+from timberframe_cpu.broadcast import CHEAP, OPERANDS
+from timberframe_cpu.compiled import FUNCTION, compiler, sources
+from timberframe_cpu.kernels.binary import elementwise
+from timberframe_cpu.loops import includes, loop_source
+from timberframe_cpu.native import built_isa, find, isa
+from timberframe_sdk.elementwise import literals, source_types
+from timberframe_sdk.native import Native
+from timberframe_sdk.reference import reference_launcher
+from timberframe_sdk.sources import SOURCES
+
+_GRAIN = CHEAP // 4  # elements that a thread takes, of an op of unknown cost
+
+
+def source_kernels(op: OpDef) -> list[KernelDef]:
+    """The CPU's kernel of an op that has a source; none for an op without one."""
+    types = source_types(op)
+    if types is None or len(op.inputs) > OPERANDS or op.outputs[0].is_list:
+        return []
+    result = op.outputs[0]
+    own = [k for k, a in enumerate(op.inputs) if (a.type_attr, a.dtype) == (result.type_attr, result.dtype)]
+    return [KernelDef(op.name, "CPU", build, types, inplace=tuple((0, k) for k in own))]
+
+
+def build(node: KernelNode) -> Native | Callable[..., None]:
+    """The kernel that the build made, or one that is compiled now, or the reference."""
+    operands = [v.dtype.name for v in node.inputs]
+    built_in = f"{node.op}_{operands[-1]}"
+    try:
+        find(built_in, isa())
+    except NotFoundError:
+        address = _compiled(node, operands)
+        return elementwise(node, "elementwise_loop", _GRAIN, more=(address, len(operands))) if address else _slow(node)
+    return elementwise(node, built_in, _GRAIN)
+
+
+def _compiled(node: KernelNode, operands: Sequence[str]) -> int:
+    """Address of the op's loop, compiled for this node's dtypes and attrs; 0, with a warning, where that fails."""
+    source = SOURCES[node.op]
+    loop = loop_source(FUNCTION, source, operands, node.outputs[0].dtype.name, literals(node.attrs))
+    if not loop or compiler() is None:
+        return 0
+    try:
+        return sources.function(includes(source) + loop, built_isa())
+    except subprocess.CalledProcessError as e:
+        logging.warning("%s: its source does not compile: %s", node.op, e.stderr.decode(errors="replace").strip())
+    except OSError as e:
+        logging.warning("%s: its source was not compiled: %s", node.op, e)
+    return 0
+
+
+def _slow(node: KernelNode) -> Callable[..., None]:
+    launch: Callable[..., Any] = reference_launcher(node)
+    return launch

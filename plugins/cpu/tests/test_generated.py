@@ -1,0 +1,89 @@
+"""Ops that have a source, and no kernel by hand: the build or the system's compiler makes them one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_cpu import compiled, generated
+from timberframe_cpu.broadcast import SHORT_RUN
+from timberframe_sdk import Pointwise, apply_op, define_op, define_source
+from timberframe_sdk.settings import CACHE_VARIABLE
+
+N = 20_011
+
+needs_compiler = pytest.mark.skipif(compiled.compiler() is None, reason="no C compiler on this machine")
+
+
+def _blend(attrs: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    share = np.asarray(attrs["share"], x.dtype)
+    return np.asarray(x + share * (y - x))
+
+
+def _define(name: str, floats: str, branches: bool = False) -> None:
+    define_op(
+        name,
+        inputs=["x: T", "y: T"],
+        outputs=["z: T"],
+        attrs=["share: float = 0.5", "T: {float, double, half, bfloat16, int32}"],
+        doc="x + share * (y - x).",
+        shape=lambda c: [np.broadcast_shapes(*c.shapes)] if None not in c.shapes else [None],
+        reference=_blend,
+        elementwise=True,
+        accuracy=Pointwise(float32=2, float64=2),
+    )
+    define_source(name, floats, integers="{0} + ({T}){share} * ({1} - {0})", branches=branches)
+
+
+_define("Acme>Blend", "{0} + ({T}){share} * ({1} - {0})")
+_define("Acme>Wrong", "acme_no_such_function({0}, {1})", branches=True)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache on disk, and nothing compiled in this process."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(generated, "sources", compiled.CompiledSources())
+    return tmp_path
+
+
+def _run(op: str, x: Any, y: Any, share: float) -> np.ndarray:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        found: np.ndarray = session.run(apply_op(op, [tf.constant(x), tf.constant(y)], {"share": share}))
+        return found
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32"])
+@pytest.mark.parametrize("shapes", [((3, 5), (3, 5)), ((3, 5), ()), ((4, 1, SHORT_RUN + 1), (3, 1)), ((2, 0), (2, 1))])
+def test_a_compiled_kernel_gives_what_the_reference_gives(dtype: str, shapes: Any, cache: Path) -> None:
+    rng = np.random.default_rng(1)
+    x, y = (rng.integers(-8, 8, shape).astype(tf.as_dtype(dtype).as_numpy_dtype) for shape in shapes)
+    np.testing.assert_array_equal(_run("Acme>Blend", x, y, 3.0), _blend({"share": 3.0}, x, y))
+    assert list(cache.rglob("*.so"))
+
+
+@needs_compiler
+def test_an_op_with_a_source_is_taken_into_chains() -> None:
+    given = np.linspace(-1, 1, N, dtype=np.float32)
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        x = tf.placeholder(tf.float32, [N])
+        y = tf.exp(apply_op("Acme>Blend", [x * 2.0, x], {"share": 0.25}) + 1.0)
+        assert "arena 0 bytes" in str(session.explain(y))
+        found = session.run(y, {x: given})
+    np.testing.assert_allclose(found, np.exp(1.75 * given + 1), rtol=1e-6)
+
+
+def test_without_a_compiler_the_reference_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "compiler", lambda: None)
+    assert _run("Acme>Blend", np.float32([1, 2]), np.float32([3, 4]), 0.5).tolist() == [2, 3]
+
+
+@needs_compiler
+def test_a_source_that_does_not_compile_is_told_and_the_reference_computes(caplog: pytest.LogCaptureFixture) -> None:
+    assert _run("Acme>Wrong", np.float32([1, 2]), np.float32([3, 4]), 0.5).tolist() == [2, 3]
+    assert "Acme>Wrong: its source does not compile" in caplog.text
