@@ -15,16 +15,16 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import AllocatorStatistics, Device, KernelNode, Value
+from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
 
-EXECUTOR_OPS = frozenset({
-    "Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Shape", "ShapeN", "Rank", "Size", "VarHandleOp",
-    "ReadVariableOp", "AssignVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "Identity",
-})  # fmt: skip
-"""Ops that the core carries out on any device, so that a device needs no kernel for them."""
+_COPIED = frozenset({*UNIT_KERNELS, "PlaceholderWithDefault"})
+"""Ops that a device runs with its own copy."""
 
-UPDATES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
-"""Ops that the core carries out with another op's kernel."""
+
+def needs_kernel(op: OpDef) -> bool:
+    """Whether a device needs a kernel for the op, or for its `update_op`; the core carries out the others on any."""
+    return bool(op.update_op) or not (op.role or op.shape_only or op.name in _COPIED)
 
 
 class NoSuchDeviceError(LookupError):
@@ -50,10 +50,10 @@ class Target:
 
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
-        if op.name in EXECUTOR_OPS:
+        if not needs_kernel(op):
             return None if self.holds(types) else f"the device holds {', '.join(self.device.attributes.dtypes)} alone"
-        if op.name in UPDATES:
-            return self.supports(registry.get(UPDATES[op.name]), tuple(("T", dtype) for _, dtype in types))
+        if op.update_op:
+            return self.supports(registry.get(op.update_op), tuple(("T", dtype) for _, dtype in types))
         key = op.name, types
         if key not in self._supports:
             self._supports[key] = self.device.supports(probe(self.device, op, types))

@@ -96,7 +96,7 @@ def describe_op(name: str) -> str:
         for a in arguments:
             kind = a.dtype.name if a.dtype else a.type_list_attr or a.type_attr
             count = f"{a.number_attr} * " if a.number_attr else ""
-            role = f" ({op.role(a)})" if what == "input" and op.role(a) != "data" else ""
+            role = f" ({op.input_role(a)})" if what == "input" and op.input_role(a) != "data" else ""
             lines.append(f"  {what} {a.name}: {count}{kind}{role}")
     for attr in op.attrs.values():
         default = "" if attr.required else f" = {attr.default}"

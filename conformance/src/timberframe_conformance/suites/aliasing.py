@@ -43,7 +43,7 @@ def applies(trial: Trial, what: str) -> bool:
     op = trial.op
     if op.stream is not None and what in ("read-again", "run-again", "chain"):
         return False  # each run draws anew; the random suite says how
-    data = [a for a in op.inputs if op.role(a) == "data"] if op.outputs else []
+    data = [a for a in op.inputs if op.input_role(a) == "data"] if op.outputs else []
     if what in ("read-again", "run-again"):
         return bool(data)
     one_type = len({(a.type_attr, a.dtype, a.is_list) for a in data}) == 1

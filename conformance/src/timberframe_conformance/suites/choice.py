@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.suites.forward import is_callable, supported
-from timberframe_conformance.target import EXECUTOR_OPS
+from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import resource
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg
@@ -37,7 +37,7 @@ def _size(arg: Arg) -> int:
 
 def has_kernel(op: OpDef) -> bool:
     """Whether a kernel of the device runs when the op does."""
-    return is_callable(op) and op.name not in EXECUTOR_OPS and not any(a.dtype is resource for a in op.inputs)
+    return is_callable(op) and needs_kernel(op) and not any(a.dtype is resource for a in op.inputs)
 
 
 def chosen(

@@ -170,10 +170,10 @@ def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
     for n in program.nodes:
         if n.feed:
             continue
-        if n.op.name == "Const":
+        if n.op.role == "constant":
             known.update(n.outputs)
         elif n.host_value:
-            if n.op.name not in ("Shape", "ShapeN", "Rank", "Size") and not all(x in known for x in n.inputs):
+            if not n.op.shape_only and not all(x in known for x in n.inputs):
                 raise NeedsDriverError(node, f"'{n.name}' in its body plans with a computed value")
             known.update(n.outputs)
         if not all(x in known for x in planned_inputs(n)):
@@ -185,7 +185,7 @@ def _reads(parts: Sequence[_Body]) -> list[_Read]:
     found: dict[str, _Read] = {}
     for part in parts:
         for n in part.program.nodes:
-            if n.op.name == "ReadVariableOp" and n.variable is not None:
+            if n.op.role == "read_variable" and n.variable is not None:
                 found.setdefault(n.variable, _Read(n.variable, n.attrs["dtype"], part.facts.shapes[n.outputs[0]]))
     return list(found.values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from timberframe_core.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, FunctionProgram, Node, Output, Program, Wanted
+from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Wanted
 from timberframe_core.compiler.raising import needs_raising, raise_graph
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
@@ -122,7 +122,8 @@ class Builder:
             before = [n for c in op.control_inputs for n in ran.get(c, ())]
             if op.op_def.stateful:
                 before.extend(control)
-            if op.type in CALLS:
+            role = op.op_def.role
+            if role == "call":
                 ran[op] = self._splice(op, inputs, before, known, graph, prefix, ancestors)
                 continue
             node = Node(op.op_def, prefix + op.name, op.attrs, inputs)
@@ -133,10 +134,10 @@ class Builder:
             node.outputs = [Output(node, t.value_index, t.dtype, t.static_shape) for t in op.outputs]
             for tensor, output in zip(op.outputs, node.outputs, strict=True):
                 known.setdefault(tensor, output)  # a fed output keeps the fed value
-            if op.type in LOOPS or op.type in BRANCHES:
+            if role in RUNS_BODIES:
                 node.bodies = called_functions(op, graph)
             lists = any(x.dtype is variant for x in (*inputs, *node.outputs))
-            node.on_lists = not node.bodies and (lists or op.type in ARRAYS)
+            node.on_lists = not node.bodies and (lists or role in ARRAYS)
             self.nodes.append(node)
             ran[op] = [node]
         return ran

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from timberframe_core.compiler.build import prune
-from timberframe_core.compiler.dense_lists import RULES, Builder, Dense, ListVariable, NotDenseError
+from timberframe_core.compiler.dense_lists import Builder, Dense, ListVariable, NotDenseError, rule_of
 from timberframe_core.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
-from timberframe_core.compiler.ir import ARRAYS, BRANCHES, CALLS, LOOPS, STATE_READ, Wanted
+from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Wanted
 from timberframe_core.compiler.raising.frames import CONTROL_FLOW
 from timberframe_core.compiler.trips import Bounds
 from timberframe_core.dtypes import resource, variant
@@ -23,7 +23,7 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition import registry
 from timberframe_core.shapes import StaticShape, in_common
 
-_FUNCTIONAL = LOOPS | BRANCHES | CALLS
+_FUNCTIONAL = RUNS_BODIES | {"call"}
 _NOT_COPIED = ARRAYS | CONTROL_FLOW  # the latter in functions; that of the graph has become loops and branches
 _DEEPEST = 16  # functions within functions
 _COPIES = 8  # of one loop body, until all about its lists is known
@@ -72,9 +72,10 @@ def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, l
 
 
 def _has_effect(op: Operation) -> bool:
-    if op.type in _FUNCTIONAL:
+    role = op.op_def.role
+    if role in _FUNCTIONAL:
         return any(find_body(op, name).control_outputs for name in op.op_def.functions(op.attrs))
-    return op.op_def.stateful and op.type != "VarHandleOp" and op.type not in STATE_READ
+    return op.op_def.stateful and role != "variable" and role not in VARIABLE_READS
 
 
 class GraphCopy:
@@ -107,11 +108,11 @@ class GraphCopy:
         for op in order:
             if op.outputs and all(t in self.known for t in op.outputs):
                 continue  # fed
-            if op.type in _NOT_COPIED or op.unsupported is not None:
+            if op.op_def.role in _NOT_COPIED or op.unsupported is not None:
                 raise NotDenseError(f"'{op.name}' must run as it is")
             control = [c for before in op.control_inputs for c in self.ran.get(before, ())]
             first = len(self.graph)
-            if op.type in _FUNCTIONAL:
+            if op.op_def.role in _FUNCTIONAL:
                 made = self._functional(op, control)
             elif any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
                 made = self._list_op(op, control)
@@ -126,7 +127,7 @@ class GraphCopy:
 
     def _find_live(self, order: Sequence[Operation], needed: set[Tensor]) -> None:
         for op in reversed(order):
-            if op.type in LOOPS:
+            if op.op_def.role == "loop":
                 live = self._live[op] = live_variables(op, {i for i, t in enumerate(op.outputs) if t in needed})
                 needed.update(op.inputs[i] for i in live)
             else:
@@ -146,7 +147,7 @@ class GraphCopy:
         )  # fmt: skip
 
     def _list_op(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
-        rule = RULES.get(op.type)
+        rule = rule_of(op.op_def)
         if rule is None:
             raise NotDenseError(f"{op.type} has no dense form")
         with self.graph.control_dependencies(control), self.graph.device(op.device or None):
@@ -156,11 +157,11 @@ class GraphCopy:
 
     def _functional(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
         inputs = [self.known[t] for t in op.inputs]
-        if op.type in LOOPS:
+        if op.op_def.role == "loop":
             return self._loop(op, inputs, control)
         if any(isinstance(x, Dense) for x in inputs) or any(t.dtype is variant for t in op.outputs):
             raise NotDenseError(f"{op.type} '{op.name}' takes or gives lists")
-        given = inputs if op.type in CALLS else inputs[1:]
+        given = inputs if op.op_def.role == "call" else inputs[1:]
         bodies = [self._function(op, name, given) for name in op.op_def.functions(op.attrs)]
         results = [in_common(b.outputs[i].static_shape for b in bodies) for i in range(len(op.outputs))]
         attrs = {**op.attrs, **op.op_def.bind_functions(op.attrs, [self.graph.add_function(b) for b in bodies])}

@@ -15,7 +15,7 @@ import numpy as np
 from timberframe_core.dtypes import DType, int32, string, variant
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.ops.definition.opdef import is_known
+from timberframe_core.ops.definition.opdef import OpDef, is_known
 from timberframe_core.shapes import Shape, StaticShape, compatible, is_static, merge
 
 
@@ -401,10 +401,6 @@ RULES: dict[str, Rule] = {
     "AddN": _add,
     "AddV2": _add,
     "EmptyTensorList": _empty,
-    "Identity": _same,
-    "IdentityN": _same,
-    "PreventGradient": _same,
-    "StopGradient": _same,
     "TensorListElementShape": _element_shape,
     "TensorListFromTensor": _from_tensor,
     "TensorListGather": _gather,
@@ -422,3 +418,8 @@ RULES: dict[str, Rule] = {
     "ZerosLike": _zeros_like,
 }
 """What takes the place of each op."""
+
+
+def rule_of(op: OpDef) -> Rule | None:
+    """What takes the place of an op that works on lists; None where nothing does."""
+    return _same if op.passes_through else RULES.get(op.name)

@@ -26,7 +26,7 @@ def fold_constants(program: Program, variables: Variables) -> list[str]:
     known: set[Output] = set()
     by_device: dict[int, tuple[Device, list[Node]]] = {}
     for node in program.nodes:
-        if node.op.name == "Const":
+        if node.op.role == "constant":
             infer([node], facts, variables.shape, branch_shapes)
             known.update(node.outputs)
         elif node.host_value or not _foldable(node, known):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from timberframe_core.compiler.ir import STATE_READ, STATE_WRITE, Node, Output
+from timberframe_core.compiler.ir import VARIABLE_ACCESSES, Node, Output
 from timberframe_core.dtypes import BY_NAME, DType
 from timberframe_core.plugin.contracts import Device
 from timberframe_core.shapes import is_static
@@ -13,14 +13,6 @@ SMALL_ELEMENTS = 64
 """Most elements of a tensor for which the host is quicker than a copy; TensorFlow pins as many to it."""
 
 _WHOLE_NUMBERS = frozenset({"int32", "int64", "bool"})
-
-_SHAPE_ARITHMETIC = frozenset(
-    {
-        "Add", "AddV2", "Cast", "ConcatV2", "ExpandDims", "FloorDiv", "FloorMod", "GatherV2", "Maximum", "Minimum",
-        "Mul", "Pack", "Prod", "Squeeze", "StridedSlice", "Sub",
-    }
-)  # fmt: skip
-"""Ops whose host value follows from those of their inputs, or is an error for a device, too."""
 
 
 def is_small(x: Output) -> bool:
@@ -31,11 +23,11 @@ def is_small(x: Output) -> bool:
 
 def follows_from_shapes(node: Node) -> bool:
     """Whether planning can compute the node since it computes its inputs anyway, so that no device need run it."""
-    if node.op.name not in _SHAPE_ARITHMETIC or node.control or node.after or not all(map(is_small, node.outputs)):
+    if not node.op.total_value or node.control or node.after or not all(map(is_small, node.outputs)):
         return False
     if any(x.dtype.name not in _WHOLE_NUMBERS for x in node.inputs):
         return False
-    inputs = [x.node for x in node.inputs if x.node.op.name != "Const" or x.node.feed]
+    inputs = [x.node for x in node.inputs if x.node.op.role != "constant" or x.node.feed]
     return bool(inputs) and all(n.host_value for n in inputs)
 
 
@@ -55,7 +47,7 @@ def stays_on_host(node: Node) -> bool:
 
 def _on_host(x: Output) -> bool:
     node = x.node
-    if node.feed or node.host_value or node.op.name == "Const":
+    if node.feed or node.host_value or node.op.role == "constant":
         return is_small(x)
     return node.device is not None and node.device.host_memory
 
@@ -65,7 +57,7 @@ def cannot_hold(node: Node, device: Device) -> str | None:
     if device.host_memory or node.bodies or node.on_lists or node.op.on_host:
         return None
     dtypes = {x.dtype.base_dtype for x in (*node.inputs, *node.outputs)}
-    kept = node.op.name == "VarHandleOp" or node.op.name in STATE_READ or node.op.name in STATE_WRITE
+    kept = node.op.role == "variable" or node.op.role in VARIABLE_ACCESSES
     declared = node.attrs.get("dtype")
     if kept and isinstance(declared, DType):
         dtypes.add(declared)

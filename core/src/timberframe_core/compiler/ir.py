@@ -131,6 +131,11 @@ class FunctionProgram(Program):
         return [f for f in self.fetches[: self.result_count] if isinstance(f, Output)]
 
 
+def sets_variable(op: OpDef) -> bool:
+    """Whether the op gives a variable a value without needing the one that it has."""
+    return op.role == "assign_variable" and not op.update_op
+
+
 def written_inputs(op: OpDef, attrs: Mapping[str, Any]) -> list[int]:
     """Flat positions of the handles whose variables the op's kernel gives new values, in the order of its outputs."""
     if not op.updates:
@@ -139,33 +144,17 @@ def written_inputs(op: OpDef, attrs: Mapping[str, Any]) -> list[int]:
     return [i for name in op.updates for i in ranges[name]]
 
 
-STATE_READ = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp"})
-STATE_WRITE = {
-    "AssignVariableOp": "",
-    "AssignAddVariableOp": "AddV2",
-    "AssignSubVariableOp": "Sub",
-    "DestroyResourceOp": "",
-}
-"""Ops that write a variable, with the pure op that makes the new value ("": the value itself).
+VARIABLE_READS = frozenset({"read_variable", "inspect_variable"})
+VARIABLE_WRITES = frozenset({"assign_variable", "destroy_variable"})
+VARIABLE_ACCESSES = VARIABLE_READS | VARIABLE_WRITES
+"""Roles of ops on a variable that no kernel runs; others name in `reads` and `updates` what their kernel works on."""
 
-Others say in their OpDef which variables their kernel reads and updates."""
+ARRAYS = frozenset({"make_array", "make_gradient_array", "use_array"})
+"""Roles of ops on arrays and stacks that live as long as a run."""
 
-ARRAY_MAKERS = frozenset({"TensorArrayV3", "StackV2"})
-ARRAY_GRADIENTS = frozenset({"TensorArrayGradV3", "TensorArrayGradWithShape"})
-ARRAYS = (
-    ARRAY_MAKERS
-    | ARRAY_GRADIENTS
-    | frozenset(
-        f"TensorArray{what}V3" for what in ("Close", "Concat", "Gather", "Read", "Scatter", "Size", "Split", "Write")
-    )
-    | frozenset({"StackPushV2", "StackPopV2", "StackCloseV2"})
-)
-"""Ops on arrays and stacks that live as long as a run: makers of one, of one for another's gradients, and users."""
-
-LOOPS = frozenset({"While", "StatelessWhile"})
-CASES = frozenset({"Case", "StatelessCase"})
-BRANCHES = frozenset({"If", "StatelessIf"}) | CASES
-CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+BRANCHES = frozenset({"branch", "case"})
+RUNS_BODIES = BRANCHES | {"loop"}
+"""Roles of ops whose functions stay functions; those that calls run are put in their places."""
 
 
 def body_scope(scope: str, node: Node, function: FuncGraph) -> str:

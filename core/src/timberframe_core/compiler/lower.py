@@ -13,13 +13,15 @@ from typing import Protocol
 import numpy as np
 
 from timberframe_core.compiler.bodies import driven_as_a_whole, lower_branches, lower_loop
-from timberframe_core.compiler.ir import BRANCHES, LOOPS, STATE_WRITE, Node, Output, written_inputs
+from timberframe_core.compiler.ir import BRANCHES, Node, Output, written_inputs
 from timberframe_core.compiler.specialise import Facts
 from timberframe_core.compiler.stages import Stage
 from timberframe_core.compiler.state import variable_name
 from timberframe_core.dtypes import DType
 from timberframe_core.plugin.contracts import Cluster, Device, KernelNode, RandomStream, Update, Value, Variable
 from timberframe_core.shapes import StaticShape
+
+_NOTHING_TO_RUN = frozenset({"constant", "variable", "no_op"})
 
 
 @dataclass
@@ -113,20 +115,20 @@ class Lowering:
 
     def add(self, node: Node) -> None:
         """Lowers one node."""
-        name = node.op.name
-        if name in ("VarHandleOp", "NoOp", "Const"):
+        role = node.op.role
+        if role in _NOTHING_TO_RUN:
             return
-        if name == "ReadVariableOp":
+        if role == "read_variable":
             x = node.outputs[0]
             self.values[x] = self.current(node.variable or "", node.attrs["dtype"], self.facts.shapes[x])
-        elif name in STATE_WRITE:
-            self._assign(node, STATE_WRITE[name])
+        elif role == "assign_variable":
+            self._assign(node, node.op.update_op)
         elif node.op.updates or node.op.reads:
             self._access(node)
-        elif name in LOOPS:
+        elif role == "loop":
             with driven_as_a_whole(node):
                 lower_loop(self, node)
-        elif name in BRANCHES:
+        elif role in BRANCHES:
             with driven_as_a_whole(node):
                 lower_branches(self, node)
         else:

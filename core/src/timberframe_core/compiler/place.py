@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from timberframe_core.compiler.host_side import cannot_hold, stays_on_host
-from timberframe_core.compiler.ir import ARRAYS, BRANCHES, LOOPS, STATE_READ, STATE_WRITE, Node, Program
+from timberframe_core.compiler.ir import ARRAYS, VARIABLE_ACCESSES, VARIABLE_WRITES, Node, Program
 from timberframe_core.compiler.state import variable_key, variable_name
 from timberframe_core.dtypes import DType, variant
 from timberframe_core.errors import InvalidArgumentError, UnavailableError, UnimplementedError
@@ -93,7 +93,7 @@ class Placer:
             host = None  # there is nothing to choose
         self._users = _VariableUsers(program.graph)
         for node in program.nodes:
-            if node.feed or node.host_value or node.op.name == "Const":
+            if node.feed or node.host_value or node.op.role == "constant":
                 continue
             rejected: tuple[tuple[str, str], ...] = ()
             colocated = self._colocated(node, by_name, where)
@@ -103,7 +103,7 @@ class Placer:
                 node.device, node.reason = host, "small, and the host has all that it needs"
             else:
                 node.device, node.reason, rejected = self._choose(node)
-            if node.op.name == "VarHandleOp" and node.variable is not None:
+            if node.op.role == "variable" and node.variable is not None:
                 where.setdefault(node.variable, node.device)
             if node.bodies:
                 node.host_driven = not self._body_fits(node, node.device, where)
@@ -116,7 +116,7 @@ class Placer:
         """The device that a variable or a colocation request dictates."""
         for name in _variables(node):
             if name in where:
-                why = None if node.op.name == "VarHandleOp" else self._refusal(node, where[name])
+                why = None if node.op.role == "variable" else self._refusal(node, where[name])
                 if why is not None:
                     raise self._stranded(node, name, where[name], why)
                 return where[name], f"with variable '{name}'"
@@ -127,7 +127,7 @@ class Placer:
         return None
 
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
-        if node.op.name == "VarHandleOp":
+        if node.op.role == "variable":
             return self._decide(node)  # it depends on who uses the variable
         types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
         key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
@@ -150,7 +150,7 @@ class Placer:
                 )
                 return device, reason, tuple(rejected)
             rejected.append((device.spec, why or "strict placement allows the best device only"))
-        if node.requested and (self.soft or node.op.name in _FOR_THE_HOST):
+        if node.requested and (self.soft or node.op.reports_to_host):
             for device in self.devices.devices:
                 if device in wanted:
                     continue
@@ -171,11 +171,11 @@ class Placer:
         why = cannot_hold(node, device)
         if why is not None:
             return why
-        if node.op.name == "VarHandleOp" and node.variable is not None and not device.host_memory:
+        if node.op.role == "variable" and node.variable is not None and not device.host_memory:
             return self._users.refusal(node.variable, device)
-        if STATE_WRITE.get(node.op.name):
-            return _assign_refusal(node, device)
-        if node.op.name in _STRUCTURAL or node.bodies or node.on_lists or node.op.on_host:
+        if node.op.update_op:
+            return _assign_refusal(node.op, node, device)
+        if node.op.role is not None or node.bodies or node.on_lists or node.op.on_host:
             return None
         return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
 
@@ -199,7 +199,7 @@ class Placer:
         if label:
             return InvalidArgumentError(f"{head}: no kernel has the label {label!r} ({reasons}){tail}", node.name)
         known = ""
-        if node.op.name not in _STRUCTURAL:  # those run on every device that holds the dtype
+        if node.op.role is None:  # those with one run on every device that holds the dtype
             known = (
                 f"device types with the op: {', '.join(self.devices.kernels.device_types(node.op.name)) or 'none'}; "
             )
@@ -240,13 +240,14 @@ class Placer:
     def _count_nodes(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
         count: float = len(function)
         for op in function.get_operations():
-            if op.type in STATE_WRITE or op.op_def.updates or (op.type in STATE_READ and op.type != "ReadVariableOp"):
+            role = op.op_def.role
+            if op.op_def.updates or (role in VARIABLE_ACCESSES and role != "read_variable"):
                 return math.inf
-            if op.op_def.on_host or op.type in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+            if op.op_def.on_host or role in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
                 return math.inf  # the executor's
             if not device.host_memory and any(t.dtype.name == "string" for t in (*op.inputs, *op.outputs)):
                 return math.inf
-            if op.type in _STRUCTURAL and op.type not in LOOPS | BRANCHES:
+            if role is not None and not op.op_def.function_attrs:
                 continue
             if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):
                 return math.inf
@@ -265,7 +266,7 @@ class Placer:
 
 def _variables(node: Node) -> list[str]:
     """The variables that decide where a node runs, its own first."""
-    if node.op.name in STATE_READ or node.op.name in STATE_WRITE or node.op.name == "VarHandleOp":
+    if node.op.role == "variable" or node.op.role in VARIABLE_ACCESSES:
         return [] if node.variable is None else [node.variable]
     if node.op.reads or node.op.updates:
         return [variable_name(x) for x in node.inputs if x.dtype.name == "resource"]
@@ -284,8 +285,8 @@ class _VariableUsers:
         if self._users is None:
             self._users = self._find()
         for op in self._users.get(variable, ()):
-            if op.type in STATE_WRITE:
-                why = _assign_refusal(op, device) if STATE_WRITE[op.type] else None
+            if op.op_def.role in VARIABLE_WRITES:
+                why = _assign_refusal(op.op_def, op, device) if op.op_def.update_op else None
             else:
                 why = device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device))
             if why is not None:
@@ -295,25 +296,18 @@ class _VariableUsers:
     def _find(self) -> dict[str, list[Operation]]:
         found: dict[str, list[Operation]] = {}
         for op in self._graph.get_operations():
-            if op.op_def.reads or op.op_def.updates or op.type in STATE_WRITE:
+            if op.op_def.reads or op.op_def.updates or op.op_def.role in VARIABLE_WRITES:
                 for x in op.inputs:
-                    if x.op.type == "VarHandleOp":
+                    if x.op.op_def.role == "variable":
                         found.setdefault(variable_key(x.op.name, x.op.attrs), []).append(op)
         return found
 
 
-def _assign_refusal(node: Any, device: Device) -> str | None:
-    """Why the device lacks the pure op of an AssignAdd or AssignSub."""
-    op, value = STATE_WRITE[node.op_def.name if isinstance(node, Operation) else node.op.name], node.inputs[1]
-    given = _kernel_node(registry.get(op), node.name, {"T": value.dtype}, node, device)
+def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
+    """Why the device lacks the pure op that makes the new value."""
+    attrs = {"T": node.inputs[1].dtype}
+    given = _kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
     return device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]]))
-
-
-_FOR_THE_HOST = frozenset({"Assert"})
-"""Ops that tell the host something: TensorFlow's kernels for accelerators want their inputs in its memory, too."""
-
-_STRUCTURAL = frozenset({"Const", "Placeholder", "NoOp", "VarHandleOp", *STATE_READ, *STATE_WRITE, *LOOPS, *BRANCHES})
-"""Ops that the compiler carries out itself."""
 
 
 def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:

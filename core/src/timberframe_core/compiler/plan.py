@@ -14,7 +14,7 @@ import numpy as np
 
 from timberframe_core.compiler.bodies import branch_shapes
 from timberframe_core.compiler.fold import fold_constants
-from timberframe_core.compiler.ir import LOOPS, Node, Output, Program
+from timberframe_core.compiler.ir import Node, Output, Program
 from timberframe_core.compiler.lower import Variables, lower_stage
 from timberframe_core.compiler.place import Placement, Placer
 from timberframe_core.compiler.simplify import NO_OPTIMIZATIONS, Optimizations, simplify
@@ -100,7 +100,7 @@ class Plan:
         self._needed = needed
         self._reschedule()
         named = {n.variable for n in program.nodes if n.variable is not None}
-        declared = {n.variable for n in program.nodes if n.op.name == "VarHandleOp" and is_static(n.attrs["shape"])}
+        declared = {n.variable for n in program.nodes if n.op.role == "variable" and is_static(n.attrs["shape"])}
         self._has_lists = any(f.dtype is variant for f in program.feeds)
         self._open_variables = sorted(named - declared)  # their shapes are part of what a plan is bound to
 
@@ -166,7 +166,7 @@ class Plan:
 
     def _doubtful_loops(self) -> list[Node]:
         """Loops whose results were taken to have the shapes that they start with."""
-        loops = [n for n in self.program.nodes if n.op.name in LOOPS]
+        loops = [n for n in self.program.nodes if n.op.role == "loop"]
         return [n for n in loops if any(not is_static(x.static_shape) for x in n.outputs)]
 
     def _drive(self, nodes: Iterable[Node]) -> bool:
@@ -318,7 +318,7 @@ def check_memory(device: Device, cluster: Cluster, executable: Executable) -> No
 
 def _check_fed(program: Program) -> None:
     for node in program.nodes:
-        if node.op.name in ("Placeholder", "PlaceholderV2") and not node.feed:
+        if node.op.role == "placeholder" and not node.feed:
             where = f"  [{node.where}]" if node.where else ""
             shape = format_shape(node.outputs[0].static_shape)
             raise InvalidArgumentError(

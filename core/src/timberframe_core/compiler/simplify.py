@@ -9,7 +9,6 @@ import numpy as np
 
 from timberframe_core.compiler.ir import Node, Output, Program
 
-_COPIES = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
 _MERGEABLE_CONSTANT_BYTES = 1024
 
 
@@ -34,12 +33,12 @@ def simplify(program: Program, optimizations: Optimizations) -> None:
 
 
 def drop_copies(program: Program) -> None:
-    """Lets the readers of Identity and its kin read the input itself; a copy with control inputs stays."""
+    """Lets what reads a node that only passes its inputs through read these; one with control inputs stays."""
     stands_for: dict[Output, Output] = {}
     kept: list[Node] = []
     for node in program.nodes:
         node.inputs = [stands_for.get(x, x) for x in node.inputs]
-        if node.op.name in _COPIES and not node.control:
+        if node.op.passes_through and not node.control:
             stands_for.update(zip(node.outputs, node.inputs, strict=True))
         else:
             kept.append(node)

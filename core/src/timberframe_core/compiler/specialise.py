@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.compiler.ir import BRANCHES, LOOPS, Node, Output
+from timberframe_core.compiler.ir import BRANCHES, Node, Output, sets_variable
 from timberframe_core.compiler.simplify import Optimizations
 from timberframe_core.compiler.stages import planned_inputs
 from timberframe_core.compiler.state import uninitialized
@@ -21,8 +21,6 @@ from timberframe_core.plugin.contracts import Device
 from timberframe_core.shapes import Shape, StaticShape, check_array, format_shape, is_static
 
 _HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
-
-_NEEDS_VALUE = frozenset({"ReadVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
 
 _ALL = Optimizations()
 
@@ -63,8 +61,7 @@ def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, br
     """Adds shapes and host values of these nodes, which are in topological order, to the facts."""
     shapes, values = facts.shapes, facts.values
     for node in nodes:
-        name = node.op.name
-        if name == "Const":
+        if node.op.role == "constant":
             value = node.attrs["value"]
             values[node.outputs[0]] = value
             shapes[node.outputs[0]] = value.shape
@@ -73,7 +70,7 @@ def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, br
             _infer_node(node, facts, variable_shape, branch_shapes)
         except OpError as e:
             raise located(e, node) from None
-        if name == "AssignVariableOp":
+        if sets_variable(node.op):
             facts.variables[node.variable or ""] = shapes[node.inputs[1]]
 
 
@@ -125,9 +122,9 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, branch_
     if node.on_lists:
         _infer_lists(node, context, result, facts)
         return
-    if node.op.name in LOOPS:
+    if node.op.role == "loop":
         result = context.shapes  # lowering finds out whether the body keeps them
-    elif node.op.name in BRANCHES and not all(is_static(shape) for shape in result):
+    elif node.op.role in BRANCHES and not all(is_static(shape) for shape in result):
         result = branch_shapes(node, facts, variable_shape)
     for x, shape in zip(node.outputs, result, strict=True):
         if shape is None or None in shape:
@@ -186,13 +183,13 @@ def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) 
     name = x.node.variable
     if x.dtype.name != "resource" or name is None:
         return None
-    own = x.node.op.name == "VarHandleOp"
+    own = x.node.op.role == "variable"
     declared = x.node.attrs["shape"] if own else None
     dtype = x.node.attrs["dtype"] if own else None
-    if node.op.name == "AssignVariableOp":
+    if sets_variable(node.op):
         return dtype, declared
     known = facts.variables[name] if name in facts.variables else variable_shape(name)
-    needed = node.op.name in _NEEDS_VALUE or node.op.reads or node.op.updates
+    needed = node.op.role == "read_variable" or node.op.update_op or node.op.reads or node.op.updates
     if known is None and needed and not is_static(declared):
         raise uninitialized(node, x)
     return dtype, declared if known is None else known

@@ -16,9 +16,11 @@ from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.plugin.contracts import Device
 from timberframe_core.shapes import is_static
 
-_SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Rank", "Size"})
-_DRIVEN = frozenset({"VarIsInitializedOp", "VariableShape", "DestroyResourceOp"})
-"""Ops that look at a variable's table entry instead of its value: the executor does them."""
+_GIVEN = frozenset({"constant", "variable"})
+"""Roles of ops that need nothing but what planning knows."""
+
+_DRIVEN = frozenset({"inspect_variable", "destroy_variable"})
+"""Roles of ops that the executor carries out."""
 
 _LISTS = object()  # where all nodes are that work on lists
 
@@ -65,7 +67,7 @@ def planned_inputs(node: Node) -> tuple[Output, ...]:
     op = node.op
     if node.feed or not (op.shape_inputs or op.planned):
         return ()
-    constants = [None if x.node.feed or x.node.op.name != "Const" else x.node.attrs["value"] for x in node.inputs]
+    constants = [None if x.node.feed or x.node.op.role != "constant" else x.node.attrs["value"] for x in node.inputs]
     ranges = arg_ranges(op.inputs, node.attrs)
     return tuple(node.inputs[i] for name in op.planned_inputs(node.attrs, constants) for i in ranges[name])
 
@@ -81,9 +83,9 @@ def find_host_values(program: Program) -> set[Output]:
     for node in reversed(program.nodes):
         needed.update(planned_inputs(node))
         node.host_value = False
-        if node.feed or node.op.value is None or node.op.stateful or node.op.name == "Const":
+        if node.feed or node.op.value is None or node.op.stateful or node.op.role == "constant":
             continue
-        if node.op.name in _SHAPE_ONLY:
+        if node.op.shape_only:
             node.host_value = True
         elif any(x in needed for x in node.outputs):
             node.host_value = True
@@ -119,7 +121,7 @@ class _Numbering:
         self.fetched: dict[int, list[Output]] = {}
 
     def add(self, node: Node) -> None:
-        if node.feed or node.op.name in ("Const", "VarHandleOp"):
+        if node.feed or node.op.role in _GIVEN:
             for x in node.outputs:
                 self.shape_at[x] = 0
                 if not node.feed or x in self.needed:
@@ -127,9 +129,9 @@ class _Numbering:
             if not node.feed:
                 self.inference.setdefault(0, []).append(node)
             return
-        if node.op.name in _DRIVEN or node.op.on_host:
+        if node.op.role in _DRIVEN or node.op.on_host:
             node.host_driven = True
-        if node.op.name == "NoOp":
+        if node.op.role == "no_op":
             self._add_barrier(node)
         elif node.host_value:
             self._add_host_value(node)
@@ -159,7 +161,7 @@ class _Numbering:
         return at
 
     def _add_host_value(self, node: Node) -> None:
-        if node.op.name in _SHAPE_ONLY:
+        if node.op.shape_only:
             at = max((self.shape_at[x] for x in node.inputs), default=0)
         else:
             at = max((max(self._when_value(x), self.shape_at[x]) for x in node.inputs), default=0)
@@ -172,7 +174,7 @@ class _Numbering:
             node.host_driven = True  # whether one kernel node could do it would show too late, in the middle of a run
         mine, depth, level = home(node), 0, 0
         for x in node.inputs:
-            if x.node.host_value or x.node.op.name in ("Const", "VarHandleOp") or x.node.feed:
+            if x.node.host_value or x.node.op.role in _GIVEN or x.node.feed:
                 level = max(level, self.shape_at[x])
                 depth = max(depth, self.value_at.get(x, 0))
             else:
@@ -287,4 +289,4 @@ def _find_sends(stages: list[Stage], fetched: dict[int, list[Output]]) -> None:
 
 
 def _shape_only_reader(node: Node) -> bool:
-    return node.host_value and node.op.name in _SHAPE_ONLY
+    return node.host_value and node.op.shape_only

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from timberframe_core.compiler.ir import (
-    ARRAY_GRADIENTS,
-    ARRAY_MAKERS,
-    ARRAYS,
-    LOOPS,
-    STATE_READ,
-    STATE_WRITE,
+    VARIABLE_ACCESSES,
+    VARIABLE_READS,
+    VARIABLE_WRITES,
     Node,
     Output,
     Program,
@@ -31,7 +28,7 @@ def variable_name(handle: Output) -> str:
         return f"{node.name}/{node.op.name}"
     if node.variable is not None:
         return node.variable
-    if node.op.name in LOOPS:  # a handle is the same one in every iteration
+    if node.op.role == "loop":  # a handle is the same one in every iteration
         return variable_name(node.inputs[handle.index])
     raise InvalidArgumentError(
         f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",
@@ -48,7 +45,7 @@ def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
 
 def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
     """The error of a node that needs the value of a variable which has none."""
-    made = handle.node.where if handle.node.op.name == "VarHandleOp" else ""
+    made = handle.node.where if handle.node.op.role == "variable" else ""
     place = f" (the variable was made at {made})" if made else ""
     return FailedPreconditionError(
         f"{node.op.name} '{node.name}': variable '{handle.node.variable}' has no value; "
@@ -60,16 +57,16 @@ def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
 def resolve_handles(program: Program) -> None:
     """Names the variable of every VarHandleOp and of every access."""
     for node in program.nodes:
-        if node.op.name == "VarHandleOp":
+        role = node.op.role
+        if role == "variable":
             node.variable = variable_key(node.name, node.attrs)
-        elif node.op.name in ARRAY_MAKERS:
+        elif role == "make_array":
             node.variable = f"{node.name}/{node.op.name}"
-        elif node.op.name in ARRAY_GRADIENTS:
+        elif role == "make_gradient_array":
             node.variable = f"{variable_name(node.inputs[0])}/{node.attrs['source']}"
         elif (
-            node.op.name in ARRAYS
-            or node.op.name in STATE_READ
-            or node.op.name in STATE_WRITE
+            role == "use_array"
+            or role in VARIABLE_ACCESSES
             or (node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE)
         ):
             node.variable = variable_name(node.inputs[0])
@@ -96,9 +93,9 @@ def order_accesses(program: Program) -> None:
 
 def accesses(node: Node) -> dict[str, bool]:
     """Variables that a node reads (False) or writes (True), those in the bodies of loops and branches included."""
-    if node.op.name in STATE_WRITE and node.variable is not None:
+    if node.op.role in VARIABLE_WRITES and node.variable is not None:
         return {node.variable: True}
-    if node.op.name in STATE_READ and node.variable is not None:
+    if node.op.role in VARIABLE_READS and node.variable is not None:
         return {node.variable: False}
     handles = [i for i, x in enumerate(node.inputs) if x.dtype.name == _HANDLE]
     if node.bodies:
@@ -117,7 +114,7 @@ def writes_state(function: FuncGraph, seen: set[str]) -> bool:
         return False
     seen.add(function.name)
     for op in function.get_operations():
-        if op.type in STATE_WRITE or op.op_def.updates:
+        if op.op_def.role in VARIABLE_WRITES or op.op_def.updates:
             return True
         for name in op.op_def.functions(op.attrs):
             inner = function.find_function(name)

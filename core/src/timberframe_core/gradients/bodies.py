@@ -24,9 +24,6 @@ from timberframe_core.graph.signatures import called_functions
 from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef, is_known
 from timberframe_core.shapes import is_static
 
-_SHAPE_OPS = frozenset({"Rank", "Shape", "Size", "TensorListElementShape", "TensorListLength"})
-"""Ops that need little of their input: they run in the forward pass, so that it need not be kept."""
-
 _FILLS = {"ZerosLike": 0, "OnesLike": 1}
 
 
@@ -45,7 +42,7 @@ class GradientFunction(FuncGraph, ABC):
     ) -> Operation:
         if len(inputs) == 1 and inputs[0].graph is self.forward:
             (x,) = inputs
-            if op_def.name in _SHAPE_OPS and self._is_new(x):
+            if op_def.shape_only and self._is_new(x):  # it runs in the forward pass, so that x need not be kept
                 value = self.capture(self._measured(x, op_def.name, attrs))
                 return self.apply("Identity", (value,), {"T": value.dtype}, "shape")
             if op_def.name in _FILLS and x.dtype is not variant and self._is_new(x):
@@ -75,13 +72,13 @@ class GradientFunction(FuncGraph, ABC):
 
     def _value(self, tensor: Tensor) -> Tensor:
         op = tensor.op
-        if tensor.host_value is not None and is_known(tensor.host_value) and op.type != "Placeholder":
+        if tensor.host_value is not None and is_known(tensor.host_value) and op.op_def.role != "placeholder":
             attrs = {"value": tensor.host_value, "dtype": tensor.dtype}
             return self.apply("Const", (), attrs, op.name).outputs[0]
         if original(tensor) is not tensor:
             return self.capture(original(tensor))
         outer = self._outside(tensor)
-        if outer is None and op.type == "ReadVariableOp" and not writes_state(self._body, set()):
+        if outer is None and op.op_def.role == "read_variable" and not writes_state(self._body, set()):
             outer = self._read_outside(op)
         return self._kept(tensor) if outer is None else super().capture(outer)
 

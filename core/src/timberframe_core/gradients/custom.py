@@ -14,7 +14,6 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 
-_READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
 _TRAINABLE = "trainable_variables"  # GraphKeys.TRAINABLE_VARIABLES
 
 
@@ -62,7 +61,7 @@ def _variables_read(graph: Graph, operations: Sequence[Operation]) -> list[Any]:
     """The trainable variables that these operations, or bodies that they run, read."""
     handles: dict[Tensor, None] = {}
     for op in operations:
-        if op.type in _READS or op.op_def.function_attrs:
+        if op.op_def.role == "read_variable" or op.op_def.reads or op.op_def.function_attrs:
             handles.update((_source(t), None) for t in op.inputs if t.dtype.name == "resource")
     root = graph
     while isinstance(root, FuncGraph) and root.outer is not None:

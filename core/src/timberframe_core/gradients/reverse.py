@@ -145,7 +145,7 @@ def _zeros(x: Tensor) -> Tensor:
 def _source(tensor: Tensor) -> Tensor:
     """The outer tensor that an input of a function body stands for, however many bodies lie between."""
     graph = tensor.graph
-    while isinstance(graph, FuncGraph) and tensor.op.type == "Placeholder":
+    while isinstance(graph, FuncGraph) and tensor.op.op_def.role == "placeholder":
         outer = graph.captured_tensor(tensor)
         if outer is None:
             break

@@ -115,9 +115,9 @@ class Tensor:
 
 def open_inputs(op: Operation) -> tuple[Tensor, ...]:
     """The inputs without those that close a loop, the only ones that may be younger than the operation."""
-    if op.type not in ("Merge", "RefMerge"):
+    if op.op_def.role != "merge":
         return op.inputs
-    return tuple(t for t in op.inputs if t.op.type not in ("NextIteration", "RefNextIteration"))
+    return tuple(t for t in op.inputs if t.op.op_def.role != "next_iteration")
 
 
 class Operation:

@@ -28,10 +28,6 @@ CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 KERNEL_LABEL = parse_attr("_kernel: string")
 """The one private attr that is kept: it asks for the kernels that were registered under a label."""
 
-MERGES = ("Merge", "RefMerge")
-NEXT_TURNS = ("NextIteration", "RefNextIteration")
-"""An input of a Merge that one of these makes closes a loop; it alone may lead back to an earlier node."""
-
 LISTED = 8  # names in an error that could have thousands
 
 
@@ -46,8 +42,8 @@ class Node:
     waits_for: set[str] = field(default_factory=set)
 
     def closes_loop(self, source: Node | None) -> bool:
-        """Whether an input that `source` makes comes from the iteration before."""
-        return source is not None and self.proto.op in MERGES and source.proto.op in NEXT_TURNS
+        """Whether an input that `source` makes comes from the iteration before, as only such may."""
+        return source is not None and self.op_def.role == "merge" and source.op_def.role == "next_iteration"
 
     def wait_for(self, data: Iterable[str], control: Iterable[str], nodes: Mapping[str, Node]) -> None:
         """Sets the nodes that must stand before this one: all that make its inputs but those that close a loop."""

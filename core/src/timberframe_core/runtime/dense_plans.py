@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from timberframe_core.compiler.build import build_program
 from timberframe_core.compiler.dense_graph import dense_graph, uses_lists
 from timberframe_core.compiler.dense_lists import NotDenseError
-from timberframe_core.compiler.ir import LOOPS, Program, Wanted
+from timberframe_core.compiler.ir import Program, Wanted
 from timberframe_core.compiler.plan import Located, Plan
 from timberframe_core.errors import OpError
 from timberframe_core.fallback import failures_noted, report_failure
@@ -21,7 +21,7 @@ _TRIES = 3  # after so many shapes without success no further one is tried
 
 def worth_trying(program: Program) -> bool:
     """Whether a program has a loop that works on lists."""
-    return any(n.op.name in LOOPS and any(uses_lists(f) for f in n.bodies) for n in program.nodes)
+    return any(n.op.role == "loop" and any(uses_lists(f) for f in n.bodies) for n in program.nodes)
 
 
 class DensePlans:
@@ -61,7 +61,7 @@ class DensePlans:
             with failures_noted(self._left_out):
                 report_failure("making dense tensors of lists", e)
             return None
-        if any(n.host_driven for n in plan.program.nodes if n.op.name in LOOPS):
+        if any(n.host_driven for n in plan.program.nodes if n.op.role == "loop"):
             self._left_out.extend(plan.left_out)
             return None
         return plan

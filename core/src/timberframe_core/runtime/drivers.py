@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe_core.compiler.ir import BRANCHES, CASES, LOOPS, Node, body_scope
+from timberframe_core.compiler.ir import BRANCHES, Node, body_scope
 from timberframe_core.compiler.plan import Located, Plan, host_array
 from timberframe_core.compiler.state import uninitialized, variable_name
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, OpError, ResourceExhaustedError
@@ -41,12 +41,14 @@ def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequen
 
 def _drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
     if node.on_lists:
+        if node.op.passes_through:
+            return inputs
         return _ON_LISTS[node.op.name](node, inputs, device, run)
     if node.op.on_host:
         return _WITH_STATE[node.op.name](node, run) if node.op.name in _WITH_STATE else _run_reference(node, inputs)
-    if node.op.name in LOOPS:
+    if node.op.role == "loop":
         return _run_loop(node, inputs, run)
-    if node.op.name in BRANCHES:
+    if node.op.role in BRANCHES:
         return _run_branch(node, inputs, run)
     return _STATE[node.op.name](node, run)
 
@@ -77,7 +79,7 @@ def _run_branch(node: Node, inputs: list[Located], run: Run) -> list[Located]:
 
 def _chosen(node: Node, located: Located) -> int:
     """The number of the branch that an If or Case runs."""
-    if node.op.name not in CASES:
+    if node.op.role == "branch":
         return 0 if _truth(node, located) else 1
     index = host_array(located)
     if index.shape != ():
@@ -96,7 +98,7 @@ def _with_handles(node: Node, state: list[Located]) -> list[Located]:
 
 
 def _body(node: Node, which: int, run: Run) -> Plan:
-    given = node.inputs if node.op.name in LOOPS else node.inputs[1:]
+    given = node.inputs if node.op.role == "loop" else node.inputs[1:]
     handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
     function = node.bodies[which]
     return run.runtime.function_plan(function, handles, body_scope(run.plan.scope, node, function))
@@ -124,7 +126,7 @@ def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Locat
 def _truth(node: Node, located: Located) -> bool:
     value = host_array(located)
     if value.shape != ():
-        if node.op.name in LOOPS:
+        if node.op.role == "loop":
             raise InvalidArgumentError(
                 f"{node.op.name} '{node.name}': condition of shape {format_shape(value.shape)}; it must be a scalar",
                 node.name,

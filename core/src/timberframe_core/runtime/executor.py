@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler import specialise
-from timberframe_core.compiler.ir import Output
+from timberframe_core.compiler.ir import Output, sets_variable
 from timberframe_core.compiler.plan import BoundStage, Located, Plan
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.errors import FailedPreconditionError, OpError, ResourceExhaustedError, UnknownError
@@ -275,7 +275,7 @@ class Run:
 def _at_its_reader(error: FailedPreconditionError, bound: BoundStage) -> OpError:
     """What a device says of a variable without a value, at the first node that needs the value."""
     for node in bound.stage.nodes:
-        for handle in node.inputs if node.op.name != "AssignVariableOp" else ():
+        for handle in () if sets_variable(node.op) else node.inputs:
             if handle.node.variable is not None and handle.node.variable == error.node:
                 return specialise.located(uninitialized(node, handle), node)
     return error

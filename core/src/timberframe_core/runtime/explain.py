@@ -79,7 +79,7 @@ def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> d
     """The feeds with an example for every placeholder that is missing: zeros of its static shape, or None."""
     feeds = dict(feed_dict)
     for op in prune(Fetches(graph, fetches).elements, feed_tensors(graph, feeds)):
-        if op.type in ("Placeholder", "PlaceholderV2"):
+        if op.op_def.role == "placeholder":
             x = op.outputs[0]
             sizes = [d for d in x.static_shape or () if d is not None]
             static = is_static(x.static_shape) and not x.dtype.numpy.hasobject

@@ -307,19 +307,8 @@ def _element_shape(node: Node, inputs: Sequence[Located], device: Device, run: R
     return [(np.array(sizes, node.outputs[0].dtype.numpy), None)]
 
 
-# Ops for tensors of any kind that are given lists
-
-
-def _same(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    return list(inputs)
-
-
 LISTS: dict[str, Driver] = {
     "EmptyTensorList": _empty,
-    "Identity": _same,
-    "IdentityN": _same,
-    "PreventGradient": _same,
-    "StopGradient": _same,
     "TensorListConcat": _concat,
     "TensorListConcatLists": _concat_lists,
     "TensorListConcatV2": _concat,

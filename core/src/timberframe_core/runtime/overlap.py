@@ -64,7 +64,7 @@ def _ordered_before(node: Any) -> list[Any]:
             continue
         seen.add(before)
         result.append(before)
-        if before.op.name == "NoOp":
+        if before.op.role == "no_op":
             stack.extend((*before.control, *before.after))
     return result
 

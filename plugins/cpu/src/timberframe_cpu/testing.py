@@ -176,7 +176,7 @@ def _flatten(op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tupl
     for arg, given in zip(op.inputs, inputs, strict=True):
         dtypes = _arg_dtypes(arg, attrs)
         for x, dtype in zip(given if arg.is_list else [given], dtypes, strict=True):
-            if op.role(arg) == "shape":
+            if op.input_role(arg) == "shape":
                 shape_only.add(len(flat))
             held = dtype is resource  # in its place the variable's value, of any dtype
             flat.append(np.array(x, None if held else dtype.numpy, order="C", copy=None))

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 from timberframe_core.compiler.raising.branches import guarded
 from timberframe_core.compiler.raising.frames import CONTROL_FLOW, Frame, find_frames
-from timberframe_core.compiler.raising.references import REFERENCES
 from timberframe_core.compiler.raising.regions import ALWAYS, Region
 from timberframe_core.compiler.raising.schedule import Schedule
 from timberframe_core.compiler.raising.scope import Raising, Scope
@@ -39,9 +38,12 @@ class Raised:
     feeds: list[Tensor]
 
 
+_RAISED = CONTROL_FLOW | {"reference"}
+
+
 def needs_raising(order: Iterable[Operation]) -> bool:
     """Whether there is anything to rewrite."""
-    return any(op.type in CONTROL_FLOW or op.type in REFERENCES for op in order)
+    return any(op.op_def.role in _RAISED for op in order)
 
 
 def raise_graph(

@@ -6,18 +6,17 @@ from collections.abc import Container, Iterator, Sequence
 
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.ops.definition.opdef import Role
 
-ENTERS = frozenset({"Enter", "RefEnter"})
-EXITS = frozenset({"Exit", "RefExit"})
-MERGES = frozenset({"Merge", "RefMerge"})
-SWITCHES = frozenset({"Switch", "RefSwitch"})
-NEXT = frozenset({"NextIteration", "RefNextIteration"})
-CONTROL_FLOW = ENTERS | EXITS | MERGES | SWITCHES | NEXT | {"LoopCond", "ControlTrigger"}
+CONTROL_FLOW = frozenset({
+    "switch", "merge", "enter", "exit", "next_iteration", "loop_condition", "control_trigger",
+})  # fmt: skip
+"""The roles of TensorFlow 1's control flow."""
 
 
 def is_loop_merge(op: Operation) -> bool:
     """Whether a Merge joins a loop variable's first value with those of later iterations."""
-    return op.type in MERGES and any(t.op.type in NEXT for t in op.inputs)
+    return op.op_def.role == "merge" and any(t.op.op_def.role == "next_iteration" for t in op.inputs)
 
 
 class Frame:
@@ -36,9 +35,9 @@ class Frame:
         self.settled: set[Operation] = set()
         self.children: dict[str, Frame] = {}
 
-    def of_type(self, types: Container[str]) -> list[Operation]:
+    def with_role(self, role: Role) -> list[Operation]:
         """Its operations of these types."""
-        return [op for op in self.operations if op.type in types]
+        return [op for op in self.operations if op.op_def.role == role]
 
     def everything(self) -> Iterator[Operation]:
         """Its operations and those of inner loops."""
@@ -56,11 +55,11 @@ class Frame:
     @property
     def repeats(self) -> bool:
         """Whether there may be more than one iteration: not where what decides it has a value in the first one only."""
-        if any(op.type == "LoopCond" for op in self.operations):
+        if self.with_role("loop_condition"):
             return True
-        sources = [op.inputs[1].op for exit in self.exits for op in [exit.inputs[0].op] if op.type in SWITCHES]
+        sources = [op.inputs[1].op for exit in self.exits for op in [exit.inputs[0].op] if op.op_def.role == "switch"]
         once = sources and all(s in self.enters and not s.attrs["is_constant"] for s in sources)
-        return not once and any(op.type in NEXT for op in self.operations)
+        return not once and bool(self.with_role("next_iteration"))
 
 
 def find_frames(order: Sequence[Operation], fed: Container[Tensor]) -> Frame:
@@ -73,13 +72,13 @@ def find_frames(order: Sequence[Operation], fed: Container[Tensor]) -> Frame:
     frames: dict[Operation, Frame] = {}
     for op in order:
         around = _surrounding(op, frames, root, fed)
-        if op.type in ENTERS:
+        if op.op_def.role == "enter":
             name = op.attrs["frame_name"]
             frames[op] = around.children.setdefault(name, Frame(name, around))
             frames[op].enters.append(op)
         else:
             frames[op] = around
-            if op.type in EXITS:
+            if op.op_def.role == "exit":
                 around.exits.append(op)
         frames[op].operations.append(op)
     _dissolve(root, {op: i for i, op in enumerate(order)})
@@ -94,7 +93,7 @@ def _surrounding(op: Operation, frames: dict[Operation, Frame], root: Frame, fed
         frame = frames.get(source)
         if frame is None:
             continue  # the edge that closes a loop
-        if source.type in EXITS:
+        if source.op_def.role == "exit":
             if frame.parent is None:
                 raise InvalidArgumentError(
                     f"{source.type} '{source.name}': is not inside a loop; its value must come from an Enter",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timberframe_core.compiler.raising.branches import widest
-from timberframe_core.compiler.raising.frames import ENTERS, EXITS, NEXT, SWITCHES, Frame, is_loop_merge
+from timberframe_core.compiler.raising.frames import Frame, is_loop_merge
 from timberframe_core.compiler.raising.regions import Condition, Region, Unit, conjunction
 from timberframe_core.compiler.raising.scope import Found, Scope
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
@@ -34,7 +34,7 @@ class _Loop:
         self.unit = unit
         self.frame: Frame = unit.loop
         self.again_if = _predicate(self.frame)
-        self.next = {op.outputs[0]: op for op in self.frame.of_type(NEXT)}
+        self.next = {op.outputs[0]: op for op in self.frame.with_role("next_iteration")}
         self.variables: list[Operation] = []
         self.passed: list[Operation] = []
         wanted = [t for op in (*self.next.values(), *self.frame.exits) for t in op.inputs]
@@ -58,7 +58,7 @@ class _Loop:
         for op in self.frame.operations:
             if is_loop_merge(op) and op not in self.frame.settled:
                 self._check_merge(op)
-            elif op.type in ENTERS and not op.attrs["is_constant"] and op in self.frame.enters:
+            elif op.op_def.role == "enter" and not op.attrs["is_constant"] and op in self.frame.enters:
                 used = self.region.consumers.get(op.outputs[0])
                 if used:
                     raise UnimplementedError(
@@ -68,7 +68,7 @@ class _Loop:
                     )
 
     def _check_merge(self, op: Operation) -> None:
-        kinds = [t.op.type in NEXT for t in op.inputs]
+        kinds = [t.op.op_def.role == "next_iteration" for t in op.inputs]
         if len(op.inputs) != 2 or kinds != [False, True] or op.outputs[1] in self.region.consumers:
             raise UnimplementedError(
                 f"{op.type} '{op.name}': joins {len(op.inputs)} values in loop '{self.frame.name}'; a loop variable "
@@ -212,15 +212,15 @@ class _Loop:
         after = self.region.closure([op.inputs[0].op for op in self.frame.exits], {self.again_if.op})
         self._run(scope, after, self.over)
         for op in self.frame.exits:
-            assert op.type in EXITS
+            assert op.op_def.role == "exit"
             scope.set(op.outputs[0], scope.find(op.inputs[0]))
 
 
 def _predicate(frame: Frame) -> Tensor:
     """What decides whether there is another iteration: LoopCond, or else the predicate of the Switch before an Exit."""
-    found = {op.outputs[0] for op in frame.of_type({"LoopCond"})}
+    found = {op.outputs[0] for op in frame.with_role("loop_condition")}
     if not found:
-        found = {t.op.inputs[1] for op in frame.exits for t in op.inputs if t.op.type in SWITCHES}
+        found = {t.op.inputs[1] for op in frame.exits for t in op.inputs if t.op.op_def.role == "switch"}
     if len(found) != 1:
         names = ", ".join(sorted(t.name for t in found)) or "none"
         raise UnimplementedError(

@@ -18,16 +18,10 @@ from timberframe_core.graph.inference import arg_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.signature import ArgDef
-from timberframe_core.ops.state.references import REPLACED
 from timberframe_core.shapes import Shape, is_static
 
 if TYPE_CHECKING:
     from timberframe_core.compiler.raising.scope import Scope
-
-VARIABLES = frozenset({"VariableV2", "Variable", "TemporaryVariable"})
-REFERENCES = (
-    VARIABLES | frozenset(REPLACED) | {"Assign", "RefIdentity", "RefSelect", "DestroyTemporaryVariable", "Stack"}
-)
 
 
 @dataclass(frozen=True)
@@ -51,8 +45,8 @@ def flat_args(args: tuple[ArgDef, ...], attrs: dict[str, Any]) -> list[ArgDef]:
 
 def emit_reference(scope: Scope, op: Operation) -> None:
     """Adds what takes the place of an operation that makes, writes or looks at a reference variable."""
-    if op.type in VARIABLES:
-        _emit_variable(scope, op)
+    if op.op_def.resource_op:
+        _emit_access(scope, op)
     elif op.type == "DestroyTemporaryVariable":
         _emit_destroy(scope, op)
     elif op.type == "Stack":
@@ -63,7 +57,7 @@ def emit_reference(scope: Scope, op: Operation) -> None:
     elif op.type == "RefSelect":
         _emit_select(scope, op)
     else:
-        _emit_access(scope, op)
+        _emit_variable(scope, op)
 
 
 def _emit_variable(scope: Scope, op: Operation) -> None:
@@ -119,7 +113,7 @@ def _reference(scope: Scope, op: Operation, i: int) -> Reference:
 
 def _emit_access(scope: Scope, op: Operation) -> None:
     """The resource op that does the same."""
-    name = "AssignVariableOp" if op.type == "Assign" else REPLACED[op.type]
+    name = op.op_def.resource_op
     op_def = registry.find(name)
     if op_def is None:
         raise UnimplementedError(

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from timberframe_core.compiler.ir import ARRAY_GRADIENTS, ARRAY_MAKERS
-from timberframe_core.compiler.raising.frames import MERGES, NEXT, SWITCHES, Frame, is_loop_merge
+from timberframe_core.compiler.raising.frames import Frame, is_loop_merge
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.graph.operation import Operation, Tensor
 
@@ -18,7 +17,7 @@ Literal = tuple[Tensor, bool]
 Condition = frozenset[Literal]
 ALWAYS: Condition = frozenset()
 
-_MAKERS = ARRAY_MAKERS | ARRAY_GRADIENTS
+_MAKERS = frozenset({"make_array", "make_gradient_array"})
 
 
 class Unit:
@@ -51,7 +50,7 @@ class Unit:
     @property
     def merges(self) -> bool:
         """Whether it is a Merge of branches."""
-        return self.operation is not None and self.operation.type in MERGES
+        return self.operation is not None and self.operation.op_def.role == "merge"
 
     @property
     def name(self) -> str:
@@ -83,7 +82,9 @@ class Region:
         self.wanted = set(wanted)
         self.units: list[Unit] = []
         self.consumers: dict[Tensor, list[Unit]] = {}
-        self.conditions: dict[Tensor, Condition | None] = {op.outputs[0]: None for op in frame.of_type(NEXT)}
+        self.conditions: dict[Tensor, Condition | None] = {
+            op.outputs[0]: None for op in frame.with_role("next_iteration")
+        }
         self._ranks: dict[Tensor, tuple[int, int]] = {}
         self._maker: dict[Operation, Unit] = {}
         self._make_units()
@@ -94,7 +95,7 @@ class Region:
     def _make_units(self) -> None:
         frame = self.frame
         edge = {*frame.enters, *frame.exits, *(op for op in frame.operations if is_loop_merge(op))} - frame.settled
-        own = [op for op in frame.operations if not (op in edge or op.type in NEXT)]
+        own = [op for op in frame.operations if not (op in edge or op.op_def.role == "next_iteration")]
         position = 0
         for op in own:
             self.units.append(Unit(op, None, position))
@@ -127,7 +128,7 @@ class Region:
 
         A handle cannot leave the branch in which it is made.
         """
-        makers = [u for u in self.units if u.operation is not None and u.operation.type in _MAKERS]
+        makers = [u for u in self.units if u.operation is not None and u.operation.op_def.role in _MAKERS]
         followers: dict[Unit, set[Unit]] = {}
         for unit in self.units if makers else ():
             for need in unit.needs:
@@ -167,9 +168,9 @@ class Region:
 
     def _condition(self, unit: Unit) -> Condition | None:
         op = unit.operation
-        if op is not None and op.type in MERGES:
+        if op is not None and op.op_def.role == "merge":
             found = self._any_of(op)
-        elif op is not None and op.type == "ControlTrigger":
+        elif op is not None and op.op_def.role == "control_trigger":
             found = ALWAYS
         else:
             found = conjunction(
@@ -177,7 +178,7 @@ class Region:
             )
         for tensor in unit.outputs():
             self.conditions[tensor] = ALWAYS if tensor in self.fed else found
-        if op is not None and op.type in SWITCHES:
+        if op is not None and op.op_def.role == "switch":
             pred = self.source(op.inputs[1])
             for tensor, value in zip(op.outputs, (False, True), strict=True):
                 literals = self._meaning(pred, value)
@@ -269,7 +270,7 @@ def _asked_index(pred: Tensor) -> tuple[Operation | None, int]:
     if pred.op.type == "Equal":
         for index, number in (pred.op.inputs, reversed(pred.op.inputs)):
             known = number.host_value
-            if index.op.type in MERGES and index.value_index == 1 and known is not None and known.shape == ():
+            if index.op.op_def.role == "merge" and index.value_index == 1 and known is not None and known.shape == ():
                 return index.op, int(known)
     return None, 0
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.compiler.raising.frames import ENTERS, EXITS, SWITCHES
-from timberframe_core.compiler.raising.references import REFERENCES, Reference, emit_reference, flat_args
+from timberframe_core.compiler.raising.references import Reference, emit_reference, flat_args
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.graph.apply import to_array
@@ -20,7 +19,7 @@ from timberframe_core.ops.definition import registry
 
 Found = Tensor | Reference
 
-_PASSING = SWITCHES | ENTERS | EXITS
+_PASSING = frozenset({"switch", "enter", "exit"})
 
 
 class Raising:
@@ -213,15 +212,15 @@ class Scope:
         """Adds what an operation comes to; nothing for one whose outputs are all fed."""
         if op.outputs and all(t in self.raising.fed for t in op.outputs):
             return
-        if op.type in _PASSING or (op.type == "Identity" and isinstance(self.find(op.inputs[0]), Reference)):
+        if op.op_def.role in _PASSING or (op.type == "Identity" and isinstance(self.find(op.inputs[0]), Reference)):
             for tensor in op.outputs:
                 self.set(tensor, self.find(op.inputs[0]))
             self.wait_for_inputs(op)
-        elif op.type in REFERENCES:
+        elif op.op_def.role == "reference":
             emit_reference(self, op)
-        elif op.type == "ControlTrigger":
+        elif op.op_def.role == "control_trigger":
             self.add(op, "NoOp", [], {})
-        elif op.type == "LoopCond":
+        elif op.op_def.role == "loop_condition":
             self.set(op.outputs[0], self.value(op, 0))
             self.wait_for_inputs(op)
         else:

@@ -142,6 +142,7 @@ define_op(
     doc="Fails unless the condition is true; the error shows the first `summarize` elements (-1: all) of each input.",
     shape=_assert_shape,
     reference=_assert,
+    reports_to_host=True,
     gradient=NotDifferentiable("it has no output"),
     stateful=True,
     samples=lambda: [

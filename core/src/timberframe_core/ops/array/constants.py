@@ -43,6 +43,7 @@ define_op(
     shape=_const_shape,
     reference=lambda attrs: attrs["value"],
     value=lambda c: [c.attrs["value"]],
+    role="constant",
     gradient=NotDifferentiable("it has no input"),
     samples=_const_samples,
 )
@@ -53,6 +54,7 @@ define_op(
     attrs=["dtype: type", "shape: shape = { unknown_rank: true }"],
     doc="Stands for a tensor that each run is fed.",
     shape=lambda c: [c.attrs["shape"]],
+    role="placeholder",
     gradient=NotDifferentiable("it has no input"),
 )
 
@@ -62,6 +64,7 @@ define_op(
     attrs=["dtype: type", "shape: shape"],
     doc="Stands for a tensor that each run is fed.",
     shape=lambda c: [c.attrs["shape"]],
+    role="placeholder",
     gradient=NotDifferentiable("it has no input"),
 )
 
@@ -89,6 +92,7 @@ define_op(
     doc="Stands for a tensor that a run may be fed; the input where it is not.",
     shape=_default_shape,
     reference=lambda attrs, x: x,
+    passes_through=True,
     gradient=lambda op, grad: [grad],
     gradient_takes_slices=True,
     alias=((0, 0),),

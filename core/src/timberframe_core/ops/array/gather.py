@@ -237,6 +237,7 @@ define_op(
     shape=_gather_v2_shape,
     reference=gather_v2_reference,
     value=_gather_v2_value,
+    total_value=True,
     gradient=_gather_v2_gradient,
     shape_inputs=("axis",),
     samples=_gather_v2_samples,

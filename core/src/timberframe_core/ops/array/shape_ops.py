@@ -62,6 +62,7 @@ define_op(
     shape=_shape_shape,
     reference=lambda attrs, x: np.array(x.shape, attrs["out_type"].numpy),
     value=_shape_value,
+    shape_only=True,
     gradient=_NO_GRADIENT,
     samples=_one_of_each_shape,
     errors=lambda: [_TOO_LARGE_SIZE],
@@ -76,6 +77,7 @@ define_op(
     shape=_shape_shape,
     reference=lambda attrs, *xs: tuple(np.array(x.shape, attrs["out_type"].numpy) for x in xs),
     value=_shape_value,
+    shape_only=True,
     gradient=_NO_GRADIENT,
     samples=lambda: (Sample([[Arg(s) for s in shapes]]) for shapes in (_SHAPES[:1], _SHAPES)),
 )
@@ -89,6 +91,7 @@ define_op(
     shape=lambda c: [()],
     reference=lambda attrs, x: np.array(x.ndim, np.int32),
     value=lambda c: [None if c.shapes[0] is None else np.array(len(c.shapes[0]), np.int32)],
+    shape_only=True,
     gradient=_NO_GRADIENT,
     samples=_one_of_each_shape,
 )
@@ -112,6 +115,7 @@ define_op(
     shape=lambda c: [()],
     reference=lambda attrs, x: np.array(x.size, attrs["out_type"].numpy),
     value=_size_value,
+    shape_only=True,
     gradient=_NO_GRADIENT,
     samples=_one_of_each_shape,
 )
@@ -264,6 +268,7 @@ define_op(
     shape=_expand_shape,
     reference=lambda attrs, x, dim: np.expand_dims(x, int(dim.reshape(-1)[0])),
     value=reshaped_value,
+    total_value=True,
     gradient=lambda op, grad: [reshape_like(grad, op.inputs[0]), None],
     shape_inputs=("dim",),
     alias=((0, 0),),
@@ -313,6 +318,7 @@ define_op(
     shape=_squeeze_shape,
     reference=_squeeze,
     value=reshaped_value,
+    total_value=True,
     gradient=lambda op, grad: [reshape_like(grad, op.inputs[0])],
     alias=((0, 0),),
     samples=_squeeze_samples,

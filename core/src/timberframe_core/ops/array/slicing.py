@@ -288,6 +288,7 @@ define_op(
     shape=late_errors(lambda c: [selected_shape(c, c.shapes[0], 1)]),
     reference=_strided_slice,
     value=_strided_value,
+    total_value=True,
     gradient=_strided_slice_gradient,
     shape_inputs=("strides",),
     launch_inputs=("begin", "end"),

@@ -86,6 +86,7 @@ def _define_while(name: str, stateful: bool) -> None:
         ],
         doc="Applies `body` to the loop variables for as long as `cond` of them is true.",
         shape=_while_shape,
+        role="loop",
         gradient=_loop_gradient,
         stateful=stateful,
     )
@@ -107,6 +108,7 @@ def _define_if(name: str, stateful: bool) -> None:
         doc="Applies `then_branch` or `else_branch` to the inputs. A 0-d `cond` is true unless it is zero or an empty "
         "string, any other unless it has no elements.",
         shape=_if_shape,
+        role="branch",
         gradient=_branch_gradient,
         stateful=stateful,
     )
@@ -125,6 +127,7 @@ def _define_case(name: str, stateful: bool) -> None:
         ],
         doc="Applies the branch with the number `branch_index` to the inputs, the last one where no branch has it.",
         shape=_case_shape,
+        role="case",
         gradient=_branch_gradient,
         stateful=stateful,
     )
@@ -145,6 +148,7 @@ def _define_call(name: str, stateful: bool) -> None:
         ],
         doc="Calls the function `f`.",
         shape=_if_shape,
+        role="call",
         gradient=_call_gradient,
         stateful=stateful,
     )

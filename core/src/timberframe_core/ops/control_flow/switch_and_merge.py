@@ -87,6 +87,7 @@ def _define(prefix: str) -> None:
         attrs=["T: type"],
         doc=f"Passes the {what} to output_true where `pred` holds, else to output_false; the other one is dead.",
         shape=_switch_shape,
+        role="switch",
         gradient=_switch_gradient,
     )
     define_op(
@@ -96,6 +97,7 @@ def _define(prefix: str) -> None:
         attrs=["T: type", "N: int >= 1"],
         doc=f"The {what} of the input that is not dead, and its number.",
         shape=_merge_shape,
+        role="merge",
         gradient=_merge_gradient,
     )
     define_op(
@@ -105,9 +107,13 @@ def _define(prefix: str) -> None:
         attrs=["T: type", "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10"],
         doc=f"Passes the {what} into the loop `frame_name`: into its first iteration, or with is_constant into each.",
         shape=_passes,
+        role="enter",
         gradient=_loop_gradient,
     )
-    for name, doc in (("Exit", "out of a loop"), ("NextIteration", "into the next iteration of a loop")):
+    for name, role, doc in (
+        ("Exit", "exit", "out of a loop"),
+        ("NextIteration", "next_iteration", "into the next iteration of a loop"),
+    ):
         define_op(
             f"{prefix}{name}",
             inputs=[f"data: {of('T')}"],
@@ -115,6 +121,7 @@ def _define(prefix: str) -> None:
             attrs=["T: type"],
             doc=f"Passes the {what} {doc}.",
             shape=_passes,
+            role=role,
             gradient=_loop_gradient,
         )
 
@@ -128,6 +135,7 @@ define_op(
     outputs=["output: bool"],
     doc="The condition of a loop: whether there is another iteration.",
     shape=_loop_cond_shape,
+    role="loop_condition",
     gradient=_NUMBER,
 )
 
@@ -135,6 +143,7 @@ define_op(
     "ControlTrigger",
     doc="Does nothing; what waits for it waits for its control inputs, be they dead or not.",
     shape=lambda c: [],
+    role="control_trigger",
     gradient=NotDifferentiable("it has no output"),
 )
 
@@ -145,5 +154,6 @@ define_op(
     attrs=["T: type", "N: int >= 1"],
     doc="The reference `inputs[index]`.",
     shape=lambda c: [None],
+    role="reference",
     gradient=_NUMBER,
 )

@@ -23,6 +23,24 @@ from timberframe_core.shapes import MAX_SHAPE_RANK, Shape, StaticShape, format_s
 
 Attrs = Mapping[str, Any]
 Reference = Callable[..., Any]
+Role = Literal[
+    "constant", "placeholder", "no_op",
+    "loop", "branch", "case", "call",
+    "variable", "read_variable", "assign_variable", "inspect_variable", "destroy_variable",
+    "make_array", "make_gradient_array", "use_array",
+    "switch", "merge", "enter", "exit", "next_iteration", "loop_condition", "control_trigger",
+    "reference",
+]  # fmt: skip
+"""What is done with a node that no kernel runs:
+
+constant, placeholder, no_op: the value is in the graph; it is fed; other nodes wait for it.
+loop, branch, case, call: functions run as those of While, If, Case and PartitionedCall do.
+variable: makes a handle. read_variable, assign_variable: the value of the variable that the first input means.
+inspect_variable, destroy_variable: the executor looks at the session's entry for that variable, or removes it.
+make_array, make_gradient_array, use_array: arrays and stacks of tensors that live as long as a run.
+switch ... control_trigger: TensorFlow 1's control flow, which becomes loops and branches before anything is planned.
+reference: works on a reference variable of TensorFlow 1, and becomes an op on a variable that has a handle.
+"""
 Reduction = Literal["sum", "mean", "product", "max", "min", "all", "any"]
 
 
@@ -173,8 +191,15 @@ class OpDef:
     on_host: bool = False
     stateful: bool = False
     stream: RandomDraw | None = None
+    role: Role | None = None
+    update_op: str = ""
+    resource_op: str = ""
     elementwise: bool = False
     reduction: Reduction | None = None
+    passes_through: bool = False
+    shape_only: bool = False
+    total_value: bool = False
+    reports_to_host: bool = False
     commutative: bool = False
     alias: tuple[tuple[int, int], ...] = ()
     accuracy: Accuracy = EXACT
@@ -219,7 +244,7 @@ class OpDef:
             bound[attr] = next(given) if isinstance(old, str) else [next(given) for _ in old]
         return bound
 
-    def role(self, arg: ArgDef) -> str:
+    def input_role(self, arg: ArgDef) -> str:
         """`shape`, `launch` or `data`: when the executor needs the host value of this input."""
         return "shape" if arg.name in self.shape_inputs else "launch" if arg.name in self.launch_inputs else "data"
 
@@ -259,10 +284,21 @@ def define_op(
     on_host: the executor carries it out by its reference; no device needs a kernel. For files and rare string ops.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
+    role: what the compiler or the executor does in place of a device; None where a kernel runs. See `Role`.
+    update_op: with the role `assign_variable`, the pure op whose result, of the old value and the second input, is the
+        new value; without one that is the second input.
+    resource_op: with the role `reference`, the op that does the same to a variable with a handle.
     elementwise: element i of the one output depends on element i of each input, which broadcast; no input is a list.
         A device may compute a chain of such nodes at once.
     reduction: how the op combines the elements of its first input along the axes that its second input lists. A
         device may compute it at the end of a chain of elementwise nodes.
+    passes_through: output i is input i. What reads such a node reads its input, and the node is left out.
+    shape_only: the outputs say something about the shapes of the inputs, or the sizes of lists, and need no elements.
+        With `value` the host computes them; gradients of loops keep them in place of the input.
+    total_value: `value` gives the outputs of all inputs that a kernel would take. The host computes such a node while
+        it plans where it knows the inputs anyway, and the integers are few.
+    reports_to_host: the op is there for what it tells the host, such as an error: where the requested device has no
+        kernel the host carries it out, even without soft placement.
     commutative: the two inputs may change places.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
     accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.

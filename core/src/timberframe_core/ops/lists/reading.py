@@ -137,6 +137,7 @@ define_op(
     outputs=["length: int32"],
     doc="How many elements the list has.",
     shape=lambda c: [()],
+    shape_only=True,
     gradient=NotDifferentiable("a count does not change with the values"),
 )
 
@@ -148,5 +149,6 @@ define_op(
     attrs=[SHAPE_TYPE],
     doc="The shape that all elements suit, with -1 for unknown sizes; the scalar -1 where the rank is unknown.",
     shape=lambda c: [None],  # a list may be declared with less than is known of it, or with nothing: a scalar
+    shape_only=True,
     gradient=NotDifferentiable("shapes do not change with the values"),
 )

@@ -53,6 +53,7 @@ define_op(
     ],
     doc="An array of `size` tensors; with dynamic_size it grows, with clear_after_read an element is read once only.",
     shape=_handle_and_flow,
+    role="make_array",
     gradient=_STATE,
     stateful=True,
 )
@@ -66,6 +67,7 @@ for _name, _more in (("TensorArrayGradV3", []), ("TensorArrayGradWithShape", ["s
         doc="The array of the gradients, called `source`, of an array's elements; writing twice to one element adds up"
         + ("." if not _more else ". The elements have further dimensions, shape_to_prepend, in front."),
         shape=_handle_and_flow,
+        role="make_gradient_array",
         gradient=_STATE,
         stateful=True,
     )
@@ -84,6 +86,7 @@ define_op(
     attrs=["T: type"],
     doc="Sets the element at `index`, which must not have been set before.",
     shape=_flow,
+    role="use_array",
     gradient=_write_gradient,
     stateful=True,
 )
@@ -102,6 +105,7 @@ define_op(
     attrs=["dtype: type"],
     doc="The element at `index`.",
     shape=_unknown,
+    role="use_array",
     gradient=_read_gradient,
     stateful=True,
 )
@@ -125,6 +129,7 @@ define_op(
     attrs=["dtype: type", f"element_shape: {_UNKNOWN_SHAPE}"],
     doc="The elements at `indices`, all of one shape, as the rows of one tensor.",
     shape=_gather_shape,
+    role="use_array",
     gradient=_gather_gradient,
     stateful=True,
 )
@@ -143,6 +148,7 @@ define_op(
     attrs=["T: type"],
     doc="Sets the elements at `indices` to the rows of `value`.",
     shape=_flow,
+    role="use_array",
     gradient=_scatter_gradient,
     stateful=True,
 )
@@ -165,6 +171,7 @@ define_op(
     attrs=["dtype: type", f"element_shape_except0: {_UNKNOWN_SHAPE}"],
     doc="The elements one after the other along their first dimension, and how long each is.",
     shape=_concat_shape,
+    role="use_array",
     gradient=_concat_gradient,
     stateful=True,
 )
@@ -183,6 +190,7 @@ define_op(
     attrs=["T: type"],
     doc="Sets the elements to consecutive pieces of `value`, piece i of lengths[i] rows.",
     shape=_flow,
+    role="use_array",
     gradient=_split_gradient,
     stateful=True,
 )
@@ -193,6 +201,7 @@ define_op(
     outputs=["size: int32"],
     doc="How many elements the array has.",
     shape=_flow,
+    role="use_array",
     gradient=_STATE,
     stateful=True,
 )
@@ -202,6 +211,7 @@ define_op(
     inputs=["handle: resource"],
     doc="Drops the elements; the array cannot be used after.",
     shape=lambda c: [],
+    role="use_array",
     gradient=_STATE,
     stateful=True,
 )
@@ -213,6 +223,7 @@ define_op(
     attrs=["elem_type: type", "stack_name: string = ''"],
     doc="An empty stack of tensors, of at most max_size where that is not negative.",
     shape=_flow,
+    role="make_array",
     gradient=_STATE,
     stateful=True,
 )
@@ -224,6 +235,7 @@ define_op(
     attrs=["T: type", "swap_memory: bool = false"],
     doc="Puts `elem` on the stack, and returns it.",
     shape=lambda c: [c.shapes[1]],
+    role="use_array",
     gradient=_STATE,
     stateful=True,
 )
@@ -235,6 +247,7 @@ define_op(
     attrs=["elem_type: type"],
     doc="Takes the tensor on top off the stack.",
     shape=_unknown,
+    role="use_array",
     gradient=_STATE,
     stateful=True,
 )
@@ -244,6 +257,7 @@ define_op(
     inputs=["handle: resource"],
     doc="Drops the tensors; the stack cannot be used after.",
     shape=lambda c: [],
+    role="use_array",
     gradient=_STATE,
     stateful=True,
 )

@@ -69,6 +69,7 @@ binary_op(
     _strings_or_numbers,
     "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
     value=_ADD_VALUE,
+    total_value=True,
     gradient=_add_gradient,
     gradient_takes_slices=True,
 )
@@ -80,6 +81,7 @@ binary_op(
     _NUMBERS,
     commutative=True,
     value=_ADD_VALUE,
+    total_value=True,
     gradient=_add_gradient,
     gradient_takes_slices=True,
 )
@@ -90,6 +92,7 @@ binary_op(
     lambda attrs, x, y: np.subtract(x, y),
     _SUB_NUMBERS,
     value=host_value(lambda x, y: x - y),
+    total_value=True,
     gradient=lambda op, grad: broadcast_gradients(op, grad, of_values(operator.neg, grad)),
     gradient_takes_slices=True,
 )
@@ -102,6 +105,7 @@ binary_op(
     commutative=True,
     accuracy=PRODUCT,
     value=host_value(lambda x, y: x * y),
+    total_value=True,
     gradient=_mul_gradient,
 )
 
@@ -159,6 +163,7 @@ binary_op(
     _maximum,
     _REAL_NUMBERS,
     value=host_value(max),
+    total_value=True,
     gradient=lambda op, grad: _extreme_gradient(op, grad, op.inputs[0] >= op.inputs[1]),
 )
 
@@ -168,6 +173,7 @@ binary_op(
     _minimum,
     _REAL_NUMBERS,
     value=host_value(min),
+    total_value=True,
     gradient=lambda op, grad: _extreme_gradient(op, grad, op.inputs[0] <= op.inputs[1]),
 )
 

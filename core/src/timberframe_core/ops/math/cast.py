@@ -120,6 +120,7 @@ define_op(
     shape=unchanged,
     reference=_cast,
     value=_cast_value,
+    total_value=True,
     elementwise=True,
     samples=_cast_samples,
     gradient=_cast_gradient,

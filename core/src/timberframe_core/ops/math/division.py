@@ -209,6 +209,7 @@ binary_op(
     samples=_samples(),
     errors=_zero_divisors,
     value=host_value(lambda x, y: x // y),
+    total_value=True,
     gradient=PIECEWISE_CONSTANT,
 )
 
@@ -232,6 +233,7 @@ binary_op(
     samples=_samples(),
     errors=_zero_divisors,
     value=host_value(lambda x, y: x % y),
+    total_value=True,
     gradient=_remainder_gradient("FloorDiv"),
 )
 

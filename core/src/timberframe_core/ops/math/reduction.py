@@ -232,6 +232,7 @@ def _define_reduction(
     samples: Any = _samples,
     *,
     reduction: Reduction | None = None,
+    total_value: bool = False,
     gradient: Any,
 ) -> None:
     define_op(
@@ -246,6 +247,7 @@ def _define_reduction(
         value=value,
         shape_inputs=("reduction_indices",),
         reduction=reduction,
+        total_value=total_value,
         accuracy=accuracy,
         samples=samples,
         errors=_errors,
@@ -284,6 +286,7 @@ _define_reduction(
     _host_value,
     lambda: product_samples(_samples()),
     reduction="product",
+    total_value=True,
     gradient=product_gradient,
 )
 _define_reduction(

@@ -1,6 +1,6 @@
 """Reference variables of TensorFlow 1, whose tensors are the variables themselves.
 
-No device runs these ops: the compiler puts the resource ops of `REPLACED` in their places. Outputs that are references
+No device runs these ops: the compiler puts the `resource_op` of each in its place. Outputs that are references
 stand for the variable after the write.
 """
 
@@ -14,16 +14,6 @@ from timberframe_core.shapes import Shape, compatible, format_shape
 _STATE = NotDifferentiable("state is not a function of the inputs")
 _LOCKED = "use_locking: bool = true"
 _UNLOCKED = "use_locking: bool = false"
-
-REPLACED: dict[str, str] = {
-    "AssignAdd": "AssignAddVariableOp",
-    "AssignSub": "AssignSubVariableOp",
-    "IsVariableInitialized": "VarIsInitializedOp",
-    "StackPush": "StackPushV2",
-    "StackPop": "StackPopV2",
-    "StackClose": "StackCloseV2",
-}
-"""Reference op -> the resource op that does the same; those with Resource before their names are added below."""
 
 
 def _declared(c: InferenceContext) -> list[Shape]:
@@ -59,6 +49,7 @@ for _name in ("VariableV2", "Variable"):
         attrs=["shape: shape", "dtype: type", "container: string = ''", "shared_name: string = ''"],
         doc="The session's variable `shared_name` of `container` (by default: of this node's name).",
         shape=_declared,
+        role="reference",
         gradient=_STATE,
         stateful=True,
     )
@@ -69,6 +60,7 @@ define_op(
     attrs=["shape: shape", "dtype: type", "var_name: string = ''"],
     doc="A variable of this run, until DestroyTemporaryVariable of the same var_name (by default: this node's name).",
     shape=_declared,
+    role="reference",
     gradient=_STATE,
     stateful=True,
 )
@@ -80,6 +72,7 @@ define_op(
     attrs=["T: type", "var_name: string"],
     doc="The last value of a temporary variable, which is gone then.",
     shape=_same,
+    role="reference",
     gradient=_STATE,
 )
 
@@ -90,6 +83,8 @@ define_op(
     attrs=["T: type", "validate_shape: bool = true", _LOCKED],
     doc="Makes `value` the variable's value. With validate_shape its shape must be the variable's.",
     shape=_assigned,
+    role="reference",
+    resource_op="AssignVariableOp",
     gradient=_STATE,
 )
 
@@ -101,6 +96,8 @@ for _name, _verb in (("AssignAdd", "Adds `value` to"), ("AssignSub", "Subtracts 
         attrs=["T: numbertype", _UNLOCKED],
         doc=f"{_verb} the variable.",
         shape=_updated,
+        role="reference",
+        resource_op=f"{_name}VariableOp",
         gradient=_STATE,
     )
 
@@ -111,6 +108,8 @@ define_op(
     attrs=["dtype: type"],
     doc="Whether the variable has a value.",
     shape=lambda c: [()],
+    role="reference",
+    resource_op="VarIsInitializedOp",
     gradient=_STATE,
 )
 
@@ -121,6 +120,7 @@ define_op(
     attrs=["T: type"],
     doc="The reference itself.",
     shape=_same,
+    role="reference",
     gradient=_STATE,
 )
 
@@ -131,9 +131,10 @@ define_op(
     attrs=["limit: int", "T: {int32, int64}"],
     doc="The value of a scalar variable, which is then one more; OutOfRangeError where it has reached `limit`.",
     shape=lambda c: [()],
+    role="reference",
+    resource_op="ResourceCountUpTo",
     gradient=_STATE,
 )
-REPLACED["CountUpTo"] = "ResourceCountUpTo"
 
 define_op(
     "Stack",
@@ -141,6 +142,7 @@ define_op(
     attrs=["elem_type: type", "stack_name: string = ''"],
     doc="A stack, the older form of StackV2.",
     shape=lambda c: [(2,)],
+    role="reference",
     gradient=_STATE,
     stateful=True,
 )
@@ -152,6 +154,8 @@ define_op(
     attrs=["T: type", "swap_memory: bool = false"],
     doc="Puts `elem` on the stack, and passes it on.",
     shape=lambda c: [c.shapes[1]],
+    role="reference",
+    resource_op="StackPushV2",
     gradient=_STATE,
 )
 
@@ -162,6 +166,8 @@ define_op(
     attrs=["elem_type: type"],
     doc="Takes the last element off the stack.",
     shape=lambda c: [None],
+    role="reference",
+    resource_op="StackPopV2",
     gradient=_STATE,
 )
 
@@ -170,6 +176,8 @@ define_op(
     inputs=["handle: Ref(string)"],
     doc="Drops the stack.",
     shape=lambda c: [],
+    role="reference",
+    resource_op="StackCloseV2",
     gradient=_STATE,
 )
 
@@ -183,9 +191,10 @@ def _define_writer(name: str, refs: Sequence[str], inputs: Sequence[str], output
         attrs=attrs,
         doc=f"What Resource{name} does, to reference variables; the output is the first of them after the write.",
         shape=_same,
+        role="reference",
+        resource_op=f"Resource{name}",
         gradient=_STATE,
     )
-    REPLACED[name] = f"Resource{name}"
 
 
 _INDEX = "Tindices: {int32, int64}"

@@ -88,6 +88,7 @@ var_handle_op = define_op(
     attrs=_HANDLE_ATTRS,
     doc="A handle to the session's variable `shared_name` of `container` (by default: of this node's name).",
     shape=_handle_shape,
+    role="variable",
     gradient=_STATE,
     stateful=True,
     samples=lambda: [Sample(attrs={"shape": (2, 3), "shared_name": "v"}, types={"dtype": _TYPES})],
@@ -101,6 +102,7 @@ read_variable_op = define_op(
     doc="The variable's value when the node runs; FailedPreconditionError where it has none yet.",
     shape=_read_shape,
     reference=lambda attrs, resource: resource,
+    role="read_variable",
     gradient=lambda op, grad: [grad],
     gradient_takes_slices=True,
     stateful=True,
@@ -114,6 +116,7 @@ assign_variable_op = define_op(
     doc="Makes `value` the variable's value. With validate_shape its shape must suit the one that the handle declares.",
     shape=_assign_shape,
     reference=lambda attrs, resource, value: value,
+    role="assign_variable",
     gradient=_STATE,
     stateful=True,
     samples=lambda: [
@@ -127,7 +130,7 @@ assign_variable_op = define_op(
 )
 
 
-def _define_update(name: str, verb: str, reference: Any) -> None:
+def _define_update(name: str, update_op: str, verb: str, reference: Any) -> None:
     define_op(
         name,
         inputs=["resource: resource", "value: dtype"],
@@ -135,6 +138,8 @@ def _define_update(name: str, verb: str, reference: Any) -> None:
         doc=f"{verb} the variable; the shapes must be equal. FailedPreconditionError where it has no value yet.",
         shape=_assign_shape,
         reference=reference,
+        role="assign_variable",
+        update_op=update_op,
         gradient=_STATE,
         stateful=True,
         samples=lambda: [
@@ -145,8 +150,8 @@ def _define_update(name: str, verb: str, reference: Any) -> None:
     )
 
 
-_define_update("AssignAddVariableOp", "Adds `value` to", lambda attrs, resource, value: resource + value)
-_define_update("AssignSubVariableOp", "Subtracts `value` from", lambda attrs, resource, value: resource - value)
+_define_update("AssignAddVariableOp", "AddV2", "Adds `value` to", lambda attrs, resource, value: resource + value)
+_define_update("AssignSubVariableOp", "Sub", "Subtracts `value` from", lambda attrs, resource, value: resource - value)
 
 var_is_initialized_op = define_op(
     "VarIsInitializedOp",
@@ -155,6 +160,7 @@ var_is_initialized_op = define_op(
     doc="Whether the variable has a value.",
     shape=_is_initialized_shape,
     reference=lambda attrs, resource: np.array(resource is not None),
+    role="inspect_variable",
     gradient=_STATE,
     stateful=True,
     samples=lambda: [Sample([Arg((2, 3), dtype="float32")])],
@@ -168,6 +174,7 @@ variable_shape = define_op(
     doc="The shape of the variable's value; FailedPreconditionError where it has none yet.",
     shape=_variable_shape_shape,
     reference=_variable_shape_reference,
+    role="inspect_variable",
     gradient=NotDifferentiable("a shape does not depend on the values"),
     stateful=True,
     samples=lambda: [Sample([Arg(shape, dtype="float32")]) for shape in ((), (0,), (7, 13))],
@@ -179,6 +186,7 @@ destroy_resource_op = define_op(
     attrs=["ignore_lookup_error: bool = true"],
     doc="Forgets the variable's value; where it has none, an error unless ignore_lookup_error is set.",
     shape=_destroy_shape,
+    role="destroy_variable",
     gradient=_STATE,
     stateful=True,
 )
