@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.ops.training import rules as rules
+from timberframe_core.ops.training import rules
 
 Array = np.ndarray
 STEPS = 5

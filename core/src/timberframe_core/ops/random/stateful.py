@@ -14,8 +14,7 @@ import numpy as np
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, RandomDraw, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import unchanged
-from timberframe_core.ops.random import draws as random_draws
-from timberframe_core.ops.random import rejection_draws
+from timberframe_core.ops.random import draws, rejection_draws
 from timberframe_core.ops.random.gamma_gradient import alpha_gradient
 from timberframe_core.ops.random.philox import Philox
 from timberframe_core.ops.random.signatures import (
@@ -83,12 +82,12 @@ def _filled(name: str, doc: str, fill: Callable[..., Any], **rest: Any) -> None:
     )
 
 
-_filled("RandomUniform", "Uniform numbers in [0, 1).", random_draws.uniform)
-_filled("RandomStandardNormal", "Standard normal numbers.", random_draws.normal, accuracy=NORMAL)
+_filled("RandomUniform", "Uniform numbers in [0, 1).", draws.uniform)
+_filled("RandomStandardNormal", "Standard normal numbers.", draws.normal, accuracy=NORMAL)
 _filled(
     "TruncatedNormal",
     "Standard normal numbers of magnitude below 2: larger ones are drawn again.",
-    random_draws.truncated_normal,
+    draws.truncated_normal,
     accuracy=NORMAL,
 )
 
@@ -128,7 +127,7 @@ def _integer_errors() -> Iterable[ErrorSample]:
 def integers(philox: Philox, shape: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Integers in [low, high) of the shape that an input spells."""
     sizes = sizes_of(shape)
-    return random_draws.uniform_int(philox, sizes, low, high) if math.prod(sizes) else np.empty(sizes, low.dtype)
+    return draws.uniform_int(philox, sizes, low, high) if math.prod(sizes) else np.empty(sizes, low.dtype)
 
 
 _define(
@@ -148,7 +147,7 @@ _define(
 def _shuffle(attrs: Attrs, philox: Philox, value: np.ndarray) -> np.ndarray:
     if value.ndim == 0 or value.size <= 1:
         return value.copy()
-    return np.asarray(value[random_draws.permutation(philox, len(value))])
+    return np.asarray(value[draws.permutation(philox, len(value))])
 
 
 def _swaps_drawn(attrs: Attrs, shapes: Sequence[StaticShape], output: StaticShape) -> int:
@@ -176,7 +175,7 @@ _define(
 
 
 def _categories(attrs: Attrs, philox: Philox, logits: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return random_draws.multinomial(philox, logits, int(count)).astype(attrs["output_dtype"].numpy)
+    return draws.multinomial(philox, logits, int(count)).astype(attrs["output_dtype"].numpy)
 
 
 def _categories_drawn(attrs: Attrs, shapes: Sequence[StaticShape], output: StaticShape) -> int:

@@ -11,7 +11,7 @@ from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
-from timberframe_core.ops.random import draws as random_draws
+from timberframe_core.ops.random import draws
 from timberframe_core.ops.random.philox import Philox
 from timberframe_core.ops.random.signatures import (
     NORMAL,
@@ -71,9 +71,9 @@ def _filled(name: str, source: Source, attrs: Sequence[str], fill: Callable[...,
 def _define_fills() -> None:
     reals, integers_ = f"dtype: {REALS} = DT_FLOAT", "dtype: {int32, int64, uint32, uint64} = DT_UINT64"
     fills: tuple[tuple[str, str, Callable[..., Any], Accuracy], ...] = (
-        ("RandomUniform", "Uniform numbers in [0, 1)", random_draws.uniform, EXACT),
-        ("RandomNormal", "Standard normal numbers", random_draws.normal, NORMAL),
-        ("TruncatedNormal", "Standard normal numbers of magnitude below 2", random_draws.truncated_normal, NORMAL),
+        ("RandomUniform", "Uniform numbers in [0, 1)", draws.uniform, EXACT),
+        ("RandomNormal", "Standard normal numbers", draws.normal, NORMAL),
+        ("TruncatedNormal", "Standard normal numbers of magnitude below 2", draws.truncated_normal, NORMAL),
     )
     for source, suffix, shape_attr, by in (
         (of_seed(), "", "T: {int32, int64} = DT_INT32", "a pair of seeds"),
@@ -92,7 +92,7 @@ def _define_fills() -> None:
             f"StatelessRandomUniformFullInt{suffix}",
             full_source,
             [integers_, shape_attr],
-            lambda philox, sizes, dtype: random_draws.full_range(philox, sizes, dtype.numpy),
+            lambda philox, sizes, dtype: draws.full_range(philox, sizes, dtype.numpy),
             f"Integers with every bit random, by {by}.",
         )
 
@@ -157,9 +157,9 @@ define_stateless(
     doc="Classes of each row of logits, with probabilities in proportion to exp(logits), by a pair of seeds.",
     shape=_multinomial_shape,
     shape_inputs=("num_samples",),
-    reference=lambda attrs, logits, count, seed: random_draws.multinomial(
-        Philox.stateless(seed), logits, int(count)
-    ).astype(attrs["output_dtype"].numpy),
+    reference=lambda attrs, logits, count, seed: draws.multinomial(Philox.stateless(seed), logits, int(count)).astype(
+        attrs["output_dtype"].numpy
+    ),
     samples=lambda: [Sample([*args, *seed_args(k)]) for k, args in enumerate(multinomial_samples())],
     errors=lambda: multinomial_errors(*seed_args()),
 )
@@ -174,7 +174,7 @@ def _shuffle_shape(c: InferenceContext) -> list[Shape]:
 def _shuffle(attrs: Attrs, value: np.ndarray, *state: np.ndarray) -> np.ndarray:
     if value.ndim == 0 or value.size <= 1:
         return value.copy()
-    return np.asarray(value[random_draws.permutation(Philox.at(*state[:2]), len(value))])
+    return np.asarray(value[draws.permutation(Philox.at(*state[:2]), len(value))])
 
 
 define_stateless(

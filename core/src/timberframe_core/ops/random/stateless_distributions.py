@@ -1,4 +1,4 @@
-"""Stateless gamma, Poisson and binomial numbers; see `stateless_random`."""
+"""Stateless gamma, Poisson and binomial numbers; see `stateless`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDi
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors, merge_shapes, variable_behind
-from timberframe_core.ops.training import rules as rules
+from timberframe_core.ops.training import rules
 from timberframe_core.shapes import Shape, StaticShape, format_shape
 
 _UPDATE = NotDifferentiable("an update of variables is not a function of its inputs")
