@@ -17,6 +17,7 @@ import pytest
 
 from timberframe_core.errors import CancelledError, DeadlineExceededError
 from timberframe_core.plugin.contracts import RunContext
+from timberframe_cpu.testing import run_op
 
 F = np.float32
 
@@ -51,6 +52,11 @@ def test_run_after_an_interrupt_works(endless):
     with pytest.raises(KeyboardInterrupt):
         endless.run([np.array(0, F)], RunContext())
     assert endless.run([np.array(1e9, F)], RunContext()) == [1e9]
+
+
+def test_threads_leave_the_callers_signals_as_they_were():
+    run_op("AddV2", None, [np.ones(1 << 22, F)] * 2, threads=4)
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_cancelled_run_raises_the_reason(endless):

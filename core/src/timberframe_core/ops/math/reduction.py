@@ -191,6 +191,7 @@ _SAMPLES: tuple[tuple[StaticShape, Any], ...] = (
     ((2, 1500, 50), (0, 1)),
     ((3, 127), (1,)),  # one less than whole vectors
     ((127, 3), (0,)),
+    ((131, 1031), (0,)),  # more columns than a tile of them, long enough to be cut into segments
 )
 
 
