@@ -14,8 +14,9 @@ import pytest
 
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.hostile import case, checkpoints, findings, graphs
-from timberframe_conformance.hostile.case import HostileCase, Limits
+from timberframe_conformance.hostile.case import HostileCase
 from timberframe_conformance.hostile.formats import FORMATS
+from timberframe_conformance.hostile.kinds import Limits
 from timberframe_conformance.hostile.run import Task, run_files, tasks_of
 from timberframe_conformance.hostile.verdict import Verdict
 from timberframe_core.graphdef.messages import GraphDef

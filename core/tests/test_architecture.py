@@ -1,10 +1,13 @@
-"""The arrows between packages, and what the core must not know."""
+"""The arrows between packages and inside them, and what the core must not know.
+
+An arrow is an import: at load, inside a function, or by `import_module` of a name that is written out.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,37 +23,123 @@ ALLOWED = {
     "plugins/cuda/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_cuda"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
-LOWER_LAYERS = {
-    "ops": {"graph", "compiler", "runtime", "gradients"},
-    "graph": {"compiler", "gradients"},
-    "compiler": {"runtime", "gradients"},
-    "runtime": {"gradients"},
-}
+LAYERS = ("ops", "graph", "graphdef", "config", "plugin", "compiler", "gradients", "runtime")
+"""Parts of the core, each above those that it may import. All other modules stand below them."""
 
 
-def imports(path: Path, at_load: bool = False) -> Iterator[str]:
-    """Modules that a file imports; at_load leaves out imports inside functions and for type checkers."""
-    tree = ast.parse(path.read_text())
-    for node in ast.iter_child_nodes(tree) if at_load else ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+def modules(package: str) -> dict[str, Path]:
+    """The files of a package's modules by their names; native modules are known by their stubs."""
+    root = WORKSPACE / package
+    names = {p.relative_to(root).with_suffix(""): p for kind in ("*.pyi", "*.py") for p in root.rglob(kind)}
+    return {".".join(n.parts).removesuffix(".__init__"): path for n, path in names.items()}
+
+
+def imports(path: Path, types: bool = True) -> Iterator[str]:
+    """What a file imports, by whole names; types: also what only type checkers see."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING" | "_TYPE_CHECKING")) if not types:
+                waiting += node.orelse
+                continue
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{alias.name}" for alias in names)
+            case ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(module)), *_]
+            ) if name in ("import_module", "__import__"):
+                yield module
+        waiting += ast.iter_child_nodes(node)
+
+
+def arrows(known: Mapping[str, Path]) -> dict[str, set[str]]:
+    """For each of these modules those among them that it imports when it is loaded or runs."""
+    found: dict[str, set[str]] = {}
+    for name, path in known.items():
+        targets = {_module(imported, known) for imported in imports(path, types=False)}
+        found[name] = {t for t in targets if t and t != name}
+    return found
+
+
+def _module(imported: str, known: Mapping[str, Path]) -> str:
+    """The module that an imported name is, or is in; empty for one of others."""
+    while imported and imported not in known:
+        imported = imported.rpartition(".")[0]
+    return imported
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """The modules that reach each other, group by group: what is left when nobody imports the others, or by them."""
+    rest = {name: set(targets) for name, targets in graph.items()}
+    while True:
+        imported = {t for targets in rest.values() for t in targets}
+        ends = [n for n, targets in rest.items() if n not in imported or not targets & rest.keys()]
+        if not ends:
+            break
+        for name in ends:
+            del rest[name]
+        for targets in rest.values():
+            targets.difference_update(ends)
+    reach = {n: _reached(n, rest) for n in rest}
+    groups = {tuple(sorted(m for m in reach[n] if n in reach[m])) for n in rest}
+    return sorted(list(g) for g in groups if g)
+
+
+def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
+    """All modules that one imports, in however many steps."""
+    found: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += graph[name]
+    return found
 
 
 @pytest.mark.parametrize("package", ALLOWED)
 def test_packages_import_only_those_below_them(package: str) -> None:
-    for path in (WORKSPACE / package).rglob("*.py"):
+    for path in modules(package).values():
         foreign = {m.split(".")[0] for m in imports(path) if m.startswith("timberframe")} - ALLOWED[package]
         assert not foreign, f"{path} imports {foreign}"
 
 
-@pytest.mark.parametrize("layer", LOWER_LAYERS)
-def test_lower_layers_of_the_core_load_without_the_upper_ones(layer: str) -> None:
-    for path in (WORKSPACE / "core/src/timberframe_core" / layer).rglob("*.py"):
-        parts = [m.split(".") for m in imports(path, at_load=True) if m.startswith("timberframe_core.")]
-        wrong = {p[1] for p in parts} & LOWER_LAYERS[layer]
-        assert not wrong, f"{path} imports timberframe_core.{wrong}"
+@pytest.mark.parametrize("package", ALLOWED)
+def test_modules_of_a_package_import_each_other_in_no_circle(package: str) -> None:
+    assert circles(arrows(modules(package))) == []
+
+
+def test_circles_are_found_through_imports_in_functions(tmp_path: Path) -> None:
+    texts = {
+        "top": "import a",
+        "a": "from b import x",
+        "b": "def f():\n    from importlib import import_module\n    import_module('a')",
+        "c": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import top\nimport b",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert circles(arrows({name: tmp_path / f"{name}.py" for name in texts})) == [["a", "b"]]
+
+
+def test_every_folder_of_the_core_is_a_layer() -> None:
+    folders = {p.parent.name for p in (WORKSPACE / "core/src/timberframe_core").glob("*/__init__.py")}
+    assert folders <= set(LAYERS)
+
+
+@pytest.mark.parametrize("layer", ["", *LAYERS])
+def test_layers_of_the_core_import_only_those_below_them(layer: str) -> None:
+    height = {part: i for i, part in enumerate(LAYERS)}
+    for name, targets in arrows(modules("core/src")).items():
+        if height.get(_part(name), -1) == height.get(layer, -1):
+            wrong = {t for t in targets if height.get(_part(t), -1) > height.get(layer, -1)}
+            assert not wrong, f"{name} imports {wrong}"
+
+
+def _part(module: str) -> str:
+    """The folder of the core, or the module at its top, in which a module is."""
+    return module.split(".")[1] if "." in module else ""
 
 
 def test_the_core_names_no_device_type() -> None:

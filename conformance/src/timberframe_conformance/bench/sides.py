@@ -13,8 +13,9 @@ import timberframe as tf
 from timberframe_conformance.bench import training
 from timberframe_conformance.bench.clblast import library, with_clblast
 from timberframe_conformance.bench.opencl import with_pyopencl
+from timberframe_conformance.bench.peer_inputs import peer_inputs
 from timberframe_conformance.bench.peers import absent_modules, find_peers
-from timberframe_conformance.bench.workload import Call, Workload, peer_inputs
+from timberframe_conformance.bench.workload import Call, Workload
 from timberframe_conformance.bench.workloads import workloads
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.graph.apply import apply_op

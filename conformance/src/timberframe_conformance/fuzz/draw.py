@@ -12,6 +12,8 @@ import numpy as np
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, input_dtype
 from timberframe_conformance.cases.values import fixed_array, make_array
+from timberframe_conformance.fuzz.draw_flow import FLOW
+from timberframe_conformance.fuzz.draw_rows import ROWS
 from timberframe_conformance.fuzz.pool import COMPOSITES, PLAIN, Composite, Entry, Pool
 from timberframe_conformance.fuzz.program import Inputs, Program, Ref, Step
 from timberframe_conformance.fuzz.sketch import BrokenStepError, Sketch
@@ -50,9 +52,6 @@ class Drawer:
 
     def steps(self, count: int) -> None:
         """Adds that many steps that compute something, or fewer where many do not fit."""
-        from timberframe_conformance.fuzz.draw_flow import FLOW
-        from timberframe_conformance.fuzz.draw_rows import ROWS
-
         made = 0
         for _ in range(4 * count):
             kind = self.rng.random()
@@ -69,6 +68,10 @@ class Drawer:
             made += done
             if made == count:
                 break
+
+    def inner(self) -> Drawer:
+        """A drawer of the steps of a body."""
+        return Drawer(self.pool, self.rng, self.depth + 1)
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)

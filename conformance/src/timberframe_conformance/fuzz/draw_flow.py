@@ -22,9 +22,7 @@ STATES = ("float32", "float64", "int32")
 
 def body(d: Drawer, values: Sequence[np.ndarray], forms: Sequence[Form] | None) -> tuple[Program, list[Form]]:
     """A function of parameters, tried with these values; `forms`: what it must return, where that matters."""
-    from timberframe_conformance.fuzz.draw import Drawer
-
-    inner = Drawer(d.pool, d.rng, d.depth + 1)
+    inner = d.inner()
     for v in values:
         inner.sketch.add(Step("input"), v)
     inner.steps(int(d.rng.integers(1, 4)))

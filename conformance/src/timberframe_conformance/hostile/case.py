@@ -5,43 +5,16 @@ from __future__ import annotations
 import random
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-Files = dict[str, bytes]
-"""The content of files by name, relative to a folder."""
+from timberframe_conformance.hostile.formats import FORMATS
+from timberframe_conformance.hostile.kinds import Files, Limits
+from timberframe_conformance.hostile.mutators.values import NothingToChangeError
 
 STEPS = (1, 1, 1, 1, 2, 2, 3, 5)  # how many mutations one file gets
 ATTEMPTS = 20  # mutators that find nothing to change, after which a step does nothing
-PROCESS = 8  # times the memory of a session that its process may take
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What using one file may take. seconds: of the whole use; run_ms: of each run of a graph.
-
-    memory: bytes that a session may take on its device; a process may take PROCESS times as much. device_type: of the
-    device that graphs run on; that of highest priority if empty.
-    """
-
-    seconds: float = 30.0
-    run_ms: int = 300
-    memory: int = 256 << 20
-    device_type: str = ""
-
-
-@dataclass(frozen=True)
-class Format:
-    """A kind of file. make: an undamaged one. mutate: changes one thing in place. use: all that a user does with it.
-
-    `use(files, folder, rng, limits)` returns where everything was right or an OpError, and raises otherwise.
-    """
-
-    name: str
-    make: Callable[[random.Random], Files]
-    mutate: Callable[[random.Random, Files], None]
-    use: Callable[[Files, Path, random.Random, Limits], None]
 
 
 @dataclass(frozen=True)
@@ -76,9 +49,6 @@ class HostileCase:
 
     def files(self) -> Files:
         """The mutated files."""
-        from timberframe_conformance.hostile.formats import FORMATS
-        from timberframe_conformance.hostile.mutators.values import NothingToChangeError
-
         kind = FORMATS[self.format]
         made = kind.make(random.Random(self._origin))
         for step in self.steps:
@@ -94,8 +64,6 @@ class HostileCase:
 
 def use(name: str, files: Mapping[str, bytes], limits: Limits) -> None:
     """Does with files of a format all that a user does with them; what is fetched follows from their content."""
-    from timberframe_conformance.hostile.formats import FORMATS
-
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         rng = random.Random(zlib.crc32(b"".join(files[n] for n in sorted(files))))
         FORMATS[name].use(dict(files), Path(folder), rng, limits)

@@ -16,7 +16,7 @@ import numpy as np
 from timberframe.saving.checkpoint import Saved, write_checkpoint
 from timberframe.saving.index import encode_index
 from timberframe.saving.tensorflow_bundle import slice_key
-from timberframe_conformance.hostile.case import Files
+from timberframe_conformance.hostile.kinds import Files
 from timberframe_conformance.hostile.tables import Row, Table, varint
 from timberframe_core.crc32c import crc32c, masked
 from timberframe_core.dtypes import as_dtype

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from timberframe_conformance.hostile.case import PROCESS, Files, HostileCase, Limits
+from timberframe_conformance.hostile.case import HostileCase
+from timberframe_conformance.hostile.kinds import PROCESS, Files, Limits
 from timberframe_conformance.isolation.journal import Journal
 
 MARK = "hostile-verdict "

@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def hostile(given: argparse.Namespace, console: Console) -> int:
     """Uses mutated files; status 0 when each gave a right answer or an OpError, 1 when one did not."""
     from timberframe_conformance.hostile import findings
-    from timberframe_conformance.hostile.case import Limits
     from timberframe_conformance.hostile.formats import FORMATS
+    from timberframe_conformance.hostile.kinds import Limits
     from timberframe_conformance.hostile.run import run_files, tasks_of
     from timberframe_conformance.options import Options
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from timberframe_conformance.hostile.case import Files, HostileCase, Limits
+from timberframe_conformance.hostile.case import HostileCase
+from timberframe_conformance.hostile.kinds import Files, Limits
 from timberframe_conformance.hostile.run import CHILD, Child, Task
 from timberframe_conformance.hostile.verdict import Verdict
 from timberframe_core.graphdef.messages import GraphDef

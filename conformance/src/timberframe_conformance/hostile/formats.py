@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from timberframe_conformance.hostile import checkpoints, graphs, models, storage_uses, uses
-from timberframe_conformance.hostile.case import Files, Format, Limits
+from timberframe_conformance.hostile.kinds import Files, Format, Limits
 from timberframe_conformance.hostile.mutators import bundles, graphdef, indexes, libraries, metagraphs
 from timberframe_conformance.hostile.mutators.values import NothingToChangeError, change_bytes, pick
 from timberframe_core.graphdef.messages import GraphDef, MetaGraphDef, SavedModel

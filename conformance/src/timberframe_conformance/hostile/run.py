@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
-from timberframe_conformance.hostile.case import Limits
 from timberframe_conformance.hostile.child import MARK
+from timberframe_conformance.hostile.kinds import Limits
 from timberframe_conformance.hostile.verdict import CRASH, TIMEOUT, Verdict
 from timberframe_conformance.isolation.journal import cause_of_death
 

@@ -11,7 +11,7 @@ import numpy as np
 import timberframe as tf
 from timberframe_conformance.hostile import checkpoints, uses
 from timberframe_conformance.hostile.attempts import WrongUseError, attempt
-from timberframe_conformance.hostile.case import Files, Limits
+from timberframe_conformance.hostile.kinds import Files, Limits
 from timberframe_core.errors import OpError
 from timberframe_core.graph.apply import apply_op
 

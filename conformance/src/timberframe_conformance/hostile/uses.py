@@ -9,7 +9,7 @@ import numpy as np
 
 import timberframe as tf
 from timberframe_conformance.hostile.attempts import WrongUseError, attempt
-from timberframe_conformance.hostile.case import Limits
+from timberframe_conformance.hostile.kinds import Limits
 from timberframe_core.errors import OpError
 from timberframe_core.runtime.devices import devices_for
 

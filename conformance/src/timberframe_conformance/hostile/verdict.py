@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from timberframe_conformance.hostile.case import Limits, use
+from timberframe_conformance.hostile.case import use
+from timberframe_conformance.hostile.kinds import Limits
 
 PASS, RAW, WRONG, CRASH, TIMEOUT = "pass", "raw exception", "wrong", "crash", "timeout"
 VERDICTS = (PASS, RAW, WRONG, CRASH, TIMEOUT)

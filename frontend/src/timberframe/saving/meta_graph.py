@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.state import Variable
-from timberframe_core import logging
+from timberframe_core import __version__, logging
 from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -37,8 +37,6 @@ def build_meta_graph(
     clear_devices: bool = False,
 ) -> Any:
     """The MetaGraphDef of a graph. collections: those to keep, by default all that can be written."""
-    from timberframe import __version__
-
     meta = messages.MetaGraphDef()
     meta.meta_info_def.tags.extend(sorted(set(tags)))
     meta.meta_info_def.tensorflow_git_version = f"timberframe {__version__}"

@@ -147,19 +147,6 @@ define_op(
 )
 
 
-define_op(
-    "DisableCopyOnRead",
-    inputs=("resource: resource",),
-    doc="Nothing: reads of variables copy nothing in any case.",
-    shape=lambda c: [],
-    reference=lambda attrs: (),
-    gradient=_FILES,
-    on_host=True,
-    stateful=True,
-    level="training",
-)
-
-
 def _all_scalars(c: InferenceContext) -> Sequence[Shape]:
     for i, argument in enumerate(c.op.inputs):
         _scalar(c, i, argument.name)

@@ -30,8 +30,8 @@ from timberframe.train.decays import polynomial_decay as polynomial_decay
 from timberframe.train.descent import GradientDescentOptimizer as GradientDescentOptimizer
 from timberframe.train.descent import MomentumOptimizer as MomentumOptimizer
 from timberframe.train.ftrl import FtrlOptimizer as FtrlOptimizer
-from timberframe.train.meta_graph import export_meta_graph as export_meta_graph
 from timberframe.train.meta_graph import import_meta_graph as import_meta_graph
+from timberframe.train.meta_graph_export import export_meta_graph as export_meta_graph
 from timberframe.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from timberframe.train.optimizer import Optimizer as Optimizer
 from timberframe.train.saver import Saver as Saver

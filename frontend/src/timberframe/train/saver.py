@@ -14,10 +14,12 @@ from timberframe.api.state import Variable
 from timberframe.saving.checkpoint import write_checkpoint
 from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.formats import open_checkpoint
+from timberframe.saving.meta_graph import build_meta_graph
 from timberframe.saving.reader import MissingCheckpointError
 from timberframe.saving.restoring import restore_values
 from timberframe.saving.session_values import check_session, current_values
 from timberframe.train.checkpoint_state import get_checkpoint_mtimes, remove_checkpoint, update_checkpoint_state
+from timberframe.train.meta_graph_export import export_meta_graph
 from timberframe_core.arguments import instance, listed
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe_core.graph.graph import get_default_graph
@@ -140,8 +142,6 @@ class Saver:
         return f"-{step:08d}" if self._pad_step_number else f"-{step}"
 
     def _write_graph(self, session: Any, path: str) -> None:
-        from timberframe.saving.meta_graph import build_meta_graph
-
         meta = build_meta_graph(session.graph, saver_def=self.saver_def)
         replace_file(Path(path), meta.SerializeToString(deterministic=True))
 
@@ -225,8 +225,6 @@ class Saver:
 
     def export_meta_graph(self, filename: str | None = None, **settings: Any) -> Any:
         """`tf.train.export_meta_graph` with this Saver's settings."""
-        from timberframe.train.meta_graph import export_meta_graph
-
         return export_meta_graph(filename, saver_def=self.saver_def, **settings)
 
 

@@ -138,10 +138,14 @@ class CpuExecutable:
         try:
             instance = self.free.pop()
         except IndexError:
-            return Instance(self, self.device.arenas.take(self.memory.arena))
+            return self.instance(self.device.arenas.take(self.memory.arena))
         if instance.arena is None:
             instance.move(self, self.device.arenas.take(self.memory.arena))
         return instance
+
+    def instance(self, arena: Buffer) -> Instance:
+        """A new instance that keeps its intermediate tensors in this arena."""
+        return Instance(self, arena)
 
     def give(self, instance: Instance) -> None:
         """Keeps an instance for the next run."""

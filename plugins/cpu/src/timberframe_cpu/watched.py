@@ -55,10 +55,8 @@ def _guarded_instance(executable: CpuExecutable, fence: str) -> Instance:
     """An instance to run once; with a fence its arena has pages of its own, for which no limit counts."""
     if not fence:
         return executable.take()
-    from timberframe_cpu.program import Instance
-
     nbytes = executable.memory.arena
-    return Instance(executable, Buffer(new_pages(nbytes), nbytes, lambda _: None))
+    return executable.instance(Buffer(new_pages(nbytes), nbytes, lambda _: None))
 
 
 def _unfused_twin(executable: CpuExecutable) -> CpuExecutable:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe_conformance.hostile.case import Files
+from timberframe_conformance.hostile.kinds import Files
 from timberframe_conformance.hostile.mutators.values import SIZES, TEXTS, NothingToChangeError, change_bytes, pick
 
 _ODD: Sequence[Any] = (

@@ -190,3 +190,15 @@ destroy_resource_op = define_op(
     gradient=_STATE,
     stateful=True,
 )
+
+disable_copy_on_read = define_op(
+    "DisableCopyOnRead",
+    inputs=["resource: resource"],
+    doc="Nothing: reads of variables copy nothing in any case.",
+    shape=lambda c: [],
+    reference=lambda attrs: (),
+    gradient=_STATE,
+    on_host=True,
+    stateful=True,
+    level="training",
+)
