@@ -7,19 +7,18 @@ replace those for which its maker has a library.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import OpError
+from timberframe_accelerator.kernels.elementwise import build_fused, can_fuse, can_reduce
+from timberframe_accelerator.launches import Function, Limits, Source
 from timberframe_core.fallback import attempt
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, Launcher, RunContext
-from timberframe_sdk.declare import Builder
+from timberframe_core.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, RunContext
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
@@ -31,12 +30,6 @@ DTYPES = (
 """The dtypes that accelerators hold. Complex numbers and strings stay on the host."""
 HEADERS = Path(__file__).parent / "include"
 """Where the kernels' own headers lie."""
-GROUP = 256
-"""Work-items of a group where a kernel does not ask for something else."""
-MOST_ITEMS = 1 << 22
-"""Work-items of a launch; elements beyond that are taken in turns."""
-MOST_GROUPS = 65535
-"""Groups in the second and third dimension of a launch: a limit of CUDA (CUDA C++ Programming Guide)."""
 
 
 class DeviceTensor:
@@ -124,47 +117,6 @@ class AcceleratorExecutable(KernelExecutable):
                 uploads.clear()
 
 
-@dataclass(frozen=True)
-class Source:
-    """A source and the macros that are defined before it."""
-
-    text: str
-    defines: tuple[tuple[str, str | int], ...] = ()
-
-    @classmethod
-    def file(cls, name: str, **defines: str | int) -> Source:
-        """The file ``timberframe/accelerator/<name>``, included with these macros defined."""
-        return cls(f"#include <timberframe/accelerator/{name}>\n", tuple(sorted(defines.items())))
-
-    def whole(self) -> str:
-        """The text after its defines."""
-        return "".join(f"#define {name} {value}\n" for name, value in self.defines) + self.text
-
-
-class Function(Protocol):
-    """A compiled kernel: enqueues itself over `items` work-items (by dimension) in groups of `group`."""
-
-    def __call__(self, items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
-        """arguments: tensors, and NumPy scalars of the kernel's parameter types."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What sizes of work a device takes. group: most work-items of a group; shared: bytes of its shared memory.
-
-    items: work-items of a group of elementwise kernels; where a group is a CPU's thread, more of them cost less.
-    reducing: work-items of a group that reduces, a power of two up to 256; where a group is a CPU's thread, as many as
-    its vectors have elements, as the group then reads memory in order.
-    """
-
-    group: int = 256
-    shared: int = 32 * 1024
-    float64: bool = True
-    items: int = GROUP
-    reducing: int = 256
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
 class AcceleratorDevice(KernelDevice):
     """Base of devices that compile kernels from source.
 
@@ -226,14 +178,10 @@ class AcceleratorDevice(KernelDevice):
     def kernel(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; chains of elementwise nodes are built from source."""
         if node.op == FUSED:
-            from timberframe_accelerator.kernels.elementwise import build_fused
-
             return KernelDef(FUSED, self.type, build_fused)
         return super().kernel(node)
 
     def compile(self, cluster: Cluster) -> Executable:
-        from timberframe_accelerator.kernels.elementwise import can_fuse, can_reduce
-
         if not self.fuse:
             return self.executable(self, cluster)
         return attempt(
@@ -251,46 +199,6 @@ def _handles(node: KernelNode) -> set[int]:
         return set()
     ranges = arg_ranges(op.inputs, node.attrs)
     return {i for name in (*op.reads, *op.updates) for i in ranges[name]}
-
-
-def needs_float64(build: Builder) -> Builder:
-    """Marks a kernel's builder: it serves only devices that have float64."""
-    build.needs_float64 = True  # type: ignore[attr-defined]  # a function takes attributes; Callable does not say so
-    return build
-
-
-def spread(count: int, group: int = GROUP) -> tuple[tuple[int], tuple[int]]:
-    """Work-items and group size for a kernel that goes over `count` elements by TF_EACH."""
-    return (max(group, min(-(-count // group) * group, MOST_ITEMS)),), (group,)
-
-
-def spread_rows(length: int, rows: int, lanes: int = GROUP) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Work-items and group size for a kernel whose first dimension goes over rows of `length`, its second over rows.
-
-    lanes: `Limits.reducing`, where each row takes much to find: where a group is a thread it goes over a whole row.
-    """
-    if lanes < GROUP:
-        return (lanes, max(1, min(rows, MOST_GROUPS))), (lanes, 1)
-    x = min(GROUP, 1 << max(length - 1, 0).bit_length())
-    y = GROUP // x
-    wide = max(x, min(-(-length // x) * x, MOST_ITEMS))
-    return (wide, max(1, min(-(-rows // y), MOST_ITEMS // (wide * y), MOST_GROUPS)) * y), (x, y)
-
-
-def index_name(*counts: int) -> str:
-    """What INDEX must be for these numbers of elements, so that places do not overflow: int32 or int64."""
-    return "int64" if max(counts, default=0) + MOST_ITEMS >= 2**31 else "int32"
-
-
-def index_type(*counts: int) -> type[np.int32] | type[np.int64]:
-    """The scalar type of a kernel's tf_index arguments for these numbers of elements."""
-    return np.int64 if index_name(*counts) == "int64" else np.int32
-
-
-def failing(launch: Launcher, *reasons: tuple[type[OpError], str]) -> Launcher:
-    """A launcher whose kernel calls tf_report; reason 1 is the first pair: the error, and its words with {0} to {3}."""
-    launch.reasons = reasons  # type: ignore[attr-defined]  # a function takes attributes; Callable does not say so
-    return launch
 
 
 def header_folders() -> tuple[Path, ...]:

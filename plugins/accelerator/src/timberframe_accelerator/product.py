@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Limits, Source, index_name, index_type, spread
+from timberframe_accelerator.launches import Limits, Source, index_name, index_type, spread
 from timberframe_accelerator.stages import Place, Stages
 from timberframe_sdk.fusion import merged_dims
 

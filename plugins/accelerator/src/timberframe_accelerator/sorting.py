@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import DeviceTensor, Source, index_name, index_type, spread
+from timberframe_accelerator.device import DeviceTensor
+from timberframe_accelerator.launches import Source, index_name, index_type, spread
 from timberframe_core.plugin.contracts import KernelNode
 
 REFUSE, IGNORE, IGNORE_NEGATIVE = range(3)

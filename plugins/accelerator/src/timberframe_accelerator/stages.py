@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from timberframe_accelerator.device import Source
+from timberframe_accelerator.launches import Source
 from timberframe_core.plugin.contracts import KernelNode, Launcher
 from timberframe_core.plugin.nodes import passed_inputs
 

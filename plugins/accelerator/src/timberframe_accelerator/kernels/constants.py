@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.kernels.indexing import FLOATS, INDICES, bits_name
+from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source
+from timberframe_accelerator.launches import Source
 from timberframe_accelerator.moving import quotient_words
 from timberframe_accelerator.product import (
     LANES,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, failing, index_name, index_type, spread_rows
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, bits_name
+from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread_rows
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, index_name, index_type, spread
+from timberframe_accelerator.launches import Source, index_name, index_type, spread
 from timberframe_accelerator.product import Product, add_parts, cut_depth, part_type, written_type
 from timberframe_accelerator.stages import Place, Stages, Whole, nothing
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_accelerator.kernels.reduction import Element, Reduction, reduce, rule
+from timberframe_accelerator.launches import Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, failing
+from timberframe_accelerator.launches import Source, failing
 from timberframe_accelerator.moving import Step, launcher, steps
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from timberframe_accelerator.device import Function, Source, failing, index_name, index_type, spread
+from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher

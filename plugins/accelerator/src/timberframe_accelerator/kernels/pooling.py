@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Function, Source, failing, index_name, index_type, spread, spread_rows
+from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher

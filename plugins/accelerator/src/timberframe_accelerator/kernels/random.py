@@ -7,17 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import (
-    DTYPES,
-    GROUP,
-    Source,
-    failing,
-    index_name,
-    index_type,
-    needs_float64,
-    spread,
-)
+from timberframe_accelerator.device import DTYPES
 from timberframe_accelerator.kernels.indexing import bits_name
+from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_core.errors import InternalError, InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED

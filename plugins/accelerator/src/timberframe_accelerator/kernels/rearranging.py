@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.kernels.constants import unsigned
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, NUMBERS, bits_name
+from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher

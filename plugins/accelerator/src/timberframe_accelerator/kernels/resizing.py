@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, index_name, index_type, spread_rows
 from timberframe_accelerator.kernels.constants import unsigned
 from timberframe_accelerator.kernels.indexing import FLOATS, bits_name
+from timberframe_accelerator.launches import Source, index_name, index_type, spread_rows
 from timberframe_accelerator.moving import quotient_words
 from timberframe_core.ops.image.interpolation import area, bicubic
 from timberframe_core.ops.image.resizing import nearest, neighbours

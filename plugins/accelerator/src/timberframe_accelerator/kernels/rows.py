@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.kernels.reduction import FLOATS
+from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBERS, bits_name
+from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.moving import divisor_words
 from timberframe_accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
 from timberframe_core.errors import InvalidArgumentError

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_accelerator.device import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBERS, widest
 from timberframe_accelerator.kernels.scatter import combining
+from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
 from timberframe_core.errors import InvalidArgumentError, OutOfRangeError
 from timberframe_core.ops.math.segments import start
