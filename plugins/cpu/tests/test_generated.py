@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core.ops.definition import registry
 from timberframe_cpu import compiled, generated
 from timberframe_cpu.broadcast import SHORT_RUN
+from timberframe_cpu.kernels import all_kernels
+from timberframe_cpu.native import find
+from timberframe_cpu.testing import run_op
 from timberframe_sdk import Pointwise, apply_op, define_op, define_source
+from timberframe_sdk.elementwise import source_types
 from timberframe_sdk.settings import CACHE_VARIABLE
+from timberframe_sdk.sources import SOURCES
 
 N = 20_011
 
@@ -87,3 +93,22 @@ def test_without_a_compiler_the_reference_computes(monkeypatch: pytest.MonkeyPat
 def test_a_source_that_does_not_compile_is_told_and_the_reference_computes(caplog: pytest.LogCaptureFixture) -> None:
     assert _run("Acme>Wrong", np.float32([1, 2]), np.float32([3, 4]), 0.5).tolist() == [2, 3]
     assert "Acme>Wrong: its source does not compile" in caplog.text
+
+
+def test_ops_of_the_table_need_no_compiler_when_they_run() -> None:
+    by_hand = {k.op for k in all_kernels()}
+    ops = [op for op in SOURCES if op not in by_hand and ">" not in op]
+    assert "PopulationCount" in ops
+    for op in ops:
+        for dtype in (source_types(registry.get(op)) or {})["T"]:
+            assert find(f"{op}_{dtype}", "scalar")
+
+
+@pytest.mark.parametrize("isa", ["scalar", None])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64"])
+def test_the_build_makes_kernels_of_the_table(dtype: str, isa: str | None) -> None:
+    x = np.array([0, 1, 3, -1, 100, *range(-600, 600)]).astype(dtype)
+    (found,) = run_op("PopulationCount", {}, [x], isa)
+    mask = (1 << 8 * x.itemsize) - 1
+    assert found.dtype == np.uint8
+    assert found.tolist() == [(int(n) & mask).bit_count() for n in x]

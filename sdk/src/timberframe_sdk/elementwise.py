@@ -85,7 +85,9 @@ def source_types(op: OpDef) -> dict[str, tuple[str, ...]] | None:
         types[attr] = allowed_types(op, attr)
         if op.name != "Cast" and any(a.type_attr == attr for a in op.inputs):
             types[attr] = tuple(t for t in types[attr] if has_source(op.name, t, complete=True))
-    return types if op.name == "Cast" or (op.name in SOURCES and all(types.values())) else None
+    if op.name != "Cast" and (op.name not in SOURCES or not op.elementwise or not all(types.values())):
+        return None
+    return types
 
 
 def allowed_types(op: OpDef, attr: str) -> tuple[str, ...]:

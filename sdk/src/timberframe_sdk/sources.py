@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import Formatter
 from typing import Final
 
 TYPES: Final[Mapping[str, str]] = {
@@ -83,6 +84,15 @@ class Source:
             return ""
         return self.bools if dtype == "bool" else self.integers if "int" in dtype else self.floats
 
+    def operands(self, dtype: str) -> int:
+        """How many operands the expression for a dtype names."""
+        return 1 + max(int(name) for name in _fields(self.template(dtype)) if name.isdigit())
+
+    def attrs(self) -> set[str]:
+        """The attrs that the expressions name."""
+        names = {name for text in (self.floats, self.integers, self.bools) for name in _fields(text)}
+        return {name for name in names if not name.isdigit()} - {"T", "U", "f", "w", "dtype"}
+
     def term(self, dtype: str, operands: Sequence[str], attrs: Mapping[str, str]) -> str:
         """The expression for a dtype, of these operands and attrs, which are C code; "" without one."""
         kind = ALL_TYPES[dtype]
@@ -90,6 +100,11 @@ class Source:
         unsigned = f"u{kind}" if kind.startswith("int") else kind
         names = {**attrs, "T": kind, "U": unsigned, "f": suffix, "w": suffix[1:], "dtype": dtype}
         return self.template(dtype).format(*operands, **names).replace("INFINITY", _INFINITY.get(suffix, ""))
+
+
+def _fields(template: str) -> list[str]:
+    """The names in braces."""
+    return [name for _, name, _, _ in Formatter().parse(template) if name]
 
 
 def _function(name: str, **rest: object) -> Source:
@@ -165,6 +180,7 @@ SOURCES: dict[str, Source] = {
     "IsInf": Source("tf_abs_{f}({0}) == INFINITY", result="bool"),
     "IsFinite": Source("tf_abs_{f}({0}) < INFINITY", result="bool"),
     "Invert": Source(integers="~{0}"),
+    "PopulationCount": Source(integers="tf_bit_count(({U}){0})", result="uint8", header="integers"),
     "LogicalNot": Source(bools="{0} ^ 1"),
     # Activations, and what gradients are made of
     "Sigmoid": _function("sigmoid"),

@@ -13,16 +13,14 @@ from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, Source
 BLOCK = 512  # elements of an operand that is repeated
 
 
-def loop_source(
-    name: str, source: Source, operands: Sequence[str], result: str, attrs: Mapping[str, str], linkage: str = ""
-) -> str:
+def loop_source(name: str, source: Source, operands: Sequence[str], result: str, attrs: Mapping[str, str]) -> str:
     """The loop `name` for operands and a result of these dtypes, the attrs being C code; "" where there is none."""
     ids = range(len(operands))
     term = source.term(operands[-1], [f"a{k}" for k in ids], attrs)
     if not term:
         return ""
     stored = [_storage(dtype) for dtype in operands]
-    lines = [f"{linkage}void {name}(int64_t count, const void *const *in, const int64_t *step, void *out) {{"]
+    lines = [f"void {name}(int64_t count, const void *const *in, const int64_t *step, void *out) {{"]
     for k in ids:
         lines += [
             f"  {stored[k]} r{k}[{BLOCK}];",

@@ -17,6 +17,7 @@ from timberframe_core.ops.definition.signature import ArgDef
 from timberframe_core.plugin.contracts import KernelNode, RandomStream, Value
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.shapes import StaticShape, check_size, is_static
+from timberframe_cpu.generated import source_kernels
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
 from timberframe_sdk.native import Native
@@ -27,6 +28,7 @@ from timberframe_sdk.testing.guard import GuardedArray, fenced
 def _registry() -> KernelRegistry:
     kernels = KernelRegistry()
     kernels.register(all_kernels())
+    kernels.add_generator(source_kernels)
     return kernels
 
 

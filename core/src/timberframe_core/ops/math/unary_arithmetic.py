@@ -165,6 +165,15 @@ unary_op(
 )
 
 unary_op(
+    "PopulationCount",
+    "How many bits of x are set, by element; those of a negative number in two's complement.",
+    lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")),
+    INTEGER_TYPES,
+    outputs=("y: uint8",),
+    gradient=NotDifferentiable("the operand is an integer"),
+)
+
+unary_op(
     "Conj",
     "The complex conjugate by element.",
     np.conj,

@@ -1,4 +1,4 @@
-/* Integers: quotients, remainders, powers and shifts. Nothing overflows in the signed sense, nothing traps.
+/* Integers: quotients, remainders, powers, shifts and bits. Nothing overflows in the signed sense, nothing traps.
  *
  * Divisors are never 0 here, and exponents never below 0; a divisor of -1 is taken out because the least integer
  * divided by it does not fit. On a CPU quotients come from floating-point division, which vectorises, where it is
@@ -8,6 +8,14 @@
 #define TIMBERFRAME_MATH_INTEGERS_H
 
 #include <timberframe/math/language.h>
+
+/* The number of bits that are set: of each two, of each four, of each byte, then the sum of the bytes. */
+static inline uint8_t tf_bit_count(uint64_t x) {
+  x -= x >> 1 & (uint64_t)0x5555555555555555;
+  x = (x & (uint64_t)0x3333333333333333) + (x >> 2 & (uint64_t)0x3333333333333333);
+  x = (x + (x >> 4)) & (uint64_t)0x0f0f0f0f0f0f0f0f;
+  return (uint8_t)(x * (uint64_t)0x0101010101010101 >> 56);
+}
 
 #define TF_SIGNED_WHOLE(T, U) (y == -1 ? (T)(0u - (U)x) : (T)(x / (y == -1 ? 1 : y)))
 #define TF_UNSIGNED_WHOLE(T) ((T)(x / y))

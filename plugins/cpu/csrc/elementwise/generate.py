@@ -1,0 +1,45 @@
+"""Writes the kernels of the SDK's elementwise sources that have none by hand: ``generate.py SDK PACKAGE OUTPUT``.
+
+SDK, PACKAGE: the folders of timberframe_sdk and timberframe_cpu. Only the table and the loops are imported of them, so
+that a build needs neither their dependencies nor this package itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def main(sdk: Path, package: Path, output: Path) -> None:
+    for folder in (sdk, package):
+        module = ModuleType(folder.name)
+        module.__path__ = [str(folder)]  # a package whose __init__.py does not run
+        sys.modules[folder.name] = module
+    from timberframe_cpu.loops import includes, loop_source
+    from timberframe_sdk.sources import ALL_TYPES, SOURCES
+
+    written = _named_in(package / "kernels")
+    text, entries = ['#include "common/broadcast.h"\n'], []
+    for op, source in SOURCES.items():
+        if op in written or source.attrs():  # a loop holds its attrs
+            continue
+        text.append(includes(source))
+        for dtype in filter(source.template, ALL_TYPES):
+            name, operands = f"{op}_{dtype}", [dtype] * source.operands(dtype)
+            loop = loop_source(f"{name}_loop", source, operands, source.result or dtype, {})
+            text.append(f"static {loop}TF_BROADCAST_KERNEL({name}, {len(operands)})\n")
+            entries.append(f"TF_ENTRY({name}), ")
+    text.append(f"TF_TABLE(elementwise_generated) = {{{''.join(entries)}TF_END}};\n")
+    output.write_text("\n".join(text))
+
+
+def _named_in(folder: Path) -> set[str]:
+    """The strings in the kernels' declarations, the ops' names among them."""
+    nodes = (node for file in folder.glob("*.py") for node in ast.walk(ast.parse(file.read_text())))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+if __name__ == "__main__":
+    main(*(Path(argument).resolve() for argument in sys.argv[1:]))

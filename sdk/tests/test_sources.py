@@ -1,0 +1,30 @@
+"""The table of elementwise sources against the ops' definitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from timberframe_core.ops.definition import registry
+from timberframe_sdk import define_source
+from timberframe_sdk.sources import SOURCES
+
+OURS = [op for op in SOURCES if ">" not in op]
+
+
+@pytest.mark.parametrize("op", OURS)
+def test_a_source_has_the_result_that_the_op_defines(op: str) -> None:
+    defined = registry.get(op)
+    (output,) = defined.outputs
+    last = defined.inputs[-1]
+    same = output.type_attr is not None and output.type_attr == last.type_attr
+    assert SOURCES[op].result == ("" if same or output.dtype == last.dtype else output.dtype and output.dtype.name)
+
+
+@pytest.mark.parametrize("op", OURS)
+def test_an_op_with_a_source_is_elementwise(op: str) -> None:
+    assert registry.get(op).elementwise
+
+
+def test_a_second_source_of_an_op_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"source of Neg: .* is defined; a second one must be the same"):
+        define_source("Neg", floats="+{0}")
