@@ -106,9 +106,9 @@ endif
 	@time $(BIN)/python plugins/cuda/tests/test_nvrtc.py
 	@echo "== all mutants"
 	@time $(BIN)/conformance mutants
-	@echo "== random graphs on the CPU, and known bugs of the frame that they must find"
+	@echo "== random graphs on the CPU, and known bugs of the framework that they must find"
 	@time $(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
-	@time $(BIN)/conformance mutants --frame --device=cpu
+	@time $(BIN)/conformance mutants --framework --device=cpu
 	@echo "== 5,000 damaged files"
 	@time $(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"

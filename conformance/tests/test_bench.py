@@ -1,4 +1,4 @@
-"""Benchmarks: what is measured, and how it is told."""
+"""Benchmarks: what is measured, and how it is reported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_bench_removes_variables_that_bend_libraries(plugin_path: Path, tmp_path
     assert "matmul 64" in done.stdout
 
 
-def test_a_leak_over_training_steps_is_told() -> None:
+def test_a_leak_over_training_steps_is_reported() -> None:
     first, leaked = Memory(100, 1 << 24, 2, 512), Memory(200, 1 << 24, 3, 576)
     assert growth([first, first]) is None
     assert growth([first, leaked]) == "live allocations rose from 2 (512 bytes) to 3 (576 bytes)"

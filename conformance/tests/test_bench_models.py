@@ -1,4 +1,4 @@
-"""The networks of `conformance bench --models`: what they compute, and how sides are compared and told."""
+"""The networks of `conformance bench --models`: what they compute, and how sides are compared and reported."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_training_steps_lower_the_loss(name: str) -> None:
     assert found[-1] < found[0]
 
 
-def test_training_begins_anew_with_equal_values() -> None:
+def test_training_restarts_with_equal_values() -> None:
     first, second = (losses(catalogue.build_training("MLP training", small=True), 3) for _ in range(2))
     assert first == second
 
@@ -206,7 +206,7 @@ def test_device_that_cannot_run_a_network_fails_the_row() -> None:
     assert measured(side(DEVICE, error=LookupError("no kernel"))).failed == "device: LookupError: no kernel"
 
 
-def test_sides_run_in_turn_and_another_one_begins_each_round() -> None:
+def test_sides_alternate_and_another_one_begins_each_round() -> None:
     order: list[str] = []
 
     def opener(name: str) -> tuple[str, Callable[[], Side]]:

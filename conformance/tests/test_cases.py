@@ -140,6 +140,6 @@ def test_broken_keyword_is_refused(expression: str) -> None:
 
 
 def test_a_wrong_call_among_the_samples_is_named() -> None:
-    op = dataclasses.replace(registry.get("Neg"), samples=lambda: [ErrorSample([Arg((2,))], "words")])
+    op = dataclasses.replace(registry.get("Neg"), samples=lambda: [ErrorSample([Arg((2,))], "message")])
     with pytest.raises(InvalidArgumentError, match=r"op Neg: samples gives ErrorSample\(.*go into errors"):
         samples_of(op)

@@ -43,7 +43,7 @@ def test_absent_device_is_a_wrong_call_of_every_command(name: str) -> None:
     assert done.stderr.startswith("conformance: device 'acme' does not exist")
 
 
-def test_list_ends_quietly_when_its_reader_left() -> None:
+def test_list_ends_quietly_when_its_output_is_closed() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "timberframe_conformance.cli", "list", "--device=cpu", "--op=Neg"]

@@ -204,11 +204,11 @@ def test_slopes_notice_a_wrong_gradient_of_a_cumulative_product(target: Target) 
     ("op", "values"),
     [("Mean", ([LARGEST, LARGEST, 0.0, 0.0], 0)), ("MatMul", ([[LARGEST, np.inf]], [[-2.0], [1.0]]))],
 )
-def test_sum_that_may_overflow_on_the_way_is_left_open(op: str, values: Any) -> None:
+def test_sum_that_may_overflow_on_the_way_is_not_compared(op: str, values: Any) -> None:
     with tf.Graph().as_default():
         wanted = expect([apply_op(op, [tf.constant(v) for v in values])], {})[0]
     assert wanted is not None
-    assert not wanted.sure.any()
+    assert not wanted.determined.any()
 
 
 def test_slopes_notice_a_wrong_subgradient_of_a_smooth_function(target: Target, monkeypatch: Any) -> None:
@@ -383,7 +383,7 @@ BUGS = {
     "joins-unknown": "join-of-integers-known-in-part",
     "slices-passed-on": "slices-through-an-addition",
 }
-"""Known bugs of the frame, and the failure of the past that each brings back."""
+"""Known bugs of the framework, and the past failure that each brings back."""
 
 BRING_BACK = """
 import sys
@@ -391,11 +391,11 @@ from pathlib import Path
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.findings import Finding
 from timberframe_conformance.fuzz.judge import judge
-from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import open_target
 
-FRAME_MUTANTS[sys.argv[1]].apply()
+FRAMEWORK_MUTANTS[sys.argv[1]].apply()
 print(judge(Finding.from_json(Path(sys.argv[2]).read_text()).program, open_target(Options("cpu"))).failure)
 """
 

@@ -1,4 +1,4 @@
-"""Random graphs, drawn by the commit, on the preferred device: a few each time, and many over the days."""
+"""Random graphs on the preferred device; the seed follows from the commit, so that every commit tries others."""
 
 from __future__ import annotations
 

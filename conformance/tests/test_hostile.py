@@ -36,7 +36,7 @@ def defect(lines: str) -> tuple[str, str]:
 
 @pytest.fixture
 def forged(tmp_path: Path) -> Task:
-    """A graph that has a loop, of which the body has a result too few, and other nodes."""
+    """A graph with a loop whose body has a result too few, and other nodes."""
     message = GraphDef.FromString(graphs.named_graph("loop"))
     body = next(f for f in message.library.function if "body" in f.signature.name)
     body.signature.output_arg.remove(body.signature.output_arg[-1])
@@ -116,7 +116,7 @@ def test_what_a_file_does_to_its_process_is_found_and_the_next_one_tried(what: s
 # Findings
 
 
-def test_finding_is_made_small_kept_and_tried_first(tmp_path: Path, command: Any) -> None:
+def test_finding_is_shrunk_stored_and_tried_first(tmp_path: Path, command: Any) -> None:
     program = defect("from timberframe.saving import index; index._check = lambda i: None")
     finding = failures("checkpoint", 40, program)[0]
     folder = findings.keep(tmp_path, finding, LIMITS, program)

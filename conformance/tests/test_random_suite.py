@@ -19,25 +19,25 @@ def test_a_device_in_numpy_draws_the_right_streams(command: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawn", "words"),
+    ("drawn", "message"),
     [
         (np.linspace(0, 1.1, 40_000), "mean"),
         (np.tile([0.25, 0.75], 20_000), "variance"),
         (np.linspace(0, 1, 40_000), "covariance of neighbours"),
     ],
 )
-def test_numbers_that_are_not_uniform_are_noticed(drawn: np.ndarray, words: str) -> None:
+def test_numbers_that_are_not_uniform_are_noticed(drawn: np.ndarray, message: str) -> None:
     uniform = next(d for d in DISTRIBUTIONS if isinstance(d, Moments) and d.name == "float32")
-    assert words in uniform.wrong(drawn)
+    assert message in uniform.wrong(drawn)
 
 
 @pytest.mark.parametrize(
-    ("drawn", "words"),
+    ("drawn", "message"),
     [(np.arange(40_000) % 9, "chi-square"), (np.arange(40_000) % 11, "class 10 was drawn; there are 10 classes")],
 )
-def test_classes_of_a_wrong_frequency_are_noticed(drawn: np.ndarray, words: str) -> None:
+def test_classes_of_a_wrong_frequency_are_noticed(drawn: np.ndarray, message: str) -> None:
     ten = next(d for d in DISTRIBUTIONS if isinstance(d, Classes) and d.name == "10")
-    assert words in ten.wrong(drawn)
+    assert message in ten.wrong(drawn)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0, 300.0])

@@ -88,7 +88,7 @@ def test_results_add_up(tmp_path):
     assert Ledger(tmp_path / "results.json").numbers("seed") == {1, 2}
 
 
-def test_later_result_takes_the_place_of_an_older_one(tmp_path):
+def test_later_result_replaces_an_older_one(tmp_path):
     ledger = Ledger(tmp_path / "results.json")
     for verdict in ("survived", "killed"):
         ledger.add(Result("seed", 1, "a.c", find_faults(FUNCTION)[0], verdict))

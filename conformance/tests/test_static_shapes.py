@@ -23,7 +23,7 @@ from timberframe_core.ops.definition.opdef import UNKNOWN, InferenceContext, OpD
 from timberframe_core.ops.definition.samples import Sample
 from timberframe_core.shapes import compatible, is_static
 
-WAYS = 4  # to blur each sample
+CONTEXTS = 4  # to blur each sample
 MOST_ELEMENTS = 3000
 INTEGERS, FLOATS = ("int32", "int64"), ("float32", "float64")
 OPS = [op for op in registry.all_ops() if is_callable(op) and not op.stateful and ">" not in op.name]
@@ -70,7 +70,7 @@ def blurred(rng: np.random.Generator, x: np.ndarray, has_value: bool) -> tuple[A
 def contexts(op: OpDef, attrs: dict[str, Any], inputs: Inputs, label: str) -> Iterator[InferenceContext]:
     rng = generator(label)
     valued = range(len(inputs)) if op.value is not None else value_positions(op, attrs)
-    for _ in range(WAYS):
+    for _ in range(CONTEXTS):
         known = [blurred(rng, x, i in valued) for i, x in enumerate(inputs)]
         shapes, values = ([pair[i] for pair in known] for i in range(2))
         dtypes = [as_dtype(x.dtype) for x in inputs]
@@ -97,10 +97,10 @@ def test_what_is_inferred_from_part_of_the_facts_is_true(op: OpDef) -> None:
     for number, (attrs, inputs) in enumerate(calls(op, own_samples(op))):
         true = evaluate(op, attrs, inputs)
         for c in contexts(op, attrs, inputs, f"{op.name}/{number}"):
-            told = f"{attrs} {c.shapes} {c.values}"
+            known = f"{attrs} {c.shapes} {c.values}"
             shapes, values = infer(c)
-            assert all(compatible(s, x.shape) for s, x in zip(shapes, true, strict=True)), told
-            assert all(v is None or agrees(v, x) for v, x in zip(values, true, strict=True)), told
+            assert all(compatible(s, x.shape) for s, x in zip(shapes, true, strict=True)), known
+            assert all(v is None or agrees(v, x) for v, x in zip(values, true, strict=True)), known
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if list(op.errors())], ids=lambda op: op.name)

@@ -1,4 +1,4 @@
-"""References held against arbitrary precision, and the table of functions."""
+"""References compared with arbitrary precision, and the table of functions."""
 
 from __future__ import annotations
 

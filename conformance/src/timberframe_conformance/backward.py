@@ -1,10 +1,10 @@
-"""Graphs of gradients: built around one op, run on a device, and held against references and differences.
+"""Graphs of gradients: built around one op, run on a device, and compared with references and differences.
 
-A gradient that a device computes may be off by what the declared accuracies of all nodes on the way amount to: each
-node is evaluated in float64 and moved up or down at random by what its op may err in the graph's dtype; the largest
-change of the gradient in two such evaluations, or the unit of its largest element where that is more, is allowed eight
-times, since errors of equal sign add up to more than random ones. (Errors of float64 are taken from float32, and scaled
-by 2^-29, the ratio of the unit roundoffs.)
+A gradient that a device computes may differ by what the declared accuracies of all nodes that it depends on add up to:
+each node is evaluated in float64 and perturbed up or down at random by the error that its op is allowed in the graph's
+dtype; the largest change of the gradient in two such evaluations, or the unit of its largest element where that is
+more, is allowed eight times, since errors of equal sign add up to more than random ones. (Errors of float64 are taken
+from float32, and scaled by 2^-29, the ratio of the unit roundoffs.)
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ DIRECTIONS = 4
 """Directions for each input along which differences are taken; together they touch every element."""
 STEPS = (STEP, STEP / 256)
 DETERMINED = 1e-4
-"""A difference counts if its bound is below this part of the derivative, or of what the function itself amounts to."""
+"""A difference is used if its error bound is below this fraction of the derivative, or of the function's size."""
 NOTHING = 1e-30
-"""What is below it is taken for zero: functions that are zero throughout have no size to compare with."""
+"""Smaller values count as zero: functions that are zero everywhere have no size to compare with."""
 
 FIRST_OUTPUT = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
-"""Ops whose gradient is that of their first output, the others being statistics, as in TensorFlow."""
+"""Ops whose gradient is that of their first output only, as in TensorFlow; the others are statistics."""
 
 CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "Betainc": (0, 1),  # the derivatives have no functions of their own
@@ -66,23 +66,23 @@ CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "Sign": (0,),  # of complex numbers x / |x|, whose angle does vary
     "Zeta": (0,),  # the derivative has no function of its own
 }
-"""Inputs that an op's gradient takes as constants though its results vary with them, as TensorFlow's does."""
+"""Inputs that an op's gradient treats as constants although its results depend on them, as TensorFlow's does."""
 
 
 SELF_ADJOINT = frozenset({"Cholesky"})
-"""Ops that read one triangle, and whose gradient is that of both, as TensorFlow's: for self-adjoint matrices."""
+"""Ops that read one triangle but whose gradient covers both, as TensorFlow's does: for self-adjoint matrices."""
 
 WRITE_TWICE = frozenset({"DynamicStitch", "ParallelDynamicStitch", "TensorScatterUpdate"})
-"""Ops whose gradient reaches each value written to a place, also those that a later one overwrites, as TensorFlow's."""
+"""Ops whose gradient also reaches values that a later write overwrites, as TensorFlow's does."""
 
 
 @dataclass
 class Setting:
     """A graph of one op and the gradients of its floating outputs.
 
-    xs: the floating inputs that are fed; positions, names: their places among the flat inputs, which are `flat`. first:
-    the gradients, zeros where there is none. seeds: what the outputs are weighted with. values: of all that is fed, and
-    of variables by their handles. setup: operations to run first.
+    xs: the floating inputs that are fed; positions, names: their indices among the flat inputs (`flat`) and their names
+    in messages. first: the gradients, zeros where there is none. seeds: what the outputs are weighted with. values: of
+    all that is fed, and of variables by their handles. setup: operations to run first.
     """
 
     graph: Any
@@ -105,7 +105,7 @@ class Setting:
 
 
 def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
-    """The graph. Raises CaseFailedError where the function has no ordinary values."""
+    """The graph. Raises CaseFailedError if the function has no values of ordinary size."""
     rng = generator(case_id)
     try:
         arrays = smooth_arrays(trial, rng)
@@ -136,14 +136,14 @@ def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
 
 
 def placeholder(dtype: Any, shape: tuple[int, ...], known: bool = True) -> Any:
-    """One for an array of this shape, which may be known beforehand."""
+    """A placeholder for an array of this shape; `known` makes the shape static."""
     return apply_op("Placeholder", (), {"dtype": dtype, "shape": shape if known else None})
 
 
 def random_weights(y: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
     """Random numbers of modulus 1/2 to 1, 0 where the function is infinite or large.
 
-    They are real where the function takes no other values, as a modulus does.
+    They are real if the function's values are, like those of a modulus.
     """
     size = np.where(ordinary(y), rng.uniform(0.5, 1.0, y.shape), 0)
     if dtype.kind == "c" and (y.size == 0 or np.max(np.abs(np.imag(y))) > 2.0**-40 * np.max(np.abs(y))):
@@ -174,9 +174,9 @@ def weighted(values: Sequence[np.ndarray], weights: Sequence[np.ndarray | None])
 def evaluate_setting(
     setting: Setting, tensors: Sequence[Any], given: Mapping[Any, np.ndarray] | None = None
 ) -> tuple[list[np.ndarray], list[float]]:
-    """The tensors in float64, and for each how far the errors of all nodes take it, in unit roundoffs of its dtype.
+    """The tensors in float64, and for each the error that all nodes' errors amount to, in unit roundoffs of its dtype.
 
-    given: tensors that are taken as they are, beside those that are fed.
+    given: values of further tensors that are not computed.
     """
     known = {**setting.values, **(given or {})}
     fed = list(known)
@@ -192,9 +192,10 @@ def evaluate_setting(
 
 
 def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tuple[Measured, list[np.ndarray]]:
-    """Runs gradients on the device and holds them against their evaluation by references, which it returns.
+    """Runs gradients on the device and compares them with their evaluation by references, which it returns.
 
-    Results that are not unique, such as eigenvectors, are taken from the device: other gradients belong to others.
+    Results that are not unique, such as eigenvectors, are taken from the device, because gradients depend on the
+    choice.
     """
     free = setting.outputs if isinstance(setting.op.accuracy, Residual) else []
     with target.session(setting.graph) as session:
@@ -221,9 +222,9 @@ def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tup
         error = errors.error
         worst = int(np.argmax(np.where(errors.wrong, np.inf, error)))
         if errors.wrong.any():
-            place = [int(k) for k in np.unravel_index(worst, value.shape)]
+            index = [int(k) for k in np.unravel_index(worst, value.shape)]
             raise CaseFailedError(
-                f"the gradient for {name} at {place} is {value.flat[worst]!r}, the references give {w.flat[worst]!r}: "
+                f"the gradient for {name} at {index} is {value.flat[worst]!r}, the references give {w.flat[worst]!r}: "
                 f"off by {error.flat[worst]:.3g}, allowed {a:.3g}"
             )
         unit = float(np.max(np.abs(w))) * 2 * form.unit_roundoff
@@ -242,44 +243,44 @@ def compare_differences(
     rng: np.random.Generator,
     count: int = DIRECTIONS,
 ) -> None:
-    """Raises CaseFailedError where a gradient is not the derivative of `value` that differences show."""
+    """Raises CaseFailedError if a gradient differs from the derivative of `value` by central differences."""
     constant = CONSTANT_INPUTS.get(setting.op.name, ())
     for name, position, gradient in zip(setting.names, setting.positions, gradients, strict=True):
         if position in constant:
             continue
         x = start[position]
-        few = max(1, min(count, 2 * count // len(setting.xs)))
+        most = max(1, min(count, 2 * count // len(setting.xs)))
         found = []
-        for v in directions(x.shape, x.dtype, few, rng):
+        for v in directions(x.shape, x.dtype, most, rng):
             if setting.op.name in SELF_ADJOINT:
                 v = (v + np.conj(np.swapaxes(v, -1, -2))) / 2
 
             def along(t: float, v: np.ndarray = v, x: np.ndarray = x, position: int = position) -> float:
                 return value([*start[:position], x + t * v, *start[position + 1 :]])
 
-            told = float(np.sum((np.conj(gradient) * v).real))
+            declared = float(np.sum((np.conj(gradient) * v).real))
             # The points themselves are rounded, and the sum over up to MOST_ELEMENTS results is (pairwise: log2 n u).
             rounding = 2.0**-53 * float(np.sum(np.abs(gradient) * (np.abs(x) + 1))) + 2.0**-50 * natural
             size = float(np.sum(np.abs(gradient) * np.abs(v)))
-            found.append((_determined(along, noise + rounding, natural), told, size))
-        sure = [(s, told, size) for s, told, size in found if s is not None]
-        for s, told, size in sure:
+            found.append((_determined(along, noise + rounding, natural), declared, size))
+        determined = [(s, declared, size) for s, declared, size in found if s is not None]
+        for s, declared, size in determined:
             # The gradient itself loses at most 13 of float64's 53 bits; differences lose more.
             allowed = s.bound + 2.0**-40 * size
-            if not abs(s.value - told) <= allowed:
+            if not abs(s.value - declared) <= allowed:
                 raise CaseFailedError(
-                    f"the declared gradient for {name} gives the slope {told!r} along a direction; central differences "
-                    f"give {s.value!r}, which may be off by {allowed:.3g}"
+                    f"the declared gradient for {name} gives the slope {declared!r} along a direction; central "
+                    f"differences give {s.value!r}, which may be off by {allowed:.3g}"
                 )
-        if 2 * len(sure) < len(found):
+        if 2 * len(determined) < len(found):
             raise CaseFailedError(
-                f"differences for {name} determine only {len(sure)} of {len(found)} slopes; the sample must have "
+                f"differences for {name} determine only {len(determined)} of {len(found)} slopes; the sample must have "
                 "points where the function is smooth"
             )
 
 
 def _determined(f: Callable[[float], float], noise: float, natural: float) -> Slope | None:
-    """The slope by the first step that determines it; with the shorter one, fewer kinks are in reach."""
+    """The slope by the first step size that determines it; a shorter step meets fewer kinks."""
     for step in STEPS:
         s = slope(f, noise, step)
         if s.bound <= DETERMINED * (natural + abs(s.value)) + NOTHING:

@@ -1,4 +1,4 @@
-"""A case: one question put to a device, with a stable readable id; and what became of it."""
+"""A case: one check of a device, with a stable readable id; and its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "waived")
 LEVELS = ("core", "inference", "training", "models")
 SUBJECTS = ("Device", "Graph", "Model")
-"""What stands in place of an op's name in cases that are about no single op."""
+"""In place of an op's name in cases that are about no single op."""
 
 Types = tuple[tuple[str, str], ...]
 """Type attrs with the names of their dtypes, in the op's order."""
@@ -48,7 +48,7 @@ class Case:
     """One case. `run(target)` raises CaseFailedError or UnsupportedError, or returns what it measured.
 
     types: dtypes of the op's type attrs. level: the conformance level that needs it. expected: whether a level is
-    incomplete when the device has no kernel for it. isolate: worth a process of its own. script: stand-alone Python
+    incomplete when the device has no kernel for it. isolate: run it in a process of its own. script: stand-alone Python
     that shows the same, where the case can be written so.
     """
 

@@ -30,7 +30,7 @@ OK, FAILED, WRONG_CALL = 0, 1, 2
 
 _LARGE_COMMANDS = {
     "bench": ("measure a device against peers", bench.add_arguments),
-    "fuzz": ("judge random graphs, and the frame around the device's kernels with them", fuzz.add_arguments),
+    "fuzz": ("judge random graphs on a device, and thereby the framework around its kernels", fuzz.add_arguments),
     "hostile": ("look for damaged files that lead to more than an error", hostile.add_arguments),
     "mutants": ("prove that the suite catches known bugs", mutants.add_arguments),
 }
@@ -95,7 +95,7 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", default="", metavar="A,B", help="only cases of these ops")
     parser.add_argument("--suite", default="", metavar="A,B", help="only these suites")
     parser.add_argument(
-        "-k", dest="keyword", default="", metavar="EXPR", help="only ids with these words (and, or, not)"
+        "-k", dest="keyword", default="", metavar="EXPR", help="only ids that contain these texts (and, or, not)"
     )
     parser.add_argument(
         "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'commit'"

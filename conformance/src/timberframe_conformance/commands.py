@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """A call that cannot be carried out as it stands."""
+    """A wrong call of a command."""
 
 
 def cores() -> int:
@@ -59,6 +59,6 @@ def open_device(options: Options) -> Target:
 
 
 def cache_folder(name: str) -> Path:
-    """Where a subcommand keeps its findings unless told otherwise: a folder of the user's cache."""
+    """Where a subcommand keeps its findings by default: a folder of the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "timberframe" / name

@@ -58,8 +58,8 @@ def build(
                     built.reads.append(apply_op("ReadVariableOp", [inputs[-1]], {"dtype": kept}))
                 continue
             constant = not fed or (known and arg.name in op.shape_inputs)
-            many: list[Any] = list(value) if arg.is_list else [value]
-            made = [_input(built, x, constant, known, attrs.get(arg.type_attr or "")) for x in many]
+            values: list[Any] = list(value) if arg.is_list else [value]
+            made = [_input(built, x, constant, known, attrs.get(arg.type_attr or "")) for x in values]
             inputs.append(made if arg.is_list else made[0])
         built.inputs = [t for x in inputs for t in (x if isinstance(x, list) else [x])]
         result = apply_op(op.name, inputs, attrs, name="case")
@@ -80,7 +80,7 @@ def _after(node: Any, reads: list[Any]) -> list[Any]:
 
 
 def _input(built: Built, x: np.ndarray, constant: bool, known: bool, declared: Any) -> Any:
-    """declared: the dtype of the op's attr, which alone tells quantized integers from others."""
+    """declared: the dtype of the op's attr, which alone distinguishes quantized integers from others."""
     dtype = declared if isinstance(declared, DType) and declared.numpy == x.dtype else as_dtype(x.dtype)
     if constant:
         return apply_op("Const", (), {"value": np.ascontiguousarray(x).reshape(x.shape), "dtype": dtype})

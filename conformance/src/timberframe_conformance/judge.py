@@ -11,11 +11,11 @@ from timberframe_conformance.target import Target
 from timberframe_core.errors import OpError, UnimplementedError
 
 NO_KERNEL = "no kernel"
-"""Words of the error with which placement says that a device cannot run a node."""
+"""Part of the message of the placement error for a node that the device cannot run."""
 
 
 def judge_case(case: Case, target: Target) -> Result:
-    """The verdict: pass, fail, unsupported, or waived where the profile knows the failure."""
+    """The verdict: pass, fail, unsupported, or waived if the profile has a waiver for the failure."""
     result = Result(case.id, case.suite, case.op, dict(case.types), "pass", level=case.level, expected=case.expected)
     start = time.perf_counter()
     try:
@@ -31,10 +31,10 @@ def judge_case(case: Case, target: Target) -> Result:
     except OpError as e:
         result.verdict, result.message = "fail", f"{type(e).__name__}: {e}"
     except Exception as e:
-        place = traceback.extract_tb(e.__traceback__)[-1]
+        frame = traceback.extract_tb(e.__traceback__)[-1]
         result.verdict = "fail"
         result.message = (
-            f"{type(e).__name__}: {e} (raised in {place.name}, {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
+            f"{type(e).__name__}: {e} (raised in {frame.name}, {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno})"
         )
     result.seconds = time.perf_counter() - start
     return finish(result, target)
@@ -43,9 +43,9 @@ def judge_case(case: Case, target: Target) -> Result:
 def finish(result: Result, target: Target) -> Result:
     """Adds the command that shows a failure, and applies what the device and its profile declare."""
     waiver = target.profile.waiver(result.id)
-    left = target.device.attributes.leaves.get(result.op)
-    if result.verdict == "unsupported" and left is not None:
-        result.expected, result.note = False, f"left to the host: {left}"
+    reason = target.device.attributes.leaves.get(result.op)
+    if result.verdict == "unsupported" and reason is not None:
+        result.expected, result.note = False, f"left to the host: {reason}"
     if result.verdict in ("fail", "crash", "timeout"):
         result.repro = one_line(result.id, target.name)
         if waiver is not None:

@@ -1,6 +1,6 @@
-"""The option -k: words joined by `and`, `or`, `not` and parentheses, each of which must be part of a case's id.
+"""The option -k: texts joined by `and`, `or`, `not` and parentheses, each of which must be part of a case's id.
 
-Unlike pytest's own, words may hold any character that ids have, such as # and =.
+Unlike pytest's own, they may hold any character that ids have, such as # and =.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Parser:
     def error(self) -> KeywordError:
         at = repr(self.tokens[0]) if self.tokens else "the end"
         return KeywordError(
-            f"-k {self.text!r}: unexpected {at}; words joined by and, or, not and parentheses are required"
+            f"-k {self.text!r}: unexpected {at}; texts joined by and, or, not and parentheses are required"
         )
 
     def either(self) -> Matcher:
@@ -60,8 +60,8 @@ class _Parser:
             return inner
         if not self.tokens or self.tokens[0] in ("and", "or", ")"):
             raise self.error()
-        word = self.tokens.pop(0)
-        return lambda i: word in i
+        text = self.tokens.pop(0)
+        return lambda i: text in i
 
     def _take(self, token: str) -> bool:
         if self.tokens and self.tokens[0] == token:

@@ -1,4 +1,4 @@
-"""What one run of the suite was asked for, in a form that travels to worker processes."""
+"""The options of one run of the suite, in a form that is sent to worker processes."""
 
 from __future__ import annotations
 

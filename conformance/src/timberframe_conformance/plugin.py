@@ -19,10 +19,10 @@ from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 from timberframe_core.fallback import STRICT_VARIABLE
 
 CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
-"""Stands for all cases on pytest's command line."""
+"""The file that represents all cases on pytest's command line."""
 
 FREEZE_EVERY = 1000
-"""Cases after which what is alive is taken out of garbage collection."""
+"""Number of cases after which live objects are excluded from garbage collection."""
 
 PROPERTY = "timberframe-conformance"
 """Name of the user property of a report that holds the Result as a dict."""
@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def options_of(config: pytest.Config) -> Options | None:
-    """What was asked for; None when no device is named, and the plugin does nothing."""
+    """The options of the run; None if no device is named, and then the plugin does nothing."""
     text = config.getoption("timberframe_options")
     if text:
         return Options.from_json(text)

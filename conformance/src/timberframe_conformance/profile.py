@@ -38,7 +38,7 @@ class Waiver:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is declared about a device. flushes_subnormals: it may take subnormal numbers for zero."""
+    """What is declared about a device. flushes_subnormals: it may treat subnormal numbers as zero."""
 
     flushes_subnormals: bool = False
     waivers: Sequence[Waiver] = field(default=())

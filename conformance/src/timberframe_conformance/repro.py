@@ -1,4 +1,4 @@
-"""Stand-alone scripts that show what one case shows."""
+"""Stand-alone scripts that reproduce one case."""
 
 from __future__ import annotations
 

@@ -25,6 +25,9 @@ from timberframe_conformance.reports.summary import Run, describe_device, enviro
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 
+ORDINARY = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""How pytest ends when it ran all cases that there are."""
+
 Progress = Callable[[int, int, Result | None], None]
 """Called with the number of cases done, the number of all, and the last result."""
 
@@ -93,7 +96,7 @@ class Reporter:
         self.errors.append(str(excrepr))
 
     def ordered(self) -> list[Result]:
-        """All results in the order of collection; a case whose worker never came to it is a crash."""
+        """All results in the order of collection; a case that no worker reached is a crash."""
         result = []
         for case_id in self.ids:
             found = self.results.get(case_id)
@@ -111,7 +114,7 @@ def _last_line(text: str) -> str:
 
 
 def _worker_in(report: Any) -> str:
-    """The worker's name from xdist's words: ``worker 'gw1' crashed while running ...``."""
+    """The worker's name from xdist's message: ``worker 'gw1' crashed while running ...``."""
     text = str(report.longrepr)
     return text.split("'")[1] if text.count("'") >= 2 else ""
 
@@ -141,7 +144,7 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         if jobs:
             arguments += [f"-n{jobs}", "--dist=load", "--max-worker-restart=1000000"]
         status = pytest.main(arguments, plugins=[reporter])
-    if status not in (0, 1, 5) and not reporter.errors:
+    if status not in ORDINARY and not reporter.errors:
         reporter.errors.append(f"pytest ended with status {int(status)}")
     if reporter.errors and not reporter.ids:
         raise RuntimeError(reporter.errors[0])

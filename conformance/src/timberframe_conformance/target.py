@@ -32,7 +32,7 @@ class NoSuchDeviceError(LookupError):
 
 
 class Target:
-    """A device under test. `name` is what the user typed, `spec` what graphs say, `device` the object behind it."""
+    """A device under test. `name` is what the user typed, `spec` its name in graphs, `device` the object."""
 
     def __init__(
         self, name: str, device: Device, profile: Profile | None = None, config: Mapping[str, Any] | None = None
@@ -69,11 +69,11 @@ class Target:
         self._supports.clear()
 
     def statistics(self) -> AllocatorStatistics:
-        """What the device's allocator says."""
+        """The statistics of the device's allocator."""
         return self.device.allocator.statistics()
 
     def settled(self, before: AllocatorStatistics) -> AllocatorStatistics:
-        """What the allocator says when garbage no longer counts; collecting it takes long, so only if it matters."""
+        """The allocator's statistics after garbage collection, which is slow and therefore done only if it matters."""
         now = self.statistics()
         if now.live > before.live or now.used > before.used:
             gc.collect()

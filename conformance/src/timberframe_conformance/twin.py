@@ -74,7 +74,7 @@ class Twin:
         return values if isinstance(made, list) else values[0]
 
     def check(self, outputs: Sequence[Value], runs: int = 1) -> Measured:
-        """Runs the graph on the device and holds the outputs against the truth.
+        """Runs the graph on the device and compares the outputs with the truth.
 
         Non-floating outputs must be equal. For floating ones the difference of the evaluations in float64 and in the
         graph's dtypes shows how rounding propagates through this graph; a device may be off by eight times the largest

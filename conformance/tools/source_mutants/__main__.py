@@ -1,4 +1,4 @@
-"""Puts random single faults into C sources and reports which nothing notices.
+"""Puts random single faults into C sources and reports those that no case and no test notices.
 
 python conformance/tools/source_mutants --count 20 --seed commit     the CPU's sources
 python conformance/tools/source_mutants --headers --count 5          the accelerators' headers, on OpenCL
@@ -32,7 +32,7 @@ TESTS = CPU / "tests"
 STAMPS: dict[tuple[str, bool], Path | str] = {
     ("ops", False): CPU / "src", ("tests", False): TESTS, ("ops", True): ACCELERATOR,
 }  # fmt: skip
-"""What a recording depends on most: while it is as it was committed, the recording is kept."""
+"""Files that a recording depends on: it is kept while they are as committed."""
 HEADER_TESTS = "plugins/opencl/tests"
 MOST_TESTS = 150
 FRAME_TESTS = (
@@ -74,11 +74,11 @@ class Bench:
 
     @property
     def _changed(self) -> Path:
-        """What the trials must take in place of the checkout's: a folder of headers, or one with the CPU's package."""
+        """What the trials use in place of the checkout's: a folder of headers, or one with the CPU's package."""
         return (self.workshop.tree / HEADERS).resolve() if self.headers else self.workshop.stage
 
     def _known(self, what: str, record: partial[Uses]) -> Uses:
-        """What a recording gave, from the file that keeps it while no source changes."""
+        """The result of a recording, from its file unless a source has changed."""
         path = self.workshop.folder / f"{self.device}-{what}.json"
         stamp = revision(STAMPS[what, self.headers])
         if path.exists():
@@ -159,7 +159,7 @@ class Bench:
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="source_mutants", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", default="1", help="any word; 'commit' is the checked-out commit")
+    parser.add_argument("--seed", default="1", help="any text; 'commit' is the checked-out commit")
     parser.add_argument("--count", type=int, default=20, help="faults to try, beside those judged, equal, invalid")
     parser.add_argument("--match", default="", help="only lines with this in ``path: text``")
     parser.add_argument("--headers", action="store_true", help="the accelerators' headers, on OpenCL")
@@ -182,7 +182,7 @@ def main() -> int:
     ledger, judged = Ledger(options.results or options.folder / "results.json"), Judged()
     bench = Bench(options)
     survived = 0
-    for seed, number, path, fault in _again(options, bench, ledger) if options.again else _new(options, bench, ledger):
+    for seed, number, path, fault in _repeat(options, bench, ledger) if options.again else _new(options, bench, ledger):
         result = bench.run(seed, number, path, fault, judged)
         ledger.add(result)
         survived += result.verdict in ("survived", "unfinished")
@@ -200,8 +200,8 @@ def _new(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[
             done += ledger.results[-1].verdict not in ("equal", "invalid", "equivalent")
 
 
-def _again(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[Chosen]:
-    """Those that are still in the sources, wherever they are now."""
+def _repeat(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[Chosen]:
+    """The chosen faults that are still in the sources, even if on another line."""
     now = {(path, f.text, f.column, f.before, f.after): f for path, f in bench.faults}
     for r in [r for r in ledger.results if options.again in (r.verdict, f"{r.seed}/{r.number}")]:
         fault = now.get((r.file, r.fault.text, r.fault.column, r.fault.before, r.fault.after))

@@ -41,7 +41,7 @@ class Fault:
     column: int = 0
 
     def describe(self) -> str:
-        """One line for people: what becomes what."""
+        """One line: what becomes what."""
         shorter = [re.sub(r"\s*\\?\n\s*", " ", s) for s in (self.before, self.after)]
         return f"{self.kind}: {shorter[0]!r} -> {shorter[1].strip()!r}"
 
@@ -76,7 +76,7 @@ def _in_tree(source: bytes, root: Node, base: int) -> Iterator[Fault]:
 
 
 def _in_macro(source: bytes, start: int, end: int) -> Iterator[Fault]:
-    """Faults in the body of a macro, which is parsed as if it stood by itself; its bytes keep their places."""
+    """Faults in the body of a macro, which is parsed by itself, at the same byte offsets."""
     body = source[start:end].replace(b"\\\n", b" \n").replace(b"##", b"__").replace(b"#", b" ")
     yield from _in_tree(source, _PARSER.parse(body).root_node, start)
 
@@ -93,9 +93,9 @@ def _at(source: bytes, node: Node, base: int) -> Iterator[Fault]:
 
     operator = node.child_by_field_name("operator")
     if operator is not None and node.type in ("binary_expression", "assignment_expression", "update_expression"):
-        word = operator.type
+        operation = operator.type
         for table, kind in ((_COMPARISONS, "comparison"), (_ARITHMETIC, "arithmetic")):
-            for other in table.get(word, ()):
+            for other in table.get(operation, ()):
                 yield fault(kind, base + operator.start_byte, base + operator.end_byte, other)
     if node.type == "number_literal":
         for other in _other_numbers(source[start:end]):

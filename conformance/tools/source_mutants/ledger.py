@@ -1,4 +1,4 @@
-"""What became of each fault, by seed and number, and what people said of those that nothing noticed."""
+"""The result of each fault, by seed and number, and people's judgements of those that nothing noticed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JUDGED = Path(__file__).with_name("judged.toml")
 VERDICTS = {
     "killed": "something noticed",
     "survived": "nothing noticed; to be judged",
-    "unfinished": "nothing noticed in the time that there was; to be judged",
+    "unfinished": "nothing noticed within the time limit; to be judged",
     "equivalent": "judged: no result can change",
     "equal": "the object code is the same",
     "invalid": "it does not compile",
@@ -36,8 +36,8 @@ class Result:
     details: dict[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
-        place = f"{self.file}:{self.fault.line}"
-        return f"{self.seed}/{self.number} {self.verdict:10} {place}  {self.fault.describe()}  {self.by}"
+        location = f"{self.file}:{self.fault.line}"
+        return f"{self.seed}/{self.number} {self.verdict:10} {location}  {self.fault.describe()}  {self.by}"
 
 
 class Ledger:
@@ -55,7 +55,7 @@ class Ledger:
         return {r.number for r in self.results if r.seed == seed}
 
     def add(self, result: Result) -> None:
-        """Adds a result in the place of an older one of its number, and writes the file."""
+        """Adds a result, which replaces an older one of its number, and writes the file."""
         self.results = [r for r in self.results if (r.seed, r.number) != (result.seed, result.number)] + [result]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps([asdict(r) for r in self.results], indent=1) + "\n")

@@ -48,7 +48,7 @@ class Trial:
         tried = 0
         target = open_target(Options(self.device))
         for case in self._cases(target):
-            _say(f"case {case.id}")
+            _write_line(f"case {case.id}")
             faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
             result = judge_case(case, target)
             faulthandler.cancel_dump_traceback_later()
@@ -81,7 +81,7 @@ def take(device: str, changed: Path) -> None:
 
 
 def _spread(cases: Sequence[Case], most: int) -> list[Case]:
-    """At most so many, from everywhere, in an order in which the first few are spread out, too."""
+    """At most `count` items, evenly spaced, in an order in which the first ones are spread out, too."""
     step = max(1, -(-len(cases) // max(1, most)))
     chosen = cases[::step]
     stride = max(1, int(len(chosen) * 0.618))
@@ -94,21 +94,21 @@ def _common(a: int, b: int) -> int:
     return a if not b else _common(b, a % b)
 
 
-def _say(text: str, file: int = 1) -> None:
+def _write_line(text: str, file: int = 1) -> None:
     os.write(file, f"{text}\n".encode())
 
 
 def _run_tests(tests: Sequence[str], skip: frozenset[str]) -> dict[str, Any]:
     import pytest
 
-    log = os.dup(1)  # pytest puts a file of its own in its place while a test runs
+    log = os.dup(1)  # pytest replaces it while a test runs
 
     class Plugin:
         failed = ""
         count = 0
 
         def pytest_runtest_logstart(self, nodeid: str) -> None:
-            _say(f"test {nodeid}", log)
+            _write_line(f"test {nodeid}", log)
             faulthandler.dump_traceback_later(2 * CASE_SECONDS, exit=True)
 
         def pytest_runtest_logreport(self, report: Any) -> None:

@@ -24,7 +24,7 @@ from timberframe_core.ops.definition import registry
 
 T = TypeVar("T")
 MOST = 24
-"""Most samples of an op in one dtype that are built; which kernel is taken depends on shapes and attrs."""
+"""Most samples of an op in one dtype that are built; the choice of kernel depends on shapes and attrs."""
 LARGEST = 50_000
 """Most elements of the inputs of such a sample."""
 
@@ -89,7 +89,7 @@ def record_ops(device: str, changed: Path) -> Uses:
         print(op.name, flush=True)
         if any(a.dtype is resource for a in op.inputs):
             cases = list(collect(target, Options(device, ops=(op.name,), suites=("forward",))))
-            for case in _some(cases):
+            for case in _spaced(cases):
                 recorder.user = f"{op.name}/{case.dtype_label}"
                 judge_case(case, target)
             continue
@@ -98,13 +98,13 @@ def record_ops(device: str, changed: Path) -> Uses:
         for types in (t for group in supported(op, target)[0].values() for t in group):
             recorder.user = f"{op.name}/" + (",".join(t for _, t in types) or "-")
             trials = [Trial(op, types, s, k) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
-            for trial in _some([t for t in trials if input_size(t) <= LARGEST]):
+            for trial in _spaced([t for t in trials if input_size(t) <= LARGEST]):
                 _compile(target, trial)
     return recorder.uses()
 
 
-def _some(things: Sequence[T]) -> Sequence[T]:
-    """At most MOST, from everywhere."""
+def _spaced(things: Sequence[T]) -> Sequence[T]:
+    """At most MOST items, evenly spaced."""
     return things[:: max(1, -(-len(things) // MOST))]
 
 

@@ -90,7 +90,8 @@ class Workshop:
         return next((self._build / "csrc").glob("_native*.so"))
 
     def build(self, changed: bool = False) -> str | None:
-        """Compiles what changed; the compiler's words where it refuses. changed: a fault is in; no cache keeps it."""
+        """Compiles what changed; returns the compiler's message if it fails. changed: a fault is in; no cache keeps
+        it."""
         environment = {**os.environ, "CCACHE_READONLY": "1"} if changed else None
         if not (self._build / "build.ninja").exists():
             compiler = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else os.environ.get("CC", "cc")}

@@ -27,9 +27,9 @@ BENDING = (
     "TF_NUM_",
     "TF_XLA_",
 )
-"""Beginnings of environment variables that change how fast numerical libraries are."""
+"""Prefixes of environment variables that change how fast numerical libraries are."""
 CLEARED = "CONFORMANCE_CLEARED"
-"""Tells the second start of the command which variables the first one removed."""
+"""Passes the names of the removed variables to the restarted process."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,9 +152,9 @@ def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
 
 
 def _start_again(one_core: bool) -> None:
-    """Replaces this process by one without the variables that bend libraries, on one core if asked for."""
+    """Replaces this process by one without the variables that change libraries' speed, on one core if requested."""
     removed = {k: v for k, v in os.environ.items() if k.startswith(BENDING)}
-    # What an outer pytest left would have pytest-benchmark believe that it runs in a worker, and do nothing.
+    # With an outer pytest's variables, pytest-benchmark would think that it runs in a worker, and do nothing.
     environment = {k: v for k, v in os.environ.items() if k not in removed and not k.startswith("PYTEST_")}
     environment[CLEARED] = json.dumps(removed)
     if one_core and hasattr(os, "sched_setaffinity"):

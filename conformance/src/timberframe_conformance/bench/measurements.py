@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 PASSES = 3
-"""Each call is measured this often, all sides in turn, so that none has a quiet machine for itself."""
+"""Number of measurements of each call; all sides alternate, so that load on the machine affects them alike."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

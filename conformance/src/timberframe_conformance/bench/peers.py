@@ -1,4 +1,4 @@
-"""Which of the peers that a user names are there."""
+"""Which of the peers that a user names are installed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def find_peers(
 ) -> tuple[list[str], list[str]]:
     """The wanted peers that can be measured, and why each of the others is left out.
 
-    unknown: what is wrong with a peer that is not among the known ones. lacking: what a known peer needs and is not
-    there, empty if all is.
+    unknown: the reason given for a peer that is not known. lacking: what a known peer requires and is not installed,
+    empty if nothing is missing.
     """
     present, absent = [], []
     for peer in wanted:

@@ -52,7 +52,7 @@ def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _lacking(peer: str) -> str:
-    """What a peer needs and is not there; empty if all is."""
+    """What a peer requires and is not installed; empty if nothing is missing."""
     if peer == "clblast":
         return "" if library() is not None else "its library"
     return absent_modules((peer, "mako") if peer == "pyopencl" else (peer,))  # pyopencl writes its reductions with it
@@ -72,7 +72,7 @@ def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measuremen
 
 
 def _targets(target: Target, w: Workload) -> Sequence[tuple[str, float]]:
-    """What the device is meant to reach: one with memory of its own is held against libraries for such devices."""
+    """The device's targets: one with memory of its own is compared with libraries for such devices."""
     if target.device.host_memory:
         return w.targets
     return [(peer, least) for peer, least in w.targets if peer in ACCELERATED]
@@ -132,7 +132,7 @@ def _fed(feeds: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
 
 
 def executor_measurements(target: Target) -> list[Measurement]:
-    """What the runtime itself costs; limits are those that it is meant to keep, in seconds, on a host device."""
+    """What the runtime itself costs; limits: its targets in seconds on a host device."""
     x = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
     node, call, run = (20e-9, 1.5e-6, 4e-6) if target.device.host_memory else (math.inf,) * 3
     return [

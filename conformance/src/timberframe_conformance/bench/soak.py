@@ -1,4 +1,4 @@
-"""Many training steps in one session: what memory they leave behind.
+"""Many training steps in one session: whether memory use grows.
 
 ``python -m timberframe_conformance.bench.soak --device=cpu`` runs a million.
 """
@@ -29,7 +29,7 @@ in a million of them."""
 
 @dataclass(frozen=True)
 class Memory:
-    """After so many steps: resident bytes of the process, and live allocations and bytes of the device."""
+    """After `steps` steps: resident bytes of the process, and live allocations and bytes of the device."""
 
     steps: int
     resident: int
@@ -38,13 +38,13 @@ class Memory:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell."""
+    """Resident memory of this process; 0 if the system does not report it."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * 4096 if status.exists() else 0
 
 
 def run_steps(target: Target, steps: int, parts: int = PARTS) -> Iterator[Memory]:
-    """Trains a small network for so many steps, and tells the memory after each part of them."""
+    """Trains a small network and yields the memory use after each part of the steps."""
     training = mlp(tf, target.session, target.spec, SIZES, BATCH)
     call, done = training.call(), 0
     for _ in range(parts):

@@ -47,7 +47,7 @@ class Figures:
         return max(self.multiply_add_rate or 0.0, self.best_product_rate)
 
     def roof(self, measurement: Any) -> float | None:
-        """Least seconds that the work can take: by arithmetic or by memory, whichever is slower (the roofline)."""
+        """Least seconds that the work can take: the slower of arithmetic and memory traffic (the roofline)."""
         if not measurement.nbytes or not self.copy_rate:
             return None
         arithmetic = measurement.flops / self.peak if self.peak else 0.0

@@ -16,7 +16,8 @@ class Workload:
     """One op on given inputs. flops, nbytes: the work, for the roofline. peers: the same by other libraries, by name.
 
     build(tensors) makes the graph's result from placeholders of the inputs. targets: (peer, least ratio) that the
-    device is meant to reach; the peer may also be ``copy``, a copy of as many bytes, or ``matmul``, that one's rate.
+    device is meant to reach; the peer may also be ``copy``, a copy of as many bytes, or ``matmul``, the rate of the
+    matrix product.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""What a device is tried with: arrays, layouts, dtypes and the ids of cases."""
+"""The inputs that a device is tested with: arrays, layouts, dtypes and the ids of cases."""

@@ -9,7 +9,7 @@ def extend(rows: Sequence[tuple[Hashable, ...]], values: Sequence[Hashable]) -> 
     """Adds a column to rows that exist, choosing for each the value with the most pairs not seen yet.
 
     This is the horizontal growth of the in-parameter-order strategy (Lei and Tai, 1998), without its vertical growth:
-    the number of rows stays. Ties are broken in turn, so that values are used about equally often.
+    the number of rows stays. Ties are broken in rotation, so that values are used about equally often.
     """
     seen: set[tuple[int, Hashable, Hashable]] = set()
     used = dict.fromkeys(values, 0)

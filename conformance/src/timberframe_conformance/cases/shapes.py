@@ -1,4 +1,4 @@
-"""Shapes for ops that work element by element, and how to tell them."""
+"""Shapes for elementwise ops, and how to recognise such ops."""
 
 from __future__ import annotations
 

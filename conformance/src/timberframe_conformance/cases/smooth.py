@@ -1,4 +1,4 @@
-"""Trials for derivatives: few small samples that differ much, at points where functions are smooth."""
+"""Trials for derivatives: a few small, different samples, at points where functions are smooth."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ AWAY = 0.125
 
 
 LARGEST = 1e4
-"""Most that a function may come to, so that no step of a gradient overflows float16 without need."""
+"""The largest value that a function may take, so that gradients do not overflow float16 needlessly."""
 
 
 HALF = 0.5
-"""The part of the results that must be of ordinary size in the best range: some are infinite by definition, as the
+"""The fraction of the results that must be of ordinary size in the best range: some are infinite by definition, as the
 logarithm of a sum of nothing."""
 
 
@@ -105,7 +105,7 @@ def floating(types: Types) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A small sample with its place among the op's, its size, its features, and whether it is the op's own."""
+    """A small sample with its index among the op's, its size, its features, and whether it is the op's own."""
 
     number: int
     sample: Sample

@@ -1,4 +1,4 @@
-"""Trials: an op, dtypes, inputs and attrs, chosen from samples and from what is common to all ops."""
+"""Trials: an op with dtypes, inputs and attrs, chosen from its samples and from shapes common to all ops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYOUTS = ("dense", "strided", "offset", "readonly", "reversed", "misaligned", "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """One way to call an op. `number` is the place of its sample among the op's.
+    """One way to call an op. `number` is the index of its sample among the op's.
 
     layout: of the feeds. special: whether values include NaN, infinities, limits. known: whether placeholders have
     static shapes.
@@ -142,7 +142,7 @@ def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
 
 
 ENOUGH = 12
-"""An op with so many samples of its own gets only those common sizes that samples tend to lack."""
+"""An op with at least this many samples of its own gets only the common sizes that samples tend to lack."""
 
 
 def _is_edge(sample: Sample) -> bool:
@@ -158,8 +158,8 @@ def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False)
     """Trials of an op: every dtype with every sample; layouts, special values and dynamic shapes pairwise."""
     samples = samples_of(op, soak)
     rows: list[tuple[Any, ...]] = []
-    for turn, (key, combinations) in enumerate(groups.items()):
-        for k, types in _spread(op, samples, combinations, _taken(samples, key, turn)):
+    for i, (key, combinations) in enumerate(groups.items()):
+        for k, types in _spread(op, samples, combinations, _share(samples, key, i)):
             if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
                 rows.append((types, k))
     table: list[tuple[Any, ...]] = [(*r, "dense", False, True) for r in rows]
@@ -171,34 +171,35 @@ def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False)
 
 
 ALL_SAMPLES = frozenset({"", "float32", "float64", "int32"})
-"""Dtypes that are tried with every sample; others take turns where an op has more than MOST_SAMPLES."""
+"""Dtypes that are tried with every sample; others share the samples of an op that has more than MOST_SAMPLES."""
 MOST_SAMPLES = 24
 
 
-def _taken(samples: Sequence[Sample], key: str, turn: int) -> Sequence[int]:
+def _share(samples: Sequence[Sample], key: str, group: int) -> Sequence[int]:
     """The samples that a group of dtypes is tried with: those made for some dtypes only, and its share of the others.
 
-    Groups next to each other take different shares.
+    Consecutive groups take different shares.
     """
     common = [k for k, s in enumerate(samples) if not s.types]
     step = -(-len(common) // MOST_SAMPLES) if key not in ALL_SAMPLES and common else 1
-    share = set(common[turn % step :: step])
+    share = set(common[group % step :: step])
     return [k for k, s in enumerate(samples) if s.types or k in share]
 
 
 def _spread(
-    op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types], taken: Sequence[int]
+    op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types], chosen: Sequence[int]
 ) -> Iterator[tuple[int, Types]]:
-    """Every sample taken at least once, every dtype combination at least once, as few pairs as that takes."""
+    """Pairs of sample and dtypes that use every sample and every dtype combination at least once; as few as
+    possible."""
     left = list(combinations)
     given: dict[Types, list[int]] = {}
-    turn = 0
-    for k in taken:
+    used = 0
+    for k in chosen:
         fitting = [t for t in combinations if fits(op, samples[k], t)]
         if fitting:
             fresh = next((t for t in left if t in fitting), None)
-            types = fresh or fitting[turn % len(fitting)]
-            turn += 1
+            types = fresh or fitting[used % len(fitting)]
+            used += 1
             if fresh:
                 left.remove(fresh)
             given.setdefault(types, []).append(k)
@@ -209,12 +210,12 @@ def _spread(
         ]
         found = found or [k for k, s in enumerate(samples) if fits(op, s, types)]
         if found:
-            yield found[turn % len(found)], types
-            turn += 1
+            yield found[used % len(found)], types
+            used += 1
 
 
 SUBSTANTIAL = 5, 20_000
-"""Elements of a sample that can tell something about a combination of dtypes by itself."""
+"""Least and greatest number of elements of a sample that can test a combination of dtypes by itself."""
 
 
 def _thin(samples: Sequence[Sample], given: Mapping[Types, Sequence[int]]) -> list[Types]:

@@ -28,7 +28,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def required_ops() -> Sequence[str]:
-    """Ops that must be declared, whatever device is judged."""
+    """Ops that the registry must declare, whichever device is judged."""
     ops: Sequence[str] = _table()["required"]
     return ops
 

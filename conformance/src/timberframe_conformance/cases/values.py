@@ -76,7 +76,7 @@ def _random(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
 
 
 def _distinct(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
-    """Values of which no two are equal, as far as the range of the dtype has so many."""
+    """Distinct values, as far as the range of the dtype has enough of them."""
     low, high = limits(arg, numpy)
     size = int(np.prod(arg.shape, dtype=np.int64))
     if numpy.kind in "iu":
@@ -84,7 +84,7 @@ def _distinct(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray
         first = int(max(low, info.min)) if high - low >= size else int(max(info.min, min(low, info.max - size)))
         ladder = (first + np.arange(size, dtype=np.int64)).astype(numpy)
     else:
-        # Steps that the narrowest format (8 bits) can still tell apart for small arrays.
+        # Steps that the narrowest format (8 bits) can still distinguish in small arrays.
         ladder = (low + (high - low) * (np.arange(size) + 0.5) / max(size, 1)).astype(numpy)
         if np.unique(ladder).size < size:
             ladder = (np.arange(size) - size // 2).astype(numpy)
@@ -120,10 +120,10 @@ def special_values(dtype: str, *, largest: bool = True) -> list[Any]:
 def _sprinkle(array: np.ndarray, dtype: str, rng: np.random.Generator, largest: bool) -> None:
     values = special_values(dtype, largest=largest)
     count = min(len(values), max(1, array.size // 2))
-    places = rng.choice(array.size, count, replace=False)
+    positions = rng.choice(array.size, count, replace=False)
     chosen = rng.permutation(len(values))[:count]
     with np.errstate(all="ignore"):
-        array.flat[places] = np.asarray([values[i] for i in chosen]).astype(array.dtype)
+        array.flat[positions] = np.asarray([values[i] for i in chosen]).astype(array.dtype)
 
 
 def reshaped(arg: Arg, shape: tuple[int, ...]) -> Arg:

@@ -36,7 +36,7 @@ class Built:
 
 
 def build(program: Program, device: str = "", host: str = HOST) -> Built:
-    """The graph of a program. device, host: what stands for the devices that its steps name."""
+    """The graph of a program. device, host: the device specs for the names that its steps use."""
     graph = tf.Graph()
     builder = Builder(graph, device, host)
     with graph.as_default():
@@ -58,7 +58,7 @@ class Builder:
         return [self.built.steps[s][o] for s, o in refs]
 
     def add(self, step: Step, parameter: Any = None) -> list[Any]:
-        """What the step makes; it is kept, too. parameter: what a step of kind `input` stands for."""
+        """What the step makes, which is also stored. parameter: the value of a step of kind `input`."""
         spec = self.devices.get(step.device, "")
         scope: AbstractContextManager[Any] = tf.device(spec) if spec else nullcontext()
         with scope:
@@ -109,7 +109,8 @@ def _read(b: Builder, number: int) -> list[Any]:
 
 
 def _assign(b: Builder, step: Step) -> list[Any]:
-    """An update after the latest read, and a read after that: else what is read would be a matter of chance."""
+    """An update after the latest read, and a read after that: otherwise the order, and the value read, would be
+    undefined."""
     ref, value = step.inputs
     number: int = ref[0]  # type: ignore[assignment]  # the first input is one ref
     with tf.control_dependencies([b.built.reads[number]]):
@@ -148,7 +149,7 @@ def _while(b: Builder, step: Step) -> list[Any]:
     body = b.function(step.bodies[0])
 
     def following(i: Any, *values: Any) -> list[Any]:
-        return [i + 1, *(_kept_shape(t, v) for t, v in zip(body(i, *values), values, strict=True))]
+        return [i + 1, *(_keep_shape(t, v) for t, v in zip(body(i, *values), values, strict=True))]
 
     made = tf.while_loop(lambda i, *_: i < limit, following, [tf.constant(0), *start])
     return list(made[1:])
@@ -163,11 +164,11 @@ def _map(b: Builder, step: Step) -> list[Any]:
 def _scan(b: Builder, step: Step) -> list[Any]:
     start, x, *captured = b.inputs(step)
     body = b.function(step.bodies[0])
-    return [tf.scan(lambda a, row: _kept_shape(body(a, row, *captured)[0], a), x, start)]
+    return [tf.scan(lambda a, row: _keep_shape(body(a, row, *captured)[0], a), x, start)]
 
 
-def _kept_shape(tensor: Any, variable: Any) -> Any:
-    """A loop variable's next value, which is said to have the variable's shape, as a loop demands it."""
+def _keep_shape(tensor: Any, variable: Any) -> Any:
+    """A loop variable's next value with the static shape of the variable, as loops require."""
     same = tf.identity(tensor)
     same.set_shape(variable.shape)
     return same

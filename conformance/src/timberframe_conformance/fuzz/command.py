@@ -20,16 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long to draw programs")
-    parser.add_argument("--programs", type=int, metavar="N", help="how many programs to draw, whatever time it takes")
+    parser.add_argument("--programs", type=int, metavar="N", help="how many programs to draw, without a time limit")
     parser.add_argument(
-        "--seed", default="", metavar="S", help="what programs are drawn from: a number or 'commit' (default: another)"
+        "--seed", default="", metavar="S", help="seed of the programs: a number or 'commit' (default: a random one)"
     )
     parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
     parser.add_argument("--oracles", default="", metavar="A,B", help="only these oracles")
     parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for one program")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a core)")
-    parser.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the frame first")
+    parser.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the framework first")
     parser.set_defaults(command=fuzz)
 
 
@@ -67,10 +67,10 @@ def _check(given: argparse.Namespace) -> None:
         except ImportError as e:
             raise UsageError(f"tensorflow cannot be imported ({e}); --vs tensorflow runs beside it") from e
     if given.mutant:
-        from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+        from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 
-        if given.mutant not in FRAME_MUTANTS:
-            raise UsageError(f"mutant {given.mutant!r} is not known; known are {', '.join(FRAME_MUTANTS)}")
+        if given.mutant not in FRAMEWORK_MUTANTS:
+            raise UsageError(f"mutant {given.mutant!r} is not known; known are {', '.join(FRAMEWORK_MUTANTS)}")
     if (
         given.seconds <= 0
         or given.timeout <= 0
@@ -87,9 +87,9 @@ def _summary(outcome: Outcome, spec: str, console: Console) -> None:
     console.print(f"{'oracle':<{width}}  results compared", highlight=False)
     for name, count in outcome.compared.items():
         console.print(f"{name:<{width}}  {count:>16}", highlight=False)
-    for name, count in outcome.again.most_common():
-        console.print(escape(f"again, {count} times: {name}"), highlight=False)
-    replayed = f", {outcome.replayed} replayed of which {outcome.mended} are mended" if outcome.replayed else ""
+    for name, count in outcome.repeated.most_common():
+        console.print(escape(f"repeated, {count} times: {name}"), highlight=False)
+    replayed = f", {outcome.replayed} replayed of which {outcome.fixed} are fixed" if outcome.replayed else ""
     invalid = f" ({outcome.invalid} of them void)" if outcome.invalid else ""
     console.print(
         f"{spec}: {outcome.programs} programs{invalid} in {outcome.seconds:.0f} s{replayed}: "

@@ -1,4 +1,4 @@
-"""Known differences from TensorFlow: `data/tensorflow_differences.toml`, and what of a graph's results they explain."""
+"""Known differences from TensorFlow (`data/tensorflow_differences.toml`), and which results of a graph they affect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from timberframe_conformance.fuzz.expected import functions_of
 
 UNDEFINED = "undefined"
-"""In place of words that TensorFlow raises: it ends the process or reads at random, so it is not asked."""
+"""In place of TensorFlow's message: it ends the process or reads undefined memory, so it is not run."""
 
 
 Value = Callable[[Any], Any]
@@ -44,17 +44,17 @@ class Difference:
     errors: dict[str, str] = field(default_factory=dict)
 
     def explains(self, node: Any, error: str, value: Value = _unknown) -> bool:
-        """Whether a node makes this difference. error: TensorFlow's words where it raised, else nothing.
+        """Whether a node makes this difference. error: TensorFlow's message where it raised, else nothing.
 
         value: what a tensor holds, None where that is not known.
         """
         listed = any(_matches(op, node, value) for op in self.ops)
-        words = self.errors.get(node.type, self.error if listed else None)
-        if words is None:
+        message = self.errors.get(node.type, self.error if listed else None)
+        if message is None:
             return False
-        if not words or words == UNDEFINED:
-            return words == error
-        return re.search(words, error) is not None and _names(error, node)
+        if not message or message == UNDEFINED:
+            return message == error
+        return re.search(message, error) is not None and _names(error, node)
 
 
 def _matches(selector: str, node: Any, value: Value) -> bool:
@@ -98,23 +98,23 @@ def is_explained(graph: Any, error: str) -> bool:
     return any(d.explains(node, error) for d in whole for node in nodes)
 
 
-def left_open(graph: Any, value: Value = _unknown) -> set[Any]:
+def incomparable(graph: Any, value: Value = _unknown) -> set[Any]:
     """Tensors that depend on outputs which differences leave open; value: as in `explains`."""
     found: set[Any] = set()
-    bodies = {name for name, body in graph.functions.items() if any(map(_open_outputs, body.get_operations()))}
+    bodies = {name for name, body in graph.functions.items() if any(map(_differing_outputs, body.get_operations()))}
     for op in graph.get_operations():
         depends = any(t in found for t in op.inputs) or not bodies.isdisjoint(functions_of(op))
-        open_outputs = _open_outputs(op, value)
-        found.update(t for i, t in enumerate(op.outputs) if depends or i in open_outputs)
+        differing = _differing_outputs(op, value)
+        found.update(t for i, t in enumerate(op.outputs) if depends or i in differing)
     return found
 
 
-def _open_outputs(op: Any, value: Value = _unknown) -> set[int]:
+def _differing_outputs(op: Any, value: Value = _unknown) -> set[int]:
     return {i for d in differences() if d.outputs and d.explains(op, "", value) for i in d.outputs}
 
 
 def copy_inputs(message: Any) -> None:
-    """Puts copies between nodes of a GraphDef and those of their inputs that TensorFlow changes."""
+    """Inserts copies between nodes of a GraphDef and those of their inputs that TensorFlow changes."""
     bodies = [(f.node_def, ":y:0") for f in message.library.function]
     for nodes, output in ((message.node, ""), *bodies):
         for node in list(nodes):

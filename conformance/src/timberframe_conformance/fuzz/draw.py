@@ -22,21 +22,21 @@ from timberframe_core.dtypes import BY_NAME, as_dtype
 from timberframe_core.ops.definition.samples import Arg, Sample
 
 STEPS = 2, 12
-FEW = 4
-"""Least and most steps that compute something; half of the programs have FEW at most, so that there are more."""
+SMALL = 4
+"""Least and greatest number of computing steps; half of the programs have at most SMALL, so that more are drawn."""
 
 NUMBERS = ("float32", "float64", "int32", "int64", "float16", "bfloat16")
 DIFFERENTIABLE = ("float32", "float64")
 MOST_ORDER = 2
 KINKS = (0.0, 0.0, 0.0, -1.0, 1.0, 0.5, 6.0)
-"""Values at which functions of `tf` bend, or their gradients are made of parts that do."""
+"""Values at which functions of `tf`, or parts of their gradients, have kinks."""
 
 
 def draw_program(pool: Pool, seed: int, number: int) -> Program:
     """Program `number` of a seed."""
     drawer = Drawer(pool, np.random.default_rng((seed, number)))
-    with contextlib.suppress(BrokenStepError):  # whoever builds the program will see it
-        most = FEW if drawer.chance(0.5) else STEPS[1]
+    with contextlib.suppress(BrokenStepError):  # building the program raises the same error
+        most = SMALL if drawer.chance(0.5) else STEPS[1]
         drawer.steps(int(drawer.rng.integers(STEPS[0], most + 1)))
     return drawer.finish()
 
@@ -51,7 +51,7 @@ class Drawer:
         self.sketch = Sketch()
 
     def steps(self, count: int) -> None:
-        """Adds that many steps that compute something, or fewer where many do not fit."""
+        """Adds this number of computing steps, or fewer if many do not fit."""
         made = 0
         for _ in range(4 * count):
             kind = self.rng.random()
@@ -80,21 +80,22 @@ class Drawer:
         return items[int(self.rng.integers(len(items)))]
 
     def pick(self, dtypes: Sequence[str] | None = None) -> Ref | None:
-        """A value that is there, later ones more often."""
+        """An existing value, later ones more often."""
         found = self.sketch.refs(dtypes)
         return found[int(len(found) * np.sqrt(self.rng.random()))] if found else None
 
-    # Leaves
+    # Sources
 
     def leaf(self, dtype: str, shape: tuple[int, ...], arg: Arg | None = None, kinks: float = 0.0) -> Ref:
-        """A new value: fed, a constant or a variable. kinks: how often it is one at which functions bend."""
+        """A new value: fed, a constant or a variable. kinks: the probability of values at which functions have
+        kinks."""
         spec = replace(arg, shape=shape, values=None) if arg else Arg(shape)
         if dtype in DIFFERENTIABLE and spec.low is None and self.chance(kinks):
             return self.given(np.asarray(self.rng.choice(KINKS, shape), BY_NAME[dtype].numpy))
         return self.given(self._edgy(make_array(spec, dtype, self.rng, special=self.chance(0.12)), spec))
 
     def given(self, value: np.ndarray, constant: float = 0.25) -> Ref:
-        """A step for this value. constant: how often it is a constant."""
+        """A step for this value. constant: the probability of a constant."""
         kind = "feed"
         if self.depth or self.chance(constant):
             kind = "const"
@@ -105,7 +106,7 @@ class Drawer:
         return number, 0
 
     def _edgy(self, x: np.ndarray, arg: Arg) -> np.ndarray:
-        """Now and then values that tie, or are zero, or of very different sizes."""
+        """Sometimes equal values, zeros, or values of very different magnitude."""
         if x.dtype.name not in FORMATS or x.dtype.kind == "c" or arg.distinct or arg.low is not None:
             return x
         what = self.rng.random()
@@ -118,7 +119,7 @@ class Drawer:
                 return np.asarray((x * np.exp2(self.rng.integers(-8, 8, x.shape))).astype(x.dtype))
         return x
 
-    # Existing values in the form that is wanted
+    # Existing values converted to a required shape or dtype
 
     def adapted(self, ref: Ref, shape: tuple[int, ...]) -> Ref | None:
         """The value in another shape, cut off or repeated as needed."""
@@ -178,7 +179,7 @@ class Drawer:
         return self.sketch.add(Step("op", entry.op.name, inputs, self._attrs(entry, types, sample, inputs))) is not None
 
     def _types(self, entry: Entry) -> Types:
-        """A combination of dtypes, more often one of values that are there."""
+        """A combination of dtypes, more often one of existing values."""
         wanted = self.choose(PLAIN)
         near = self.pick()
         if near is not None and self.chance(0.8):
@@ -211,8 +212,8 @@ class Drawer:
         loose = self.chance(0.5)
         made: list[Any] = []
         for arg_def, arg in zip(entry.op.inputs, sample.inputs, strict=True):
-            many = [arg] if isinstance(arg, Arg) else list(arg)
-            refs = [self._argument(a, input_dtype(arg_def, a, types), loose and not made) for a in many]
+            args = [arg] if isinstance(arg, Arg) else list(arg)
+            refs = [self._argument(a, input_dtype(arg_def, a, types), loose and not made) for a in args]
             made.append(refs[0] if isinstance(arg, Arg) else tuple(refs))
         return tuple(made)
 
@@ -232,7 +233,7 @@ class Drawer:
         return self.leaf(dtype, arg.shape, arg)
 
     def _suits(self, ref: Ref, arg: Arg) -> bool:
-        """Whether a value is what an op takes there."""
+        """Whether an op takes a value as this argument."""
         x = self.sketch.value(ref)
         if x.dtype.kind in "OSb" or not x.size:
             return True
@@ -284,7 +285,7 @@ class Drawer:
         return True
 
     def gradient(self, of: Ref | None = None) -> bool:
-        """Derivatives of a late value, or a given one, by what it is made of."""
+        """Derivatives of a late value, or of a given one, by values that it depends on."""
         y = of or self.pick(DIFFERENTIABLE)
         if y is None or not self._has_gradient(y):
             return False
@@ -300,7 +301,7 @@ class Drawer:
     def _has_gradient(self, y: Ref) -> bool:
         step = self.sketch.steps[y[0]]
         return (
-            self.sketch.dtype(y) in DIFFERENTIABLE and self.sketch.order[y[0]] < MOST_ORDER and step.kind not in LEAVES
+            self.sketch.dtype(y) in DIFFERENTIABLE and self.sketch.order[y[0]] < MOST_ORDER and step.kind not in SOURCES
         )
 
     def _losses(self, y: Ref) -> tuple[Ref, ...]:
@@ -315,10 +316,10 @@ class Drawer:
     # The end
 
     def finish(self) -> Program:
-        """The program: its last values and some others are fetched, and feeds are known to some extent."""
+        """The program: its last values and some others are fetched, and the shapes of feeds are known in part."""
         steps = list(self.sketch.steps)
         used = {s for step in steps for s, _ in step.refs()}
-        computed = [r for r in self.sketch.refs() if steps[r[0]].kind not in LEAVES] or self.sketch.refs()
+        computed = [r for r in self.sketch.refs() if steps[r[0]].kind not in SOURCES] or self.sketch.refs()
         ends = [r for r in computed if r[0] not in used]
         outputs = ends[-4:] + [self.choose(computed) for _ in range(2 * bool(computed) * self.chance(0.5))]
         if len(self.sketch.values) < len(steps):  # the last one could not be built
@@ -351,7 +352,7 @@ class Drawer:
         )
 
 
-LEAVES = ("input", "feed", "const", "variable")
+SOURCES = ("input", "feed", "const", "variable")
 
 SHAPES: tuple[tuple[int, ...], ...] = (
     (),

@@ -21,7 +21,7 @@ STATES = ("float32", "float64", "int32")
 
 
 def body(d: Drawer, values: Sequence[np.ndarray], forms: Sequence[Form] | None) -> tuple[Program, list[Form]]:
-    """A function of parameters, tried with these values; `forms`: what it must return, where that matters."""
+    """A function of parameters, tried with these values. forms: what it must return, if that is fixed."""
     inner = d.inner()
     for v in values:
         inner.sketch.add(Step("input"), v)
@@ -35,7 +35,7 @@ def body(d: Drawer, values: Sequence[np.ndarray], forms: Sequence[Form] | None) 
 
 
 def _result(inner: Drawer, form: Form) -> Ref:
-    """A value of this form, of what there is if it can be."""
+    """A value of this form, made from existing values if possible."""
     dtype, shape = form
     for dtypes in ([dtype], ("float32", "float64", "int32", "int64")):
         ref = inner.pick(dtypes)
@@ -47,7 +47,7 @@ def _result(inner: Drawer, form: Form) -> Ref:
 
 
 def _captured(d: Drawer, least: int = 1) -> list[Ref]:
-    """Some values for bodies to work on."""
+    """Values that bodies take."""
     count = int(d.rng.integers(least, 4))
     return [d.pick(STATES) or d.leaf("float32", (2, 3)) for _ in range(count)]
 
@@ -69,7 +69,7 @@ def cond(d: Drawer) -> bool:
 
 
 def case(d: Drawer) -> bool:
-    """A branch on a number, which may be outside."""
+    """A branch on an index, which may be out of range."""
     captured = _captured(d)
     index = d.given(np.array(d.rng.integers(-1, 4), np.int32))
     values = [d.sketch.narrow(r) for r in captured]
@@ -79,7 +79,7 @@ def case(d: Drawer) -> bool:
 
 
 def loop(d: Drawer) -> bool:
-    """A loop of few iterations over one to three variables."""
+    """A loop of a few iterations over one to three variables."""
     limit = d.given(np.array(d.rng.integers(0, 4), np.int32), 0.5)
     start = _captured(d)
     values = [d.sketch.narrow(r) for r in start]

@@ -1,4 +1,4 @@
-"""Draws steps that take rows out of values and join values: gradients are slices, and shapes known in part meet."""
+"""Draws steps that gather rows and join values: gradients are IndexedSlices, and partly known shapes are combined."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lookup(d: Drawer) -> bool:
 
 
 def _computed(d: Drawer) -> Ref | None:
-    """A value with rows, in most cases one that a node made; a new node where there is none."""
+    """A value with rows, usually the result of a node; a new node if there is none."""
     found = [r for r in d.sketch.refs(FLOATS) if d.sketch.value(r).ndim and len(d.sketch.value(r))]
     base: Ref = (
         d.choose(found) if found and d.chance(0.8) else d.leaf(d.choose(FLOATS), d.choose(((4,), (3, 2), (5, 2))))

@@ -1,11 +1,11 @@
-"""What a graph must give, and how exactly, by the references of its ops.
+"""The expected results of a graph, and their limits, by the references of its ops.
 
-The truth is one evaluation in float64. How far a right device may be from it is found by evaluating again: once with
-every result rounded to its dtype, and DRAWS times with every result moved besides by as much as its op's declared
-accuracy allows, zeros of undetermined sign changed at random. An element counts as *sure* where all evaluations agree
-whether it is finite, NaN or infinite (integers, bools and strings must agree altogether); where a comparison or a
-rounding to whole numbers is a matter of luck, they do not. A sure floating element may be off by SLACK times the
-largest difference seen, and SLACK units in the last place.
+The truth is one evaluation in float64. The allowed error of a device is found by evaluating again: once with every
+result rounded to its dtype, and DRAWS times with every result also perturbed by as much as its op's declared accuracy
+allows, and the sign of undetermined zeros chosen at random. An element is *determined* if all evaluations agree on
+whether it is finite, NaN or infinite (for integers, bools and strings, on the value); it is not if a comparison or a
+rounding to integers can go either way. A determined floating element may be off by SLACK times the largest difference
+seen, and SLACK units in the last place.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ SLACK = 32.0
 
 @dataclass
 class Expected:
-    """One tensor's truth. limit: None where values must be equal. sure: where there is something to compare."""
+    """One tensor's truth. limit: None if values must be equal. determined: the elements to compare."""
 
     value: np.ndarray
     dtype: np.dtype
     limit: np.ndarray | None
-    sure: np.ndarray
+    determined: np.ndarray
 
     def mismatch(self, got: Any, share: float = 1.0) -> str:
-        """What is wrong with a result, or nothing. share: of the limit."""
+        """What is wrong with a result, or nothing. share: the part of the limit that is allowed."""
         array = np.asarray(got, object if self.dtype.hasobject else None)
         if array.dtype != self.dtype or array.shape != self.value.shape:
             return f"{array.dtype}{list(array.shape)}; it must be {self.dtype}{list(self.value.shape)}"
-        wrong = self.sure & self._wrong(array, share)
+        wrong = self.determined & self._wrong(array, share)
         if not wrong.any():
             return ""
         at = int(np.argmax(wrong))
@@ -63,7 +63,7 @@ class Expected:
 
 
 class Disturbed:
-    """Rounds what each node gives to its dtype, and before that moves it by the op's declared accuracy if asked."""
+    """Rounds each node's results to their dtypes, after perturbing them by the op's declared accuracy if requested."""
 
     def __init__(self, rng: np.random.Generator | None = None, flush: bool = False) -> None:
         self.rng = rng
@@ -105,10 +105,10 @@ def _flushed(x: np.ndarray) -> np.ndarray:
 
 
 def _is_open(op: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
-    """Whether the declared accuracy says nothing of results for these inputs, which then are not compared.
+    """Whether the declared accuracy implies nothing for these inputs; then results are not compared.
 
     Intermediate results may overflow: a mean may be formed of a sum, a bound of an op's own covers functions of any
-    growth. Which of several elements is the largest is open where one is no number.
+    growth. Which of several elements is the largest is undefined if one is NaN.
     """
     arrays = [np.abs(x) for x in inputs if isinstance(x, np.ndarray) and x.dtype in WIDE]
     if op.name in NUMBERS_ONLY and any(np.isnan(x).any() for x in arrays):
@@ -144,7 +144,7 @@ EXACT_MOVES = frozenset({
 
 
 def tainted(fetches: Sequence[Any]) -> set[Any]:
-    """Those of the tensors that depend on results which are not unique, such as eigenvectors."""
+    """The tensors that depend on results which are not unique, such as eigenvectors."""
     known: dict[Any, bool] = {}
     return {t for t in fetches if _is_tainted(t.op, known)}
 
@@ -183,7 +183,7 @@ def expect(
     flush: bool = False,
     seed: int = 0,
 ) -> list[Expected | None]:
-    """What each of the fetches must be; None where references cannot tell.
+    """The expected value of each fetch; None if references do not determine it.
 
     Raises whatever a reference raises in the plain evaluation: then the program has no result.
     """
@@ -197,7 +197,7 @@ def expect(
             others.append(evaluate(fetches, given, initializers, Disturbed(rng, flushed)))
         except NotInterpretedError:
             raise
-        except Exception:  # an index that luck decides; NumPy's references raise what they like
+        except Exception:  # an index that rounding decides; NumPy's references may raise any exception
             return [None] * len(wide)
     unsure = tainted(fetches)
     return [
@@ -210,22 +210,22 @@ def _expected(dtype: np.dtype, wide: np.ndarray, others: Sequence[np.ndarray]) -
     if any(o.shape != wide.shape for o in others):
         return None
     if dtype.name not in FORMATS:
-        sure = np.ones(wide.shape, bool)
+        determined = np.ones(wide.shape, bool)
         for o in others:
-            sure &= np.asarray(o == wide, bool)
-        return Expected(wide, dtype, None, sure)
+            determined &= np.asarray(o == wide, bool)
+        return Expected(wide, dtype, None, determined)
     form = FORMATS[dtype.name]
     with np.errstate(all="ignore"):
-        sure = np.ones(wide.shape, bool)
+        determined = np.ones(wide.shape, bool)
         change = np.zeros(wide.shape)
         for o in others:
-            sure &= _kind(o) == _kind(wide)
+            determined &= _kind(o) == _kind(wide)
             change = np.fmax(change, np.where(np.isfinite(wide) & np.isfinite(o), np.abs(o - wide), 0.0))
         limit = SLACK * (change + ulp(np.abs(wide), form))
-        sure &= ~(np.isfinite(wide) & (np.abs(wide) + limit >= form.largest))
+        determined &= ~(np.isfinite(wide) & (np.abs(wide) + limit >= form.largest))
         if wide.dtype.kind == "c":
-            sure &= np.isfinite(wide)
-    return Expected(wide, dtype, limit, sure)
+            determined &= np.isfinite(wide)
+    return Expected(wide, dtype, limit, determined)
 
 
 def _kind(x: np.ndarray) -> np.ndarray:

@@ -15,7 +15,8 @@ from timberframe_conformance.fuzz.script import script
 
 @dataclass(frozen=True)
 class Finding:
-    """A program that fails. oracle: who noticed, or `build`, `run`, `crash`, `timeout`. seed, number: what drew it."""
+    """A program that fails. oracle: which one failed, or `build`, `run`, `crash`, `timeout`. seed, number: with which
+    it was drawn."""
 
     program: Program
     oracle: str
@@ -26,7 +27,7 @@ class Finding:
 
     @property
     def kind(self) -> str:
-        """The same for findings that have the same cause in all likelihood."""
+        """Equal for findings that probably have the same cause."""
         return kind(self.oracle, self.message)
 
     @property
@@ -45,7 +46,7 @@ class Finding:
         return Finding(**{**data, "program": from_json(json.dumps(data["program"]))})
 
     def script(self, spec: str) -> str:
-        """A script that builds and runs the program; its docstring tells what is wrong."""
+        """A script that builds and runs the program; its docstring says what is wrong."""
         title = (
             f"{self.oracle}: {self.message}\n\nFound by `conformance fuzz --device={self.device} --seed {self.seed}`, "
         )
@@ -53,7 +54,7 @@ class Finding:
 
 
 def kind(oracle: str, message: str) -> str:
-    """An oracle and its words without names, numbers and values."""
+    """An oracle and its message without names, numbers and values."""
     plain = re.sub(r"'[^']*'|\[[^\]]*\]|[-\d.]+(e[-+]\d+)?|\b(nan|inf)\b", "", message)
     return f"{oracle}: {' '.join(plain.split())[:60]}"
 
@@ -78,7 +79,7 @@ class Store:
         return [Finding.from_json(p.read_text()) for p in paths]
 
     def remove(self, finding: Finding) -> None:
-        """Forgets a finding that is mended."""
+        """Removes a finding that no longer fails."""
         for suffix in (".json", ".py"):
             (self.folder / f"{finding.name}{suffix}").unlink(missing_ok=True)
 

@@ -24,7 +24,8 @@ BUILD, RUN = "build", "run"
 
 @dataclass
 class Verdict:
-    """What became of a program. failure: (oracle, what it saw), None where all is well. compared: results by oracle."""
+    """The verdict on a program. failure: (oracle, message), None if it passes. compared: number of results by
+    oracle."""
 
     failure: tuple[str, str] | None = None
     compared: Counter[str] = field(default_factory=Counter)
@@ -34,7 +35,7 @@ class Verdict:
 def judge(
     program: Program, target: Target, host: Target | None = None, oracles: Sequence[str] | None = None, seed: int = 0
 ) -> Verdict:
-    """Builds and runs a program. oracles: names; all where None. seed: what the oracles choose by."""
+    """Builds and runs a program. oracles: names; all if None. seed: for the oracles' random choices."""
     verdict = Verdict()
     subject = Subject(program, target, host, seed)
     stage = BUILD
@@ -53,9 +54,9 @@ def judge(
     except OpError as e:
         verdict.failure = stage, f"{type(e).__name__}: {e}"
     except Exception as e:
-        place = traceback.extract_tb(e.__traceback__)[-1]
+        frame = traceback.extract_tb(e.__traceback__)[-1]
         verdict.failure = (
             stage,
-            f"{type(e).__name__}: {e} (raised in {place.name}, {place.filename.rsplit('/', 1)[-1]})",
+            f"{type(e).__name__}: {e} (raised in {frame.name}, {frame.filename.rsplit('/', 1)[-1]})",
         )
     return verdict

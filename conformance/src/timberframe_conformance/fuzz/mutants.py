@@ -1,6 +1,6 @@
-"""Known bugs of the frame, to prove that fuzzing finds them: `conformance fuzz --mutant NAME`.
+"""Known bugs of the framework, to prove that fuzzing finds them: `conformance fuzz --mutant NAME`.
 
-Each is put into a process for as long as that lives. The first five were real, and are here as they were.
+Each is active until the process ends. The first five are real bugs of the past.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ tf: Any = timberframe
 
 
 @dataclass(frozen=True)
-class FrameMutant:
-    """A bug, in words, and what puts it in place."""
+class FrameworkMutant:
+    """A bug: its description, and the function that activates it."""
 
     name: str
     what: str
     apply: Callable[[], None]
 
 
-FRAME_MUTANTS: dict[str, FrameMutant] = {}
+FRAMEWORK_MUTANTS: dict[str, FrameworkMutant] = {}
 
 
 def mutant(name: str, what: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Declares a function that puts a bug into the frame."""
+    """Declares a function that puts a bug into the framework."""
 
     def add(apply: Callable[[], None]) -> Callable[[], None]:
-        FRAME_MUTANTS[name] = FrameMutant(name, what, apply)
+        FRAMEWORK_MUTANTS[name] = FrameworkMutant(name, what, apply)
         return apply
 
     return add
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-    """Puts what `make` makes of a function in its place."""
+    """Replaces a function by what `make` makes of it."""
     setattr(owner, name, make(getattr(owner, name)))
 
 

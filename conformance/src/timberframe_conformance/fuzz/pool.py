@@ -1,4 +1,4 @@
-"""What programs are drawn from: ops of the registry that the devices can run, and functions of `tf` made of several."""
+"""What programs consist of: ops of the registry that the devices can run, and composite functions of `tf`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 LARGEST = 600
-"""Elements of a sample's inputs together; larger ones tell about kernels, which have their own suite."""
+"""Greatest total number of a sample's elements; larger samples test kernels, which have their own suites."""
 
 PLAIN = ("float32", "float32", "float32", "float64", "int32")
 """Dtypes that are drawn more often than others."""
@@ -33,7 +33,7 @@ POPULAR = (
     "Softmax", "BiasAdd", "Pad", "Tile", "ExpandDims", "Cast", "AddN", "Conv2D", "MaxPool", "GatherNd", "OneHot",
     "Cumsum", "TopKV2",
 )  # fmt: skip
-"""Ops of which ordinary graphs are made; half of the steps are drawn from them."""
+"""Ops that ordinary graphs consist of; half of the steps are drawn from them."""
 
 
 @dataclass
@@ -132,7 +132,7 @@ class Pool:
         self.popular = [n for n in POPULAR if n in set(self.names)]
 
     def draw(self, rng: np.random.Generator) -> Entry | None:
-        """An op; None where the devices have no kernel of the one that came up."""
+        """A random op; None if the devices have no kernel of it."""
         names = self.popular if self.popular and rng.random() < 1 / 2 else self.names
         return self.entry(names[int(rng.integers(len(names)))])
 
@@ -159,14 +159,14 @@ class Pool:
 
 
 def takes_part(op: OpDef) -> bool:
-    """Whether programs may have the op: its result follows from its inputs, and a reference and samples tell how."""
+    """Whether programs may have the op: it is a function of its inputs, and has a reference and samples."""
     if op.stateful or op.stream or op.reference is None or op.reads or op.updates or not op.outputs:
         return False
     if any(a.is_ref or a.dtype in (resource, variant) for a in (*op.inputs, *op.outputs)):
         return False
     try:
         return bool(own_samples(op))
-    except OpError:  # a vendor's op whose samples are none; `conformance run` tells
+    except OpError:  # a vendor's op with invalid samples, which `conformance run` reports
         return False
 
 

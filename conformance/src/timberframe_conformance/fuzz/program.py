@@ -1,8 +1,8 @@
 """A program: a small graph as plain data.
 
 Everything else follows from it: the graph (`build.py`), JSON for the store, a stand-alone script (`script.py`). So a
-failure stays what it was when ops are added to the registry, it travels to processes that may die of it, and shrinking
-it is deleting steps and simplifying values.
+failure stays the same when ops are added to the registry, it can be sent to processes that may die of it, and it
+shrinks by deleting steps and simplifying values.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Program:
 
 
 def is_ref(x: Ref | tuple[Ref, ...]) -> TypeIs[Ref]:
-    """Whether an input is one value, and not a list of them."""
+    """Whether an input is one value rather than a list."""
     return len(x) == 2 and isinstance(x[0], int)
 
 

@@ -1,4 +1,4 @@
-"""Proves that fuzzing finds known bugs of the frame, each within MINUTES: `conformance mutants --frame`."""
+"""Proves that fuzzing finds known bugs of the framework, each within MINUTES: `conformance mutants --framework`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from timberframe_conformance.commands import cores, open_device, select
 from timberframe_conformance.fuzz.findings import Finding, Store
-from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 from timberframe_conformance.fuzz.session import Outcome, Session, judge_apart
 from timberframe_conformance.fuzz.worker import Task
 from timberframe_conformance.options import Options
@@ -21,7 +21,7 @@ SEED = 1
 
 def prove_frame(device: str, names: str, console: Console) -> int:
     """Fuzzes with each mutant in place until something is found; status 0 when that is so for all."""
-    chosen = select(names, FRAME_MUTANTS, "mutant") or tuple(FRAME_MUTANTS)
+    chosen = select(names, FRAMEWORK_MUTANTS, "mutant") or tuple(FRAMEWORK_MUTANTS)
     target = open_device(Options(device))
     missed = 0
     for name in chosen:
@@ -36,8 +36,8 @@ def prove_frame(device: str, names: str, console: Console) -> int:
                 highlight=False,
             )
         else:
-            console.print(f"[red]missed[/]  {name}: {escape(FRAME_MUTANTS[name].what)}", highlight=False)
-    console.print(f"{len(chosen) - missed} of {len(chosen)} mutants of the frame caught", highlight=False)
+            console.print(f"[red]missed[/]  {name}: {escape(FRAMEWORK_MUTANTS[name].what)}", highlight=False)
+    console.print(f"{len(chosen) - missed} of {len(chosen)} mutants of the framework caught", highlight=False)
     return 1 if missed else 0
 
 

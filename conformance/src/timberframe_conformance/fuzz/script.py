@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_conformance.fuzz.program import Program, Ref, Step, is_ref
 from timberframe_conformance.repro import array_source, value_source
 
-KEPT_SHAPE = """
+KEEP_SHAPE = """
 def keep_shape(tensor, variable):
     same = tf.identity(tensor)
     same.set_shape(variable.shape)
@@ -49,7 +49,7 @@ def script(program: Program, title: str, spec: str = "", ending: str = "") -> st
     fetches = ", ".join(writer.ref(r) for r in program.outputs)
     return (
         HEADER.format(title=title.replace('"""', "'''").replace("\\", "\\\\"))
-        + (KEPT_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else "")
+        + (KEEP_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else "")
         + "\n".join(lines)
         + "\n"
         + (ending or RUN).format(fetches=fetches)
@@ -128,10 +128,10 @@ class _Writer:
     def _call(self, name: str, step: Step, given: Sequence[str]) -> list[str]:
         attrs = dict(step.attrs)
         names = attrs.pop("inputs", None)
-        words = [f"{n}={g}" for n, g in zip(names, given, strict=True)] if names else list(given)
-        words += [f"{k}={value_source(v)}" for k, v in attrs.items()]
+        call = [f"{n}={g}" for n, g in zip(names, given, strict=True)] if names else list(given)
+        call += [f"{k}={value_source(v)}" for k, v in attrs.items()]
         return [
-            f"{name} = tf.{step.op}({', '.join(words)})",
+            f"{name} = tf.{step.op}({', '.join(call)})",
             f"{name} = list({name}) if isinstance({name}, (list, tuple)) else [{name}]",
         ]
 

@@ -22,7 +22,7 @@ from timberframe_conformance.fuzz.shrink import shrink
 from timberframe_conformance.fuzz.worker import MARK, Task, read_current
 from timberframe_conformance.isolation.journal import read_trace
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 Stop = Callable[[Finding], bool]
 CRASH_SHRINKING = 90.0
 """Seconds for shrinking a program that ends its process; each candidate gets a process of its own."""
@@ -30,29 +30,31 @@ CRASH_SHRINKING = 90.0
 
 @dataclass
 class Outcome:
-    """What a session found. again: how often findings of a kind that was reported already came up."""
+    """What a session found. repeated: how often further findings of a kind that was reported occurred."""
 
     programs: int = 0
     invalid: int = 0
     compared: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[Finding, Path]] = field(default_factory=list)
-    again: Counter[str] = field(default_factory=Counter)
+    repeated: Counter[str] = field(default_factory=Counter)
     replayed: int = 0
-    mended: int = 0
+    fixed: int = 0
     seconds: float = 0.0
 
 
 class Session:
-    """Runs workers side by side until the time or the programs are up, or `stop` says that a finding is enough."""
+    """Runs workers in parallel until the time or the programs are used up, or `stop` accepts a finding."""
 
-    def __init__(self, task: Task, store: Store, spec: str, jobs: int, tell: Tell, stop: Stop | None = None) -> None:
+    def __init__(
+        self, task: Task, store: Store, spec: str, jobs: int, report: Report, stop: Stop | None = None
+    ) -> None:
         self.task = task
         self.stop = stop
         self._enough = False
         self.store = store
         self.spec = spec
         self.jobs = jobs
-        self.tell = tell
+        self.report = report
         self.outcome = Outcome()
         self._events: queue.Queue[tuple[int, dict[str, Any] | None]] = queue.Queue()
         self._workers: dict[int, subprocess.Popen[str]] = {}
@@ -118,8 +120,8 @@ class Session:
             self._tasks[k] = dataclasses.replace(self._tasks[k], first=event["number"] + self._tasks[k].step, replay=())
         elif "finding" in event:
             self._add(Finding.from_json(json.dumps(event["finding"])))
-        elif "again" in event:
-            self.outcome.again[event["again"]] += 1
+        elif "repeated" in event:
+            self.outcome.repeated[event["repeated"]] += 1
         elif "replayed" in event:
             self._replayed(k, Path(event["replayed"]), event["failure"])
 
@@ -132,23 +134,23 @@ class Session:
         if failure is not None:
             script = path.with_suffix(".py") if kept else self.store.add(finding, self.spec)
             self.outcome.findings.append((finding, script))
-            self.tell(f"still    {path.stem}: {failure[1]:.300}\n         {script}")
+            self.report(f"still  {path.stem}: {failure[1]:.300}\n       {script}")
         elif kept:
             self.store.remove(finding)
-            self.outcome.mended += 1
-            self.tell(f"mended   {path.stem}: {finding.message:.100}")
+            self.outcome.fixed += 1
+            self.report(f"fixed  {path.stem}: {finding.message:.100}")
 
     def _add(self, finding: Finding) -> None:
         if finding.kind in {f.kind for f, _ in self.outcome.findings}:
-            self.outcome.again[finding.kind] += 1
+            self.outcome.repeated[finding.kind] += 1
             return
         path = self.store.add(finding, self.spec)
         self.outcome.findings.append((finding, path))
         self._enough = self.stop is not None and self.stop(finding)
-        self.tell(f"FAILED   {finding.oracle}, program {finding.number}: {finding.message:.600}\n         {path}")
+        self.report(f"FAILED {finding.oracle}, program {finding.number}: {finding.message:.600}\n       {path}")
 
     def _died(self, k: int, status: int, end: float) -> None:
-        """A worker ended before its time: the program that it was at is a finding; another one goes on after it."""
+        """A worker died: the program that it judged is a finding; a new worker continues after it."""
         task = self._tasks[k]
         folder = self.base / str(k)
         current = read_current(folder)
@@ -162,7 +164,7 @@ class Session:
             self._replayed(k, Path(task.replay[0]), (oracle, message))
         else:
             if found.kind in {f.kind for f, _ in self.outcome.findings}:
-                self.outcome.again[found.kind] += 1
+                self.outcome.repeated[found.kind] += 1
             else:
                 self._add(self._shrunk_crash(found))
             self._tasks[k] = dataclasses.replace(task, first=max(task.first, number + task.step))
@@ -206,7 +208,7 @@ def judge_apart(finding: Finding, task: Task, timeout: float) -> str:
 
 
 def _cause(status: int, folder: Path) -> tuple[str, str]:
-    """``crash`` or ``timeout``, and what is known of it."""
+    """``crash`` or ``timeout``, and a message."""
     verdict, reason, location = read_trace(folder / "trace")
     if verdict == "timeout":
         return verdict, f"the program did not end in time; the process was at {location}"

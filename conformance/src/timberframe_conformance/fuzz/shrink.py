@@ -1,4 +1,4 @@
-"""Shrinks a failing program: the result fails in the same way, and is what one would have written by hand.
+"""Shrinks a failing program to a small one that fails in the same way.
 
 Candidates come from a few rules, from coarse to fine: fewer steps, fewer fetches, a value in place of the step that
 computes it, an input in place of a step, simpler devices, feeds and values, smaller sizes. Whatever still fails is
@@ -50,7 +50,7 @@ def shrink(program: Program, fails: Fails, seconds: float = 30.0, tries: int = 2
 
 
 def candidates(program: Program) -> Iterator[Program]:
-    """Simpler programs, the boldest first; not all of them mean something."""
+    """Simpler programs, the smallest first; not all of them are valid."""
     last = len(program.steps) - 1
     for i, step in enumerate(program.steps):
         if step.kind not in ("input", "feed", "const") and (i < last or program.outputs != ((i, 0),)):
@@ -69,7 +69,7 @@ def candidates(program: Program) -> Iterator[Program]:
 
 
 def without_unused(program: Program) -> Program:
-    """The program without the steps that nothing needs; parameters of bodies stay."""
+    """The program without unused steps; parameters of bodies stay."""
     needed = {s for s, _ in program.outputs}
     for i in range(len(program.steps) - 1, -1, -1):
         if i in needed:
@@ -98,7 +98,7 @@ def _values(program: Program) -> dict[int, list[np.ndarray]]:
     """What each step gives, in its dtype, where references compute it."""
     try:
         built = build(_undeviced(program))
-    except Exception:  # a program whose fault it is that it cannot be built
+    except Exception:  # the program fails because it cannot be built
         return {}
     found = {}
     for i, tensors in enumerate(built.steps):

@@ -21,11 +21,11 @@ MOST_ELEMENTS = 4_000
 
 
 class BrokenStepError(Exception):
-    """Building a step raised what is no OpError: a finding."""
+    """Building a step raised something other than an OpError: a finding."""
 
 
 class Sketch:
-    """Steps that hold together. `values` has, for each step, the values of its outputs in float64."""
+    """A valid list of steps. `values` has, for each step, the values of its outputs in float64."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -69,7 +69,7 @@ class Sketch:
                     number = len(self._builder.built.steps) - 1
                     self._interpreter._run([self._builder.built.variables[number].initializer], self._known)
                 values = [np.asarray(v) for v in self._interpreter._run(list(tensors), self._known)]
-        except Exception:  # NumPy's references raise what they like for inputs that an op would refuse
+        except Exception:  # NumPy's references may raise any exception for inputs that an op would refuse
             return None
         return values if all(v.size <= MOST_ELEMENTS for v in values) else None
 

@@ -1,4 +1,4 @@
-"""A program under judgement: its graph, its truth, and the results of its first run."""
+"""A program with its graph, its expected results, and the results of its first run."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class InvalidProgramError(Exception):
-    """The program means nothing: references, or the graph with constants in place of feeds, refuse it."""
+    """The program is invalid: references, or the graph with constants in place of feeds, reject it."""
 
 
 @dataclass
 class Subject:
-    """What oracles get. host: the host's target, where the device under test is another. rng: theirs to use."""
+    """What oracles get. host: the host's target, if the device under test is another. rng: for their random choices."""
 
     program: Program
     target: Target
@@ -39,7 +39,7 @@ class Subject:
 
     @functools.cached_property
     def built(self) -> Built:
-        """The graph. Raises CaseFailedError where less knowledge of shapes makes building fail."""
+        """The graph. Raises CaseFailedError if building fails only because shapes are not known."""
         try:
             return build(self.program, self.target.spec)
         except OpError as e:
@@ -47,15 +47,15 @@ class Subject:
                 build(constant_wholly(self.program), self.target.spec)
             except OpError:
                 raise InvalidProgramError(str(e)) from e
-            raise CaseFailedError(f"with constants in place of feeds the graph is built; as it is: {_words(e)}") from e
+            raise CaseFailedError(f"with constants in place of feeds the graph is built, as it is: {_text(e)}") from e
 
     @functools.cached_property
     def expected(self) -> list[Expected | None]:
-        """The truth of each fetch."""
+        """The expected value of each fetch."""
         built = self.built
         try:
             return expect(built.fetches, built.feeds, built.initializers, self.target.profile.flushes_subnormals)
-        except Exception as e:  # NumPy's references raise what they like
+        except Exception as e:  # NumPy's references may raise any exception
             raise InvalidProgramError(f"{type(e).__name__}: {e}") from e
 
     @functools.cached_property
@@ -74,7 +74,7 @@ class Subject:
             raise
 
     def _refuses_alone(self, error: OpError) -> bool:
-        """Whether the node that an error names raises it by itself, for the inputs that references give it."""
+        """Whether the node that an error names raises it by itself, for the inputs that references compute."""
         nodes = {op.name: op for op in self.built.graph.get_operations()}
         op = nodes.get(error.node or "")
         if op is None or op.op_def.stateful:
@@ -126,7 +126,7 @@ class Subject:
             e = self.expected[i]
             if e is None:
                 continue
-            near = replace(e, value=_wide(self.first[i], e), sure=e.sure)
+            near = replace(e, value=_wide(self.first[i], e), determined=e.determined)
             if self.first[i].shape != e.value.shape:
                 continue
             message = near.mismatch(g, 2.0)
@@ -169,7 +169,7 @@ def _known(step: Any, wholly: bool) -> Any:
 
 
 def bits_differ(got: Any, wanted: Any) -> str:
-    """In what two results differ; nothing where bit for bit they are the same (any NaN is NaN)."""
+    """How two results differ; empty if they are equal bit for bit (any NaN equals any NaN)."""
     a, b = (np.asarray(x, object if isinstance(x, bytes | str) else None) for x in (got, wanted))
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
@@ -185,7 +185,7 @@ def bits_differ(got: Any, wanted: Any) -> str:
     return f"{int(wrong.sum())} of {wrong.size} elements, the first is {a.flat[at]!r} and was {b.flat[at]!r}"
 
 
-def _words(e: Exception) -> str:
+def _text(e: Exception) -> str:
     return f"{type(e).__name__}: {e}"
 
 

@@ -1,7 +1,7 @@
 """The process that draws, judges and shrinks: ``python -m timberframe_conformance.fuzz.worker TASK``.
 
 It prints a line of JSON for each program. Before each it writes the program into the file `current.json`, and a
-watchdog ends the process when a program takes too long; so whoever started it knows of which program it died, and why.
+watchdog ends the process when a program takes too long; so its parent knows which program it died of, and why.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from timberframe_conformance.target import NoSuchDeviceError, Target, open_targe
 
 MARK = "fuzz-result "
 ALWAYS = ("truth", "slopes", "again", "tensorflow")
-OTHERS = 5
-"""Oracles that judge each program, and how many of the others do."""
+SAMPLED = 5
+"""Oracles that judge every program, and how many of the others are sampled for each."""
 SHRUNK_PER_KIND = 1
-"""Findings of one kind that are shrunk and reported; others are counted."""
+"""Number of findings of one kind that are shrunk and reported; further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Task:
     """What a worker does: judge the findings in `replay`, then programs first, first + step, ... of a seed.
 
-    It stops after `seconds`, or with program `end`. oracles: names, all where empty. folder: for its journal. program:
+    It stops after `seconds`, or with program `end`. oracles: names, all if empty. folder: for its journal. program:
     the path of a single program to judge in place of all that. known: kinds of findings that are reported already.
-    mutant: a known bug to put into the frame. vs: another system that runs the same programs.
+    mutant: a known bug to put into the framework. vs: another system that runs the same programs.
     """
 
     device: str
@@ -104,19 +104,20 @@ class Worker:
             self._watch()
             program = draw_program(pool, self.task.seed, number)
             verdict = self.judge(program, number, self._chosen(number))
-            self._tell(number=number, compared=dict(verdict.compared), invalid=verdict.invalid)
+            self._report(number=number, compared=dict(verdict.compared), invalid=verdict.invalid)
             if verdict.failure is not None:
                 self._found(Finding(program, *verdict.failure, self.task.device, self.task.seed, number))
             number += self.task.step
 
     def _chosen(self, number: int) -> list[str]:
-        """The oracles of a program: those that always take part, and some of the others, as many programs tell more."""
+        """The oracles of a program: ALWAYS and a sample of the others, since more programs find more than more
+        oracles."""
         if self.oracles is not None:
             return self.oracles
         rng = np.random.default_rng((self.task.seed, number, len(ORACLES)))
         others = [name for name in ORACLES if name not in ALWAYS]
-        taken = {others[int(i)] for i in rng.permutation(len(others))[:OTHERS]}
-        return [name for name in ORACLES if name in ALWAYS or name in taken]
+        sampled = {others[int(i)] for i in rng.permutation(len(others))[:SAMPLED]}
+        return [name for name in ORACLES if name in ALWAYS or name in sampled]
 
     def judge(self, program: Program, number: int, oracles: list[str] | None = None) -> Verdict:
         """Judges under the watchdog, with the program on record."""
@@ -135,18 +136,18 @@ class Worker:
     def _one(self, finding: Finding) -> None:
         oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
         verdict = self.judge(finding.program, finding.number, oracles)
-        self._tell(verdict=verdict.failure)
+        self._report(verdict=verdict.failure)
 
     def _replay(self, path: Path) -> None:
         finding = Finding.from_json(path.read_text())
         oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
         failure = self.judge(finding.program, finding.number, oracles).failure
-        self._tell(replayed=str(path), failure=failure)
+        self._report(replayed=str(path), failure=failure)
 
     def _found(self, finding: Finding) -> None:
         self.kinds[finding.kind] += 1
         if self.kinds[finding.kind] > SHRUNK_PER_KIND:
-            self._tell(again=finding.kind)
+            self._report(repeated=finding.kind)
             return
         message = finding.message
 
@@ -160,14 +161,14 @@ class Worker:
             return False
 
         small = shrink(finding.program, fails, self.task.shrink_seconds)
-        self._tell(finding=json.loads(dataclasses.replace(finding, program=small, message=message).to_json()))
+        self._report(finding=json.loads(dataclasses.replace(finding, program=small, message=message).to_json()))
 
-    def _tell(self, **what: Any) -> None:
+    def _report(self, **what: Any) -> None:
         print(MARK + json.dumps(what), flush=True)
 
 
 def _host(target: Target) -> Target | None:
-    """The CPU, where the device under test is another."""
+    """The CPU, unless it is the device under test."""
     if target.device.type == "CPU":
         return None
     try:
@@ -181,9 +182,9 @@ def main(text: str) -> None:
     warnings.simplefilter("ignore")
     task = Task.from_json(text)
     if task.mutant:
-        from timberframe_conformance.fuzz.mutants import FRAME_MUTANTS
+        from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 
-        FRAME_MUTANTS[task.mutant].apply()
+        FRAMEWORK_MUTANTS[task.mutant].apply()
     Worker(task).run()
     print(MARK + json.dumps({"done": True}), flush=True)
 

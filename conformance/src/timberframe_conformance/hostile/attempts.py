@@ -15,7 +15,7 @@ class WrongUseError(AssertionError):
 def attempt(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What the call returns, or the OpError that it raises.
 
-    An UnknownError or InternalError is a raw exception in other clothes: it is raised.
+    An UnknownError or InternalError counts as a raw exception: it is raised.
     """
     try:
         return call(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""A mutated file as a case: made from its id alone, so that it is the same in every process."""
+"""A mutated file as a case: it follows from its id alone, so that it is the same in every process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ATTEMPTS = 20  # mutators that find nothing to change, after which a step does n
 
 @dataclass(frozen=True)
 class HostileCase:
-    """The `number`th file of a format and seed. kept: which of its mutations are made; None for all."""
+    """The `number`th file of a format and seed. kept: which of its mutations are applied; None for all."""
 
     format: str
     seed: int
@@ -63,7 +63,7 @@ class HostileCase:
 
 
 def use(name: str, files: Mapping[str, bytes], limits: Limits) -> None:
-    """Does with files of a format all that a user does with them; what is fetched follows from their content."""
+    """Uses files of a format as a user would; what is fetched follows from their content."""
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         rng = random.Random(zlib.crc32(b"".join(files[n] for n in sorted(files))))
         FORMATS[name].use(dict(files), Path(folder), rng, limits)

@@ -56,7 +56,7 @@ def _warm_up(limits: Limits) -> None:
 
 
 def _limit_memory(further: int) -> None:
-    """Lets the process take so many bytes of address space in addition; nothing where that cannot be limited."""
+    """Limits the process to this many further bytes of address space; does nothing where the system cannot."""
     try:
         import resource
 

@@ -22,16 +22,16 @@ _SHOWN = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--device", default="", metavar="NAME", help="that runs the graphs (default: the best)")
+    parser.add_argument("--device", default="", metavar="NAME", help="device that runs the graphs (default: the best)")
     parser.add_argument("--count", type=int, default=5000, metavar="N", help="how many files (default: 5000)")
-    parser.add_argument("--seconds", type=float, metavar="S", help="begin no further file after so many seconds")
+    parser.add_argument("--seconds", type=float, metavar="S", help="start no further file after this time")
     parser.add_argument(
         "--seed", default="commit", metavar="S", help="a number, or 'commit' for the commit's (default)"
     )
     parser.add_argument("--format", default="", metavar="A,B", help="only files of these formats")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
     parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds for one file (default: 30)")
-    parser.add_argument("--memory", type=int, default=256, metavar="MB", help="that a session may take (default: 256)")
+    parser.add_argument("--memory", type=int, default=256, metavar="MB", help="limit of a session (default: 256)")
     parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
     parser.set_defaults(command=hostile)
 
@@ -50,19 +50,19 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     folder, jobs, start = given.store or cache_folder("hostile"), given.jobs or cores(), time.monotonic()
     seen: set[tuple[str, str, str]] = set()
 
-    def tell(verdict: Verdict) -> None:
+    def report(verdict: Verdict) -> None:
         if verdict.failed and verdict.signature not in seen:
             seen.add(verdict.signature)
-            what = f"{verdict.kind} in {verdict.place}: {verdict.message}" if verdict.kind else verdict.message
+            what = f"{verdict.kind} in {verdict.location}: {verdict.message}" if verdict.kind else verdict.message
             console.print(f"[red]{verdict.verdict}[/] {verdict.id}: {escape(what)}", highlight=False)
 
-    before = run_files(findings.stored(folder), limits, jobs, done=tell)
-    gone = findings.mended(folder, before)
+    before = run_files(findings.stored(folder), limits, jobs, done=report)
+    fixed = findings.remove_fixed(folder, before)
     if before:
-        console.print(f"{len(before)} stored files tried first: {gone} fail no more", highlight=False)
+        console.print(f"{len(before)} stored files tried first: {fixed} no longer fail", highlight=False)
     console.print(f"mutated files of seed {seed}", highlight=False)
     known = {v.signature for v in before}
-    verdicts = run_files(tasks_of(formats, seed, given.count), limits, jobs, given.seconds, tell)
+    verdicts = run_files(tasks_of(formats, seed, given.count), limits, jobs, given.seconds, report)
     for verdict in _first_of_each([v for v in verdicts if v.failed and v.signature not in known])[:_SHOWN]:
         console.print(f"{verdict.id}: stored in {findings.keep(folder, verdict, limits)}", highlight=False)
     _summary(console, formats, verdicts, time.monotonic() - start)

@@ -31,7 +31,7 @@ def stored(folder: Path) -> Iterator[Task]:
 
 
 def keep(folder: Path, verdict: Verdict, limits: Limits, program: Sequence[str] = CHILD) -> Path:
-    """Stores a finding, as small as a few trials make it; returns where."""
+    """Stores a finding, shrunk by a few trials; returns where."""
     target = folder / re.sub(r"[^\w.-]+", "-", verdict.id)
     write(target / "files", smaller(verdict, limits, program))
     (target / NOTE).write_text(json.dumps(asdict(verdict), indent=1))
@@ -63,7 +63,7 @@ def smaller(verdict: Verdict, limits: Limits, program: Sequence[str] = CHILD) ->
 
 
 def fewer_nodes(files: Files, verdict: Verdict, limits: Limits, program: Sequence[str] = CHILD) -> Files:
-    """Leaves out runs of nodes of a graph, ever shorter ones, for as long as it fails in the same way."""
+    """Removes runs of nodes from a graph, ever shorter ones, as long as it fails in the same way."""
     (name,) = files
     message = GraphDef()
     try:
@@ -96,8 +96,8 @@ def _runs(message: Any) -> Iterator[tuple[int, int]]:
         length //= 2
 
 
-def mended(folder: Path, verdicts: Sequence[Verdict]) -> int:
-    """Removes findings that fail no more; returns how many."""
+def remove_fixed(folder: Path, verdicts: Sequence[Verdict]) -> int:
+    """Removes findings that no longer fail; returns how many."""
     good = {v.id for v in verdicts if not v.failed}
     count = 0
     for note in folder.glob(f"*/{NOTE}"):

@@ -19,7 +19,7 @@ from timberframe_conformance.hostile.kinds import Limits
 from timberframe_conformance.hostile.verdict import CRASH, TIMEOUT, Verdict
 from timberframe_conformance.isolation.journal import cause_of_death
 
-FILES = 300  # that one process uses, so that what they leave in it does not add up
+FILES = 300  # that one process uses, so that their side effects do not accumulate
 CHILD = ("-m", "timberframe_conformance.hostile.child")
 
 
@@ -48,7 +48,7 @@ class Child:
         self._used += 1
         assert process.stdin is not None
         assert process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it has died
+        with contextlib.suppress(BrokenPipeError):  # the process has died
             process.stdin.write(json.dumps([task.id, task.format, task.folder]) + "\n")
             process.stdin.flush()
             for line in process.stdout:
@@ -57,8 +57,8 @@ class Child:
         worker = f"{self._name}-{self._started}"
         self.close()
         verdict, message = cause_of_death(self._directory, worker, task.id)
-        place = message.rpartition(" at ")[2].split(";")[0] if " at " in message else ""
-        return Verdict(task.id, task.format, TIMEOUT if verdict == "timeout" else CRASH, verdict, place, message)
+        location = message.rpartition(" at ")[2].split(";")[0] if " at " in message else ""
+        return Verdict(task.id, task.format, TIMEOUT if verdict == "timeout" else CRASH, verdict, location, message)
 
     def _start(self) -> subprocess.Popen[str]:
         self._started += 1

@@ -16,7 +16,7 @@ from timberframe_core.errors import OpError
 from timberframe_core.graph.apply import apply_op
 
 RESIGNED = "checksums are right"
-"""A mark among files whose checksums were computed anew: what they then say is what is to be read."""
+"""Marks files whose checksums were recomputed, so that their changed content is what must be read."""
 
 
 def _write(files: Files, folder: Path) -> bool:
@@ -38,7 +38,7 @@ def use_meta_graph(files: Files, folder: Path, rng: random.Random, limits: Limit
         if isinstance(saver, OpError):
             return
         with tf.Session(graph=graph, config=uses.session_config(limits)) as session:
-            uses.run_some(session, graph, rng, limits)
+            uses.run_fetches(session, graph, rng, limits)
             if saver is not None and not isinstance(attempt(saver.save, session, str(folder / "again")), OpError):
                 attempt(saver.restore, session, str(folder / "again"))
         exported = attempt(tf.train.export_meta_graph)
@@ -117,4 +117,4 @@ def use_saved_model(files: Files, folder: Path, rng: random.Random, limits: Limi
             found = [t for t in tensors if not isinstance(t, OpError)]
             outputs, inputs = found[len(signature.inputs) :], found[: len(signature.inputs)]
             attempt(session.run, outputs, {t: uses.example(t) for t in inputs if graph.is_feedable(t)})
-        uses.run_some(session, graph, rng, limits)
+        uses.run_fetches(session, graph, rng, limits)

@@ -1,4 +1,4 @@
-"""Writes TensorFlow's checkpoints, version 2, as they may be damaged: every number can be another than it should be.
+"""Writes TensorFlow's checkpoints, version 2, in which any number can be wrong.
 
 The reader is `timberframe.saving.table`; the layout is LevelDB's.
 """
@@ -29,7 +29,7 @@ def varint(value: int) -> bytes:
 class Row:
     """An entry of a block: how many bytes of the key before it shares, the rest of the key, the value.
 
-    fresh, size: what the file says of the lengths of both, where that is not the truth.
+    fresh, size: their lengths as stored, if wrong.
     """
 
     key: bytes
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass
 class Table:
-    """A table of one block. The other fields are None where they are what they should be."""
+    """A table of one block. The other fields are None if they are correct."""
 
     rows: list[Row]
     compressed: bool = False
@@ -58,7 +58,7 @@ class Table:
     """Bytes of the stored block to change before its checksum is computed."""
 
     def encode(self) -> bytes:
-        """The file, with checksums that are right whatever else is wrong."""
+        """The file; checksums are correct even if other fields are wrong."""
         block = self._block([r.encode() for r in self.rows], self.restarts)
         stored = _compress(block) if self.compressed else block
         for at, change in self.damage:
@@ -87,7 +87,7 @@ def _trailed(block: bytes, kind: int) -> bytes:
 
 
 def _compress(data: bytes) -> bytes:
-    """Snappy: runs of zeros as copies of what stands before, everything else as it is."""
+    """Snappy: runs of zeros as copies of the preceding bytes, everything else as literals."""
     out, at = bytearray(varint(len(data))), 0
     while at < len(data):
         run = len(data[at : at + 60]) - len(data[at : at + 60].lstrip(b"\0"))

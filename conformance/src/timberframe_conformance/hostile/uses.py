@@ -18,7 +18,7 @@ FED = 1 << 16  # elements of a feed; a placeholder that promises more is not fed
 
 
 def use_graph_def(message: Any, rng: random.Random, limits: Limits) -> None:
-    """Imports a GraphDef (or its bytes) into a new graph and does everything with that."""
+    """Imports a GraphDef (or its bytes) into a new graph and uses that in every way."""
     graph = tf.Graph()
     with graph.as_default():
         if not isinstance(attempt(tf.import_graph_def, message, name=""), OpError):
@@ -29,13 +29,13 @@ def use_graph(graph: Any, rng: random.Random, limits: Limits) -> None:
     """Runs, explains, differentiates and exports a graph."""
     _export(graph)
     with tf.Session(graph=graph, config=session_config(limits)) as session:
-        run_some(session, graph, rng, limits)
+        run_fetches(session, graph, rng, limits)
         if rng.random() < 0.3:
             _differentiate(session, graph, rng, limits)
 
 
 def session_config(limits: Limits) -> Any:
-    """A session on the device under test, and the host's where that is another, with its share of memory."""
+    """A session on the device under test, and on the host's if that is another, with limited memory."""
     found = {d.type: d for d in devices_for(tf.SessionConfig())}
     wanted = limits.device_type or next(iter(found), "")
     used = {kind for kind, d in found.items() if kind == wanted or (d.host_memory and not found[wanted].host_memory)}
@@ -57,8 +57,8 @@ def _export(graph: Any) -> None:
         raise WrongUseError(f"the export of an imported graph cannot be imported: {again}")
 
 
-def run_some(session: Any, graph: Any, rng: random.Random, limits: Limits) -> None:
-    """Initialises what there is, runs all ends of the graph together, and some tensors alone."""
+def run_fetches(session: Any, graph: Any, rng: random.Random, limits: Limits) -> None:
+    """Initialises variables, fetches all final tensors of the graph together, and some tensors alone."""
     operations = graph.get_operations()
     feeds = _feeds(graph, operations)
     starts = [op for op in operations if op.type in ("Assign", "AssignVariableOp")]

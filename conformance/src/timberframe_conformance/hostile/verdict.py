@@ -1,4 +1,4 @@
-"""What became of one file."""
+"""The verdict on one file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ VERDICTS = (PASS, RAW, WRONG, CRASH, TIMEOUT)
 
 @dataclass
 class Verdict:
-    """place: file and line where an exception was raised; failures of one verdict, type and place count as the same."""
+    """location: file and line where an exception was raised; failures of equal verdict, type and location are the
+    same."""
 
     id: str
     format: str
     verdict: str = PASS
     kind: str = ""
-    place: str = ""
+    location: str = ""
     message: str = ""
 
     @property
@@ -31,8 +32,8 @@ class Verdict:
 
     @property
     def signature(self) -> tuple[str, str, str]:
-        """What failures of the same cause have in common."""
-        return self.verdict, self.kind, self.place
+        """Equal for failures of the same cause."""
+        return self.verdict, self.kind, self.location
 
 
 def judge_case(case_id: str, name: str, files: Mapping[str, bytes], limits: Limits) -> Verdict:
@@ -48,11 +49,11 @@ def judge_case(case_id: str, name: str, files: Mapping[str, bytes], limits: Limi
             cause = cause.__cause__
         result.verdict = WRONG if isinstance(cause, WrongUseError) else RAW
         result.kind, result.message = type(cause).__name__, str(cause)[:500]
-        result.place = _place(cause)
+        result.location = _location(cause)
     return result
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     """The innermost line of Timberframe's own code."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if f"{os.sep}timberframe" in f.filename] or list(frames)

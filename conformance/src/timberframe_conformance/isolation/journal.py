@@ -1,4 +1,4 @@
-"""The journal: each worker writes the id of a case before it runs, so that after its death one knows which and why."""
+"""The journal: each worker writes the id of a case before it runs, so that the case it died in, and why, are known."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def quarantine(directory: Path, key: str) -> None:
 
 
 class Death(NamedTuple):
-    """What faulthandler wrote of the end of a process.
+    """What faulthandler wrote about the end of a process.
 
     verdict: ``timeout`` or ``crash``. reason: the time limit or the fatal error, "" where it wrote nothing. location:
     the lines of the stack.

@@ -1,1 +1,1 @@
-"""Known bugs: kernels that are wrong in one way each, with which the suite proves that it would notice."""
+"""Known bugs: kernels that are each wrong in one way, to prove that the suite detects them."""

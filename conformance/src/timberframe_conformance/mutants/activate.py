@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _registered: set[str] = set()
 _right: list[OpDef] = []
-"""The definition that a mutant of a gradient has taken the place of."""
+"""The definition that a mutant of a gradient replaces."""
 
 
 def activate(target: Target, name: str) -> None:

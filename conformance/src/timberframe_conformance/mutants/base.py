@@ -1,4 +1,4 @@
-"""What a mutant is: a kernel that takes the place of a device's own, right but for one bug."""
+"""What a mutant is: a kernel that replaces a device's own, correct except for one bug."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUE_SUITES = frozenset(
         "random",
     }
 )
-"""Suites whose cases look at values, and so may fail beside the one that must."""
+"""Suites whose cases check values, and so may fail besides those that must."""
 
 
 class Call:
@@ -89,11 +89,11 @@ Bug = Callable[[Any], Any]
 class Mutant:
     """A known bug.
 
-    op, types: what it is a kernel of; dtypes by type attr, all where empty. what: the bug, in words. suites: those of
-    which at least one case must notice. only: words of which each noticing case's id has one (all where empty).
-    verdict: what noticing looks like. isolate: it ends or stops the process, so it only runs in worker processes.
-    through: ops whose gradients run the kernel. of_gradient: the bug is in the op's gradient function; `bug` makes the
-    wrong one of the right one.
+    op, types: what it is a kernel of; dtypes by type attr, all if empty. what: describes the bug. suites: those of
+    which at least one case must notice. only: texts, one of which the id of each noticing case contains (any id if
+    empty). verdict: what noticing looks like. isolate: it ends or stops the process, so it only runs in worker
+    processes. through: ops whose gradients run the kernel. of_gradient: the bug is in the op's gradient function, and
+    `bug` makes the wrong function from the correct one.
     """
 
     name: str
@@ -154,7 +154,7 @@ def first_type_attr(op: str) -> str:
 
 @dataclass(frozen=True)
 class MutantKernel(KernelDef):
-    """A mutant as a kernel that steps forward only while it is the active one."""
+    """A mutant as a kernel that is available only while the mutant is active."""
 
     name: str = ""
 

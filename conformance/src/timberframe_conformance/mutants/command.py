@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
     parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the commit's")
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
-    parser.add_argument("--frame", action="store_true", help="known bugs of the frame, which fuzzing must find")
+    parser.add_argument("--framework", action="store_true", help="known bugs of the framework, which fuzzing must find")
     parser.set_defaults(command=mutants)
 
 
@@ -29,7 +29,7 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     """Runs the mutants; status 0 when each is noticed as it should be."""
     from timberframe_conformance.mutants.catalogue import MUTANTS
 
-    if given.frame:
+    if given.framework:
         from timberframe_conformance.fuzz.prove import prove_frame
 
         return prove_frame(given.device or _best_device(), given.name, console)
@@ -50,8 +50,8 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
                 highlight=False,
             )
         else:
-            word = "wrongly" if proof.caught else "missed"
-            console.print(f"[red]{word}[/]  {name}: {escape('; '.join(proof.problems))}", highlight=False)
+            label = "wrongly" if proof.caught else "missed"
+            console.print(f"[red]{label}[/]  {name}: {escape('; '.join(proof.problems))}", highlight=False)
     tried = [p for p in proofs if not p.skipped]
     good = sum(p.ok for p in tried)
     console.print(
@@ -95,7 +95,7 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
 
 
 def _prove_all(device: str, names: list[str]) -> Any:
-    """Proofs in order: those in this process one by one, those that need processes of their own beside them."""
+    """Proofs in order: in this process one by one, and in parallel those that need processes of their own."""
     from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.mutants.prove import prove
     from timberframe_conformance.options import Options

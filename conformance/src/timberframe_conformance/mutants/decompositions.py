@@ -29,14 +29,14 @@ def _(c: Call) -> Any:
     return [values[..., ::-1], vectors[..., ::-1] if c.attrs["compute_v"] else vectors]
 
 
-@mutant("svd-least", "Svd", "the least singular value is lost", FLOATS)
+@mutant("svd-least", "Svd", "the least singular value is missing", FLOATS)
 def _(c: Call) -> Any:
     s, *vectors = (x.copy() for x in c.true)
     s[..., -1:] = 0
     return [s, *vectors]
 
 
-@mutant("inverse-adjoint", "MatrixInverse", "adjoint is not heeded", FLOATS)
+@mutant("inverse-adjoint", "MatrixInverse", "adjoint is ignored", FLOATS)
 def _(c: Call) -> Any:
     return c.reference(*c.inputs, adjoint=False)
 

@@ -105,7 +105,7 @@ def _(c: Call) -> Any:
 @mutant(
     "in-place-order",
     "ReverseV2",
-    "says that it runs in place, and reads what it has overwritten",
+    "declares that it runs in place, and reads what it has overwritten",
     {"T": ("float32",)},
     suites=("aliasing",),
     inplace=((0, 0),),

@@ -75,7 +75,7 @@ def _(c: Call) -> Any:
     return c.reference(indices, depth, on, np.zeros_like(off))
 
 
-@mutant("where-order", "Where", "places come in column order", ("bool", "float32"))
+@mutant("where-order", "Where", "indices come in column order", ("bool", "float32"))
 def _(c: Call) -> Any:
     y = c.true[0]
     return y[np.lexsort(y.T)] if y.ndim == 2 and y.shape[1] > 1 else y
@@ -91,8 +91,8 @@ def _(c: Call) -> Any:
 
 @mutant("unique-sorted", "Unique", "values come sorted instead of in order of appearance", ("int32", "float32"))
 def _(c: Call) -> Any:
-    values, places = np.unique(c.inputs[0], return_inverse=True)
-    return [values, places.astype(c.true[1].dtype)]
+    values, indices = np.unique(c.inputs[0], return_inverse=True)
+    return [values, indices.astype(c.true[1].dtype)]
 
 
 @mutant("strided-shrink", "StridedSlice", "a negative stride starts one element early", ("float32", "int32"))

@@ -67,7 +67,7 @@ def _(c: Call) -> Any:
     return c.true
 
 
-@mutant("scalar-first", "Sub", "with a scalar on the left the operands change places", ("float32", "int64"))
+@mutant("scalar-first", "Sub", "with a scalar on the left the operands are swapped", ("float32", "int64"))
 def _(c: Call) -> Any:
     x, y = c.inputs
     return y - x if x.ndim == 0 and y.ndim else c.true
@@ -194,7 +194,7 @@ def _(c: Call) -> Any:
         return (c.inputs[0] - c.inputs[1]) ** 2
 
 
-@mutant("select-swapped", "SelectV2", "where the condition is broadcast, the branches change places", ("float32",))
+@mutant("select-swapped", "SelectV2", "if the condition is broadcast, the branches are swapped", ("float32",))
 def _(c: Call) -> Any:
     p, x, y = c.inputs
     return c.reference(p, y, x) if p.shape != c.true[0].shape else c.true

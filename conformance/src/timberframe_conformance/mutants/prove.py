@@ -20,16 +20,16 @@ from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 
 SAMPLED = 120
-"""Cases of one suite that a mutant is tried with at most; those are chosen evenly."""
+"""Most cases of one suite that a mutant is tried with; they are evenly spaced."""
 CONTROLS = 6
-"""Cases in other dtypes, which must pass, that are run beside."""
+"""Number of cases in other dtypes that are run as well, and must pass."""
 ISOLATED_TIMEOUT = 1.5
 ISOLATED_CASES = 4
 
 
 @dataclass
 class Proof:
-    """What became of a mutant. problems is empty when it was noticed as it should be."""
+    """The result for a mutant. problems is empty if it was noticed as it should be."""
 
     mutant: Mutant
     noticed: int = 0
@@ -111,7 +111,7 @@ def _judge(proof: Proof, results: Sequence[Result]) -> None:
             proof.problems.append(f"{r.id} failed, though the mutant is no kernel of its dtypes")
         elif r.suite not in mutant.suites and r.suite not in mutant.also:
             proof.problems.append(f"{r.id} failed, and should not: {r.message[:200]}")
-        elif mutant.only and not any(word in r.id for word in mutant.only):
+        elif mutant.only and not any(text in r.id for text in mutant.only):
             proof.problems.append(f"{r.id} failed, and should not")
         elif r.verdict != mutant.verdict:
             proof.problems.append(f"{r.id} is {r.verdict}; it should be {mutant.verdict}")
@@ -147,13 +147,13 @@ def eighth(names: Sequence[str], k: int) -> list[str]:
 
 def changed_mutants(files: Sequence[str]) -> list[str]:
     """Mutants whose declaration, or whose op's family, is among changed files."""
-    words = [f.rsplit("/", 1)[-1].rsplit(".", 1)[0] for f in files]
+    stems = [f.rsplit("/", 1)[-1].rsplit(".", 1)[0] for f in files]
     found = []
     for name, m in MUTANTS.items():
         op = registry.find(m.op)
         homes = {m.bug.__module__.rsplit(".", 1)[-1]}
         if op is not None:
             homes.add(op.shape.__module__.rsplit(".", 1)[-1])
-        if homes & set(words):
+        if homes & set(stems):
             found.append(name)
     return found

@@ -66,7 +66,7 @@ def _(c: Call) -> Any:
         return c.true
 
 
-@mutant("seeds-swapped", "TruncatedNormal", "seed and seed2 change places", REALS, suites=("forward", "random"))
+@mutant("seeds-swapped", "TruncatedNormal", "seed and seed2 are swapped", REALS, suites=("forward", "random"))
 def _(c: Call) -> Any:
     return _sample(c, _philox(c, seeds=("seed2", "seed")))
 
@@ -142,7 +142,7 @@ def _(c: Call) -> Any:
     return (int(low) + bits.astype(np.int64) % (int(high) - int(low))).astype(np.int32)
 
 
-@mutant("naive-shuffle", "RandomShuffle", "each place swaps with any other", ("int32",), suites=("forward", "random"))
+@mutant("naive-shuffle", "RandomShuffle", "each element swaps with any other", ("int32",), suites=("forward", "random"))
 def _(c: Call) -> Any:
     value = c.inputs[0]
     philox = _philox(c)

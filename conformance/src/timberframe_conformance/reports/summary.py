@@ -26,7 +26,7 @@ FAILING = frozenset({"fail", "crash", "timeout"})
 
 @dataclass
 class Run:
-    """All results of a run. missing: for each level, what is not there at all (ops without a declaration)."""
+    """All results of a run. missing: for each level, the ops that are not declared."""
 
     device: dict[str, Any]
     environment: dict[str, Any]
@@ -119,7 +119,7 @@ PACKAGES = (
 
 
 def environment() -> dict[str, Any]:
-    """Where the run took place: machine, versions, and the variables that change how numerical libraries behave."""
+    """The run's environment: machine, versions, and the variables that change how numerical libraries behave."""
     versions = {}
     for name in PACKAGES:
         try:
@@ -139,13 +139,13 @@ def environment() -> dict[str, Any]:
 
 
 def numerical_variables() -> Mapping[str, str]:
-    """Set variables that bend numerical libraries."""
+    """The variables set that change how numerical libraries behave."""
     prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "TIMBERFRAME_")
     return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
 
 
 def processor() -> str:
-    """The processor's model name, where the system tells it."""
+    """The processor's model name, if the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -58,4 +58,4 @@ SUITES: Mapping[str, Collector] = {
     "models": models.collect,
     "soak": soak.collect,
 }
-"""In the order of a run: what is basic first."""
+"""In the order of a run: basic suites first."""

@@ -42,7 +42,7 @@ def applies(trial: Trial, what: str) -> bool:
     """Whether the op can be called in this way at all."""
     op = trial.op
     if op.stream is not None and what in ("read-again", "run-again", "chain"):
-        return False  # each run draws anew; the random suite says how
+        return False  # each run draws new numbers; see the random suite
     data = [a for a in op.inputs if op.input_role(a) == "data"] if op.outputs else []
     if what in ("read-again", "run-again"):
         return bool(data)
@@ -140,10 +140,10 @@ def _run_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
     wanted = [drive.call(target, trial.op, attrs, x, fed=True)[0] for x in (first, second)]
     built = drive.build(trial.op, attrs, first, target.spec, known=False)
     with target.session(built.graph) as session:
-        for turn, k in enumerate((0, 1, 0)):
+        for run, k in enumerate((0, 1, 0)):
             feeds = dict(zip(built.feeds, drive.flatten((first, second)[k]), strict=True))
             got = session.run(built.fetches, feeds)
-            equal(got, wanted[k], f"in run {turn + 1} of one session")
+            equal(got, wanted[k], f"in run {run + 1} of one session")
     return None
 
 
@@ -163,8 +163,8 @@ def regroup(trial: Trial, tensors: Sequence[Any], arrays: Sequence[Any]) -> list
 
 def equal(got: Any, wanted: Any, what: str) -> None:
     """Raises CaseFailedError unless both are equal bit for bit."""
-    many = zip(got, wanted, strict=True) if isinstance(got, list) else [(got, wanted)]
-    for a, b in many:
+    pairs = zip(got, wanted, strict=True) if isinstance(got, list) else [(got, wanted)]
+    for a, b in pairs:
         y = np.asarray(b)
         x = np.asarray(a, object) if y.dtype == object else np.asarray(a)  # a string scalar is a bytes object
         same = (

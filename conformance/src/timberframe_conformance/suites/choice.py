@@ -1,4 +1,4 @@
-"""Which trials of the forward suite other suites run again, in their own way."""
+"""Which trials of the forward suite other suites use in their own way."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def chosen(
         groups, _ = supported(op, target)
         keys = list(groups) if dtypes is None else preferred(list(groups), dtypes)
         samples = samples_of(op)
-        for turn, key in enumerate(keys):
-            types: Types = groups[key][turn % len(groups[key])]
+        for i, key in enumerate(keys):
+            types: Types = groups[key][i % len(groups[key])]
             found = [Trial(op, types, s, k) for k, s in enumerate(samples) if fits(op, s, types)]
             yield from pick([t for t in found if not t.sample.implementation_defined])
 
 
 def preferred(keys: list[str], count: int | None) -> list[str]:
-    """Some of the dtypes: float32 first, then from different kinds."""
+    """At most `count` of the dtypes: float32 first, then of different kinds."""
     if count is not None and len(keys) <= count:
         return keys
     order = ("float32", "int32", "string", "float16", "float64", "bool", "complex64", "uint8", "int64")

@@ -72,11 +72,11 @@ def run_tree(dtype: str, number: int, target: Target) -> Measured | None:
     twin = Twin(target)
     shape = TREE_SHAPES[number % len(TREE_SHAPES)]
     small = [shape, shape[-1:], (*shape[:-1], 1), ()]
-    leaves = [twin.feed(rng.integers(-2, 3, s).astype(dtype)) for s in small]
-    x = leaves[0]
+    fed = [twin.feed(rng.integers(-2, 3, s).astype(dtype)) for s in small]
+    x = fed[0]
     for _ in range(int(rng.integers(1, 7))):
         name = str(rng.choice([*BINARY, *UNARY[:5]]))
-        operands = [x] if name in UNARY else [x, leaves[int(rng.integers(len(leaves)))]]
+        operands = [x] if name in UNARY else [x, fed[int(rng.integers(len(fed)))]]
         made = _value(twin.op(name, operands))
         x = made if np.max(np.abs(made.wide)) <= LARGEST_ELEMENT else _value(twin.op("Sign", [x]))
     op = REDUCTIONS[int(rng.integers(len(REDUCTIONS)))]

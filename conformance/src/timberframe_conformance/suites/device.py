@@ -250,10 +250,10 @@ def _dlpack_to_numpy(target: Target) -> Measured | None:
     shared = device.dlpack_device
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     given = device.to_dlpack(device.copy_in(x))
-    told = tuple(int(v) for v in given.__dlpack_device__())
-    if told != (shared or (1, 0)):
-        raise CaseFailedError(f"to_dlpack gives a tensor on {told}; the device says {shared}")
-    if told == (1, 0) and not np.array_equal(np.from_dlpack(given), x):
+    reported = tuple(int(v) for v in given.__dlpack_device__())
+    if reported != (shared or (1, 0)):
+        raise CaseFailedError(f"to_dlpack gives a tensor on {reported}; the device says {shared}")
+    if reported == (1, 0) and not np.array_equal(np.from_dlpack(given), x):
         raise CaseFailedError("NumPy reads other values through DLPack")
     return None
 

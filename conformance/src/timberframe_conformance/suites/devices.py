@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "graphs"
-tf: Any = timberframe  # its functions take whatever converts to a tensor, as users give it
+tf: Any = timberframe  # its functions take anything that converts to a tensor
 COUNT = 2
 
 
@@ -60,7 +60,7 @@ def _run(function: Any, target: Target) -> Measured | None:
 
 
 def _error(target: Target) -> Measured | None:
-    """An error on one device ends the run, is named, leaves variables and memory whole, and the next run works."""
+    """An error on one device ends the run and names it; variables and memory are intact, and the next run works."""
     graph, kinds = tf.Graph(), _specs(target)
     with graph.as_default():
         table, rows = tf.placeholder(tf.float32, (4, 5000)), {s: tf.placeholder(tf.int32, (None,)) for s in kinds}
@@ -112,7 +112,7 @@ def _fails(run: Any, bad: str, node: str) -> None:
 
 
 def _device_arrays(target: Target) -> Measured | None:
-    """What a run leaves on the device is fed again, outlives the next run, and gives its memory back."""
+    """A result that stays on the device can be fed, outlives the next run, and gives its memory back."""
     a, graph = np.arange(20_000, dtype=np.float32), tf.Graph()
     with graph.as_default(), tf.device(target.spec):
         x = tf.placeholder(tf.float32, (None,))

@@ -1,8 +1,8 @@
-"""What random numbers must look like: moments and frequencies, with bounds from their standard errors.
+"""Checks of random numbers: moments and frequencies, with bounds from their standard errors.
 
 For n independent numbers of variance v and fourth central moment m, the mean errs by sqrt(v / n) and the variance by
 sqrt((m - v^2) / n); a chi-square of k classes has mean k - 1 and deviation sqrt(2 (k - 1)). Six of these deviations are
-allowed: right numbers of one seed stay inside but for one seed in 10^8.
+allowed: correct numbers exceed them for one seed in 10^8.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Places(Classes):
-    """Shuffled numbers 0, 1, 2...: from which eighth of the places to which each went."""
+class Positions(Classes):
+    """Shuffled numbers 0, 1, 2...: pairs of the eighths of positions that each moved from and to."""
 
     def wrong(self, drawn: np.ndarray) -> str:
         if not np.array_equal(np.sort(drawn), np.arange(drawn.size)):
@@ -145,6 +145,6 @@ DISTRIBUTIONS: tuple[Moments | Classes, ...] = (
     _categories([0.0, 1.0, -1.0, -math.inf, 2.0]),
     Classes("10", "RandomUniformInt", (("T", "int32"), ("Tout", "int32")), [[COUNT], 0, 10], [0.1] * 10),
     Classes("7", "RandomUniformInt", (("T", "int32"), ("Tout", "int64")), [[COUNT], 0, 7], [1 / 7] * 7),
-    Places("8", "RandomShuffle", (("T", "int32"),), [np.arange(COUNT, dtype=np.int32)], [1 / 64] * 64),
+    Positions("8", "RandomShuffle", (("T", "int32"),), [np.arange(COUNT, dtype=np.int32)], [1 / 64] * 64),
 )
 """All that is judged, each by one run."""

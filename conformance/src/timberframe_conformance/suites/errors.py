@@ -1,4 +1,4 @@
-"""Errors: a wrong call raises the right class with the right words, and the session works afterwards."""
+"""Errors: a wrong call raises the right class with the right message, and the session works afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         for number, error in enumerate(samples):
             sample = Sample(error.inputs, error.attrs, error.types)
             fitting = [t for group in groups.values() for t in group if fits(op, sample, t)]
-            for types in _some(fitting):
+            for types in _varied(fitting):
                 for known in (True, False):
                     trial = Trial(op, types, sample, number, known=known)
                     case_id = Case(SUITE, op.name, types, trial.detail, lambda _: None).id
@@ -48,7 +48,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                     )
 
 
-def _some(types: list[Types]) -> list[Types]:
+def _varied(types: list[Types]) -> list[Types]:
     """The most used dtypes first, then from different kinds."""
     ranked = preferred([t[0][1] if t else "" for t in types], None)
     first = {key: t for t in reversed(types) for key in [t[0][1] if t else ""]}
@@ -96,11 +96,11 @@ def _expect(built: drive.Built, session: Any, error: ErrorSample, what: str) -> 
     except Exception as e:
         _check(e, error, what)
         return
-    raise CaseFailedError(f"{what} raised nothing; it must raise {error.error} with words that match {error.match!r}")
+    raise CaseFailedError(f"{what} raised nothing; it must raise {error.error} with a message matching {error.match!r}")
 
 
 def _expect_guarded(trial: Trial, error: ErrorSample, case_id: str, target: Target, fence: str) -> None:
-    """Once more in memory full of poison, which a kernel that goes on after the error may take for places in memory."""
+    """Once more in poisoned memory, in case a kernel that continues after the error uses values as addresses."""
     arrays = trial.arrays(case_id)
     flat = drive.flatten(arrays)
     try:
@@ -120,5 +120,5 @@ def _check(raised: Exception, error: ErrorSample, what: str) -> None:
         raise CaseFailedError(f"{what} raised {name}: {raised}; {error.error} is required") from raised
     if not re.search(error.match, str(raised), re.S):
         raise CaseFailedError(
-            f"{what} raised {name} with the words {str(raised)!r}; they must match {error.match!r}"
+            f"{what} raised {name} with the message {str(raised)!r}; it must match {error.match!r}"
         ) from raised

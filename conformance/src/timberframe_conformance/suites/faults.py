@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUITE = "faults"
 
 MOST_ALLOCATIONS = 60
-"""A first run of one op that allocates more often than this is taken to have been tried enough."""
+"""Number of allocations of an op's first run that are made to fail at most."""
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
@@ -60,7 +60,7 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
 def _hold_against_good_run(
     trial: Trial, attrs: Any, arrays: Any, target: Target, n: int, before: AllocatorStatistics
 ) -> None:
-    """Holds what the session has kept, after a failure and a good run, against what one keeps after a good run alone.
+    """Compares the memory that a session keeps after a failed and a good run with what it keeps after a good run alone.
 
     A session may keep what serves the next run, such as tables of a kernel's sizes.
     """

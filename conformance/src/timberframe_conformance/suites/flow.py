@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "graphs"
-tf: Any = timberframe  # its functions take whatever converts to a tensor, as users give it
+tf: Any = timberframe  # its functions take anything that converts to a tensor
 Check = Callable[["Target", Any], Measured | None]
 
 _CHECKS: list[tuple[str, str, Check]] = []
@@ -61,7 +61,7 @@ def _while_counts(target: Target, graph: Any) -> None:
     i, total = tf.while_loop(lambda i, s: i < limit, lambda i, s: (i + 1, s + i), [tf.constant(0), tf.constant(0)])
     with target.session(graph) as session:
         for n in (0, 1, 7, 1000):
-            same(session.run([i, total], {limit: n}), [n, n * (n - 1) // 2], f"a loop of {n} turns")
+            same(session.run([i, total], {limit: n}), [n, n * (n - 1) // 2], f"a loop of {n} iterations")
 
 
 @check("While", "swaps-two-variables")
@@ -84,8 +84,8 @@ def _while_nested(target: Target, graph: Any) -> None:
 
     result = tf.while_loop(lambda i, s: i < n, outer, [tf.constant(0), tf.constant(0)])[1]
     with target.session(graph) as session:
-        for turns in (0, 6):
-            same(session.run(result, {n: turns}), turns * (turns - 1) // 2)
+        for size in (0, 6):
+            same(session.run(result, {n: size}), size * (size - 1) // 2)
 
 
 @check("While", "matrix-power")
@@ -150,18 +150,18 @@ def _states(x: Any) -> Any:
     rows = tf.TensorArray(tf.float32, 3).unstack(x)
     states = tf.TensorArray(tf.float32, 3)
 
-    def turn(i: Any, v: Any, out: Any) -> Any:
+    def body(i: Any, v: Any, out: Any) -> Any:
         v = tf.tanh(v * rows.read(i) + 0.5)
         return i + 1, v, out.write(i, v)
 
-    return tf.while_loop(lambda i, *_: i < 3, turn, [tf.constant(0), tf.constant(0.2), states])[2].stack()
+    return tf.while_loop(lambda i, *_: i < 3, body, [tf.constant(0), tf.constant(0.2), states])[2].stack()
 
 
 def _branches(x: Any) -> Any:
-    def turn(i: Any, v: Any) -> Any:
+    def body(i: Any, v: Any) -> Any:
         return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(v) * x, lambda: v * v)
 
-    return tf.while_loop(lambda i, _: i < 4, turn, [tf.constant(0), x])[1]
+    return tf.while_loop(lambda i, _: i < 4, body, [tf.constant(0), x])[1]
 
 
 def _gradient(build: Callable[[Any], Any], target: Target, graph: Any) -> None:
@@ -194,8 +194,9 @@ def _gradient_of_variable(target: Target, graph: Any) -> None:
     grad = tf.gradients(y, v)[0]
     with target.session(graph) as session:
         session.run(v.initializer)
-        for turns, wanted in ((0, [0, 0]), (1, [3, 1]), (3, [9, 12])):
-            same(session.run(grad, {count: turns}), np.array(wanted, np.float32), f"the gradient after {turns} turns")
+        for iterations, wanted in ((0, [0, 0]), (1, [3, 1]), (3, [9, 12])):
+            gradient = session.run(grad, {count: iterations})
+            same(gradient, np.array(wanted, np.float32), f"the gradient after {iterations} iterations")
 
 
 @check("TensorListStack", "accumulates")
@@ -411,8 +412,8 @@ def _shapes(target: Target, graph: Any) -> None:
 @check("Graph", "data-dependent-shapes")
 def _dynamic(target: Target, graph: Any) -> None:
     x = tf.placeholder(tf.int32, (None,))
-    places = tf.where(x > 0)
-    total = tf.reduce_sum(tf.gather(x, tf.reshape(places, [-1])))
+    indices = tf.where(x > 0)
+    total = tf.reduce_sum(tf.gather(x, tf.reshape(indices, [-1])))
     with target.session(graph) as session:
         for values in ([1, -2, 3], [-1], [], [5, 5]):
             same(session.run(total, {x: np.array(values, np.int32)}), sum(v for v in values if v > 0))

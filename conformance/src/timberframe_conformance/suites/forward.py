@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUITE = "forward"
 
 GRAPH_ONLY = frozenset({"_Arg", "_Retval", "_Send", "_Recv", "Placeholder", "VarHandleOp"})
-"""Ops that are not called on values: the runtime's own, and what only stands for an input or a state."""
+"""Ops that are not called on values: the runtime's own, and those that only represent an input or state."""
 
 
 def is_callable(op: OpDef) -> bool:
@@ -35,7 +35,7 @@ def is_callable(op: OpDef) -> bool:
 
 
 def supported(op: OpDef, target: Target) -> tuple[dict[str, list[Types]], list[Types]]:
-    """Dtype combinations that the device has a kernel for, by group; and those that it lacks and a level asks for."""
+    """Dtype combinations that the device has a kernel for, by group; and those that a level requires and it lacks."""
     groups: dict[str, list[Types]] = {}
     missing: list[Types] = []
     for key, found in combinations(op).items():
@@ -99,7 +99,7 @@ def judge(
     dtypes: Sequence[np.dtype],
     target: Target,
 ) -> Measured | None:
-    """Holds outputs against the truth, as far as the sample says that they are determined."""
+    """Compares outputs with the truth, as far as the sample determines them."""
     if trial.sample.implementation_defined:
         return Measured(note=f"implementation-defined: {trial.sample.implementation_defined}")
     if not trial.op.outputs and trial.op.name == "DestroyResourceOp":

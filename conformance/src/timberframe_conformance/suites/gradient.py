@@ -1,9 +1,9 @@
 """Gradients: what `tf.gradients` gives for each op, on the device, in first and second order.
 
-Two questions are kept apart. Does the device compute the gradient graph right? Its result is held against the same
-graph evaluated in float64 by the ops' references. Is the declared gradient the derivative? That evaluation is held
-against central differences of the op's own reference (see `truth/differences.py`); the second derivative against those
-of the first gradient.
+Two questions are kept apart. Does the device compute the gradient graph right? Its result is compared with the same
+graph evaluated in float64 by the ops' references. Is the declared gradient the derivative? That evaluation is compared
+with central differences of the op's own reference (see `truth/differences.py`); the second derivative with those of the
+first gradient.
 
 For complex numbers a gradient is dL/dx + i dL/dy, as in TensorFlow, for L = Re(sum(conj(u) f)).
 """
@@ -58,19 +58,19 @@ SUITE = "gradient"
 tf: Any = timberframe
 
 WIDE = frozenset({"float64", "complex128"})
-SAMPLES, MANY_SAMPLES, MANY_ATTRS = 3, 6, 2
-"""Samples in float64, those of ops with many attrs, and what many are; every other set of dtypes gets one."""
+SAMPLES, SAMPLES_WITH_ATTRS, LEAST_ATTRS = 3, 6, 2
+"""Samples in float64: of most ops, and of ops with at least LEAST_ATTRS attrs; other sets of dtypes get one."""
 MIXED = 3
 """Sets of several floating dtypes that an op is tried in at most."""
 DRAWN = frozenset({"RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGammaV3"})
-"""Ops whose gradient is that of the distribution: differences would see rejections jump. The random suite has them."""
+"""Ops whose gradient is the distribution's: differences would jump at rejections. The random suite checks them."""
 
 
 FREE_PHASES = frozenset({"SelfAdjointEigV2", "Svd"})
-"""Ops whose vectors are free by a phase where they are complex: what the references choose has no derivative."""
+"""Ops whose complex vectors are unique up to a phase: the references' choice of phase has no derivative."""
 
 PARTIAL = frozenset({"CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "MatrixSolveLs", "Qr", "Svd"})
-"""Ops whose gradient, or its gradient, is refused for some inputs, attrs and shapes, as TensorFlow's."""
+"""Ops whose first or second gradient is refused for some inputs, attrs and shapes, as in TensorFlow."""
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
@@ -96,17 +96,18 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
     for types in combinations:
         by_dtypes.setdefault(floating(types), []).append(types)
     mixed = [k for k in by_dtypes if len(k) > 1 and not k <= WIDE][MIXED:]
-    for turn, (dtypes, found) in enumerate(by_dtypes.items()):
+    for i, (dtypes, found) in enumerate(by_dtypes.items()):
         if dtypes in mixed:
             continue
-        most = MANY_SAMPLES if sum(a.kind != "type" for a in op.attrs.values()) >= MANY_ATTRS else SAMPLES
+        attrs = sum(a.kind != "type" for a in op.attrs.values())
+        most = SAMPLES_WITH_ATTRS if attrs >= LEAST_ATTRS else SAMPLES
         count = most if dtypes == {"float64"} or not dtypes else 1
         samples = smooth_samples(op, found[0], most)
         if count == 1 and samples:
-            samples = [samples[turn % len(samples)]]
+            samples = [samples[i % len(samples)]]
         for k, (number, sample) in enumerate(samples[:count]):
             types = next((t for t in (*found[k % len(found) :], *found) if fits(op, sample, t)), found[0])
-            trial = Trial(op, types, sample, number, known=(k + turn) % 2 == 0)
+            trial = Trial(op, types, sample, number, known=(k + i) % 2 == 0)
             exact = dtypes <= WIDE or not any(d <= WIDE for d in by_dtypes)
             yield _case(trial, "first", functools.partial(_first, differences=exact))
             if dtypes <= WIDE and k == 0:
@@ -119,7 +120,7 @@ Run = Callable[[Trial, str, "Target"], Measured | None]
 
 
 def _plain_cases(op: OpDef, combinations: Sequence[Types], what: str, run: Run) -> Iterator[Case]:
-    """One case, in float32 if there is that."""
+    """One case, in float32 if possible."""
     ranked = sorted(combinations, key=lambda t: ("float32" not in floating(t), not floating(t)))
     for types in ranked[:1]:
         fitting = [(k, s) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
@@ -148,12 +149,12 @@ def _quietly(run: Run, trial: Trial, case_id: str, target: Target) -> Any:
 
 
 def _first(trial: Trial, case_id: str, target: Target, differences: bool = True) -> Measured | None:
-    """differences: whether to check the declared gradient too, which evaluates in float64 what needs that."""
+    """differences: whether to check the declared gradient, too."""
     setting = make_setting(trial, case_id, target)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
     measured, wide = run_setting(setting, setting.first, target)
-    if not differences or _leaves_tensorflow(trial.op.name, setting.flat):
+    if not differences or _is_no_derivative(trial.op.name, setting.flat):
         return measured
     rng = generator(case_id)
     op, attrs = trial.op, setting.attrs
@@ -168,10 +169,10 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     for y, u, error in zip(at_start, setting.seeds, errors, strict=True):
         if u is not None:
             unit = 2.0 ** -FORMATS[y.dtype.name].precision
-            size, told = np.abs(widen(u)), np.where(u == 0, 0, y)
-            errors_of_y = np.where(u == 0, 0, unit * np.abs(told) if error is None else error)
+            size, values = np.abs(widen(u)), np.where(u == 0, 0, y)
+            errors_of_y = np.where(u == 0, 0, unit * np.abs(values) if error is None else error)
             noise += 2 * float(np.sum(size * errors_of_y))
-            natural += float(np.sum(size * np.abs(told)))
+            natural += float(np.sum(size * np.abs(values)))
 
     def value(at: Sequence[np.ndarray]) -> float:
         return weighted(outputs(at), setting.seeds)
@@ -180,8 +181,8 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     return measured
 
 
-def _leaves_tensorflow(op: str, flat: Sequence[np.ndarray]) -> bool:
-    """Whether TensorFlow's gradient is not the derivative here, or there is none."""
+def _is_no_derivative(op: str, flat: Sequence[np.ndarray]) -> bool:
+    """Whether TensorFlow's gradient is not the derivative for these inputs, or there is no derivative."""
     if _has_free_phases(op, flat):
         return True
     indices = [x for x in flat if x.dtype.kind in "iu"]
@@ -219,11 +220,11 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
     noise = sum(e * float(np.sum(np.abs(widen(np.asarray(w))))) for e, w in zip(errors, weights, strict=True))
     natural = sum(float(np.sum(np.abs(g))) for g in at_start)
     start = [widen(x) for x in setting.flat]
-    places = {x: i for i, x in zip(setting.positions, setting.xs, strict=True)}
-    others = [None if t in places else widen(setting.values[t]) for t in fed]
+    indices = {x: i for i, x in zip(setting.positions, setting.xs, strict=True)}
+    others = [None if t in indices else widen(setting.values[t]) for t in fed]
 
     def value(at: Sequence[np.ndarray]) -> float:
-        values = [at[places[t]] if o is None else o for t, o in zip(fed, others, strict=True)]
+        values = [at[indices[t]] if o is None else o for t, o in zip(fed, others, strict=True)]
         return weighted(evaluator.wide(values), weights)
 
     compare_differences(setting, wide, value, start, noise, natural, rng, DIRECTIONS // 2)
@@ -231,7 +232,7 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _refused(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Asking is an error."""
+    """Requesting the gradient is an error."""
     try:
         _none(trial, case_id, target)
     except LookupError:
@@ -240,7 +241,7 @@ def _refused(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _none(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Nothing flows through the op, and asking is no error."""
+    """The gradient is None, and requesting it is no error."""
     arrays = trial.arrays(case_id)
     built = drive.build(trial.op, trial.attrs(arrays), arrays, target.spec, known=trial.known)
     with built.graph.as_default(), device_scope(target.spec):

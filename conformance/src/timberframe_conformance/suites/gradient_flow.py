@@ -1,7 +1,7 @@
 """Gradients of whole graphs: branches, loops, lists, calls and variables, against differences of the device's results.
 
 The functions take and give float64. The device's own results are taken to be right to 2^-46 of the largest, 128 unit
-roundoffs for the few dozen operations of each; the forward suites judge each op more strictly.
+roundoffs for the dozens of operations of each; the forward suites judge each op more strictly.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def _run(f: Function, shape: tuple[int, ...], order: int, case_id: str, target: 
             def along(t: float, v: np.ndarray = v) -> float:
                 return float(np.sum(session.run(below, {x: start + t * v}) * w))
 
-            found, told = slope(along, noise), float(np.sum(gradient * v))
-            if not abs(found.value - told) <= found.bound + ERROR * float(np.sum(np.abs(gradient * v))):
+            found, product = slope(along, noise), float(np.sum(gradient * v))
+            if not abs(found.value - product) <= found.bound + ERROR * float(np.sum(np.abs(gradient * v))):
                 raise CaseFailedError(
-                    f"the gradient gives the slope {told!r} along a direction; central differences give "
+                    f"the gradient gives the slope {product!r} along a direction; central differences give "
                     f"{found.value!r}, which may be off by {found.bound:.3g}"
                 )
     return None
@@ -105,8 +105,8 @@ def _power(x: Any) -> Any:
     return tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * x), [tf.constant(0), x])[1]
 
 
-@function("While", "turns-by-data")
-def _turns(x: Any) -> Any:
+@function("While", "iterations-by-data")
+def _iterations(x: Any) -> Any:
     limit = tf.cast(tf.reduce_sum(x), tf.int32) * 0 + 3
     return tf.while_loop(lambda i, y: i < limit, lambda i, y: (i + 1, tf.sin(y) + x), [tf.constant(0), x])[1]
 
@@ -121,18 +121,18 @@ def _swap(x: Any) -> Any:
 
 @function("While", "nested")
 def _nested(x: Any) -> Any:
-    def turn(i: Any, y: Any) -> Any:
+    def body(i: Any, y: Any) -> Any:
         return i + 1, tf.while_loop(lambda j, z: j < 2, lambda j, z: (j + 1, z * tf.cos(x)), [tf.constant(0), y])[1]
 
-    return tf.while_loop(lambda i, y: i < 2, turn, [tf.constant(0), x])[1]
+    return tf.while_loop(lambda i, y: i < 2, body, [tf.constant(0), x])[1]
 
 
 @function("While", "branch-within")
 def _branch(x: Any) -> Any:
-    def turn(i: Any, y: Any) -> Any:
+    def body(i: Any, y: Any) -> Any:
         return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: y * x, lambda: y + tf.tanh(y))
 
-    return tf.while_loop(lambda i, y: i < 3, turn, [tf.constant(0), x])[1]
+    return tf.while_loop(lambda i, y: i < 3, body, [tf.constant(0), x])[1]
 
 
 @function("While", "matrices", (2, 2))

@@ -25,7 +25,7 @@ SUITE = "guards"
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """A few sizes of each op and dtype, through the device's contract, in the guarded mode."""
+    """Several sizes of each op and dtype, through the device's contract, in the guarded mode."""
     for trial in chosen(target, ops, one_short):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
         yield Case(
@@ -41,7 +41,7 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     def judged(got: Sequence[np.ndarray], cluster: Cluster) -> Measured | None:
         return judge(trial, attrs, arrays, got, [v.dtype for v in cluster.outputs], target)
 
-    got, cluster = _run_guarded(trial, attrs, flat, target)  # names the node of a write outside; a fence would end it
+    got, cluster = _run_guarded(trial, attrs, flat, target)  # names the node of a write outside
     measured = judged(got, cluster)
     if target.device.host_memory:
         for fence in ("end", "start"):

@@ -125,7 +125,7 @@ def _gelu(net: Net, x: Value) -> Value:
 
 
 def _recurrent(net: Net, batch: int) -> Value:
-    """A gated recurrent unit unrolled over a few steps."""
+    """A gated recurrent unit, unrolled over several steps."""
     steps, width = 4, 9
     x = net.twin.feed(net.rng.normal(size=(batch, steps, 5)).astype(net.dtype))
     state = net.twin.constant(np.zeros((batch, width)), net.dtype)
@@ -144,8 +144,8 @@ def _recurrent(net: Net, batch: int) -> Value:
 
 def _embedding(net: Net, batch: int) -> Value:
     """Word vectors gathered, averaged and classified."""
-    words = net.twin.feed(net.rng.integers(0, 50, (batch, 6)).astype(np.int32))
-    vectors = net.op("GatherV2", net.weights(50, 12), words, net.twin.constant(0))
+    tokens = net.twin.feed(net.rng.integers(0, 50, (batch, 6)).astype(np.int32))
+    vectors = net.op("GatherV2", net.weights(50, 12), tokens, net.twin.constant(0))
     return net.op("LogSoftmax", net.dense(net.op("Mean", vectors, net.twin.constant(1)), 4))
 
 

@@ -1,7 +1,7 @@
-"""Random streams: the published numbers, and streams that go on over runs, shapes, fetches and turns of loops.
+"""Random streams: the published numbers, and streams that go on over runs, shapes, fetches and iterations of loops.
 
-The forward suite holds the first run of each op against its reference; here is what a second run must be, and whether
-the numbers are distributed as they should be. Seeds are fixed, so that a case passes always or never.
+The forward suite compares the first run of each op with its reference; here a second run and the distribution of the
+numbers are checked. Seeds are fixed, so that a case passes always or never.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_TYPES = 4
 COMMON = ("float32", "float64", "int32", "int64")
 """Dtypes that are tried before others."""
 REFERENCE_SIZE = 2000
-"""Outputs that are held against the reference, which is slow."""
+"""Most elements of an output that is compared with the reference, which is slow."""
 
 VECTORS = (
     ((0, 0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
@@ -83,7 +83,7 @@ def _case(trial: Trial, op: str, what: str, run: Callable[..., Measured | None])
 
 
 def _types(op: OpDef, target: Target) -> list[Types]:
-    """Dtypes that the device supports, without those that only say how a shape is spelled; at most four of them."""
+    """Dtypes that the device supports, without those that only give the dtype of a shape; at most four of them."""
     groups, _ = supported(op, target)
     spelled = {a.type_attr for a in op.inputs if a.name in op.shape_inputs}
     found: dict[Types, Types] = {}
@@ -98,16 +98,16 @@ def _streams(target: Target, op: OpDef, types: Types) -> Iterator[Case]:
     seeded = [s for s in samples_of(op) if any(s.attrs.get(name) for name in ("seed", "seed2"))]
     trials = [Trial(op, types, s, k) for k, s in enumerate(seeded) if fits(op, s, types)]
     trials.sort(key=_output_size)
-    few = [t for t in trials if _output_size(t) <= REFERENCE_SIZE]
-    few = few[:: max(1, (len(few) - 1) // 2)]
-    for trial in few:
+    small = [t for t in trials if _output_size(t) <= REFERENCE_SIZE]
+    small = small[:: max(1, (len(small) - 1) // 2)]
+    for trial in small:
         yield _case(trial, op.name, "continues", _continues)
-    yield _case(few[-1], op.name, "restarts", _restarts)
+    yield _case(small[-1], op.name, "restarts", _restarts)
     yield _case(trials[-1], op.name, "threads", _threads)
     for option, values in target.device.attributes.details.get("variants", {}).items():
         for value in values:
             run = functools.partial(_continues, variant=(option, value))
-            yield _case(few[-1], op.name, f"variant-{value}", run)
+            yield _case(small[-1], op.name, f"variant-{value}", run)
 
 
 def _output_size(trial: Trial) -> int:
@@ -132,7 +132,7 @@ def _build(trial: Trial, target: Target, **seeds: int) -> tuple[drive.Built, dic
 
 
 def _at(op: OpDef, attrs: dict[str, Any], offset: int) -> OpDef:
-    """The op, its reference being what is drawn so many blocks after the start."""
+    """The op, its reference being what is drawn after this number of blocks."""
     draw: RandomDraw | None = op.stream
     assert draw is not None
 
@@ -204,20 +204,20 @@ def _unseeded(target: Target) -> None:
         raise CaseFailedError("two ops, or two sessions, draw the same numbers from seeds 0 and 0; they must differ")
 
 
-def _loop(turns: Any) -> Any:
+def _loop(iterations: Any) -> Any:
     """A loop of fixed shapes."""
 
     def body(i: Any, rows: Any) -> Any:
-        place = tf.reshape(tf.cast(tf.equal(tf.range(3), i), tf.float32), [3, 1])
-        return i + 1, rows + place * tf.reshape(_draw([5]), [1, 5])
+        mask = tf.reshape(tf.cast(tf.equal(tf.range(3), i), tf.float32), [3, 1])
+        return i + 1, rows + mask * tf.reshape(_draw([5]), [1, 5])
 
-    return tf.while_loop(lambda i, rows: i < turns, body, [tf.constant(0), tf.zeros([3, 5])])[1]
+    return tf.while_loop(lambda i, rows: i < iterations, body, [tf.constant(0), tf.zeros([3, 5])])[1]
 
 
-def _growing_loop(turns: Any) -> Any:
+def _growing_loop(iterations: Any) -> Any:
     """A loop whose shapes change."""
     return tf.while_loop(
-        lambda i, rows: i < turns,
+        lambda i, rows: i < iterations,
         lambda i, rows: (i + 1, tf.concat([rows, tf.reshape(_draw([5]), [1, 5])], 0)),
         [tf.constant(0), tf.zeros([0, 5])],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, 5])],
@@ -228,7 +228,7 @@ _BODIES: dict[str, Callable[[Any], Any]] = {"in-a-loop": _loop, "in-a-growing-lo
 
 
 def _body(build: Callable[[Any], Any], target: Target) -> None:
-    """Each turn of a loop draws the next numbers, and so does a second run."""
+    """Each iteration of a loop draws the next numbers, and so does a second run."""
     graph = tf.Graph()
     with graph.as_default(), tf.device(target.spec):
         rows = build(tf.constant(3))
@@ -238,9 +238,9 @@ def _body(build: Callable[[Any], Any], target: Target) -> None:
     philox, sizes = Philox.seeded(SEED, SEED2), np.array([5], np.int32)
     with target.session(graph) as session:
         for run in range(2):
-            turns = [philox.skip(op.stream.blocks(attrs, [(1,)], (5,)) * (3 * run + i)) for i in range(3)]
-            wanted = np.stack([op.stream.sample(attrs, p, sizes) for p in turns])
-            same(session.run(rows), wanted, f"what run {run + 1} draws in its turns")
+            streams = [philox.skip(op.stream.blocks(attrs, [(1,)], (5,)) * (3 * run + i)) for i in range(3)]
+            wanted = np.stack([op.stream.sample(attrs, p, sizes) for p in streams])
+            same(session.run(rows), wanted, f"what run {run + 1} draws in its iterations")
 
 
 _GAMMAS: dict[str, Types] = {

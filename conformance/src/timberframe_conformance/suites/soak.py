@@ -1,4 +1,4 @@
-"""Soak: more elements than 32 bits count, many runs, many random graphs. Only with ``--level=soak``."""
+"""Soak: more elements than 32 bits can count, many runs, many random graphs. Only with ``--level=soak``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Holds a device's outputs against the truth.
+"""Compares a device's outputs with the truth.
 
 The rules, besides the limits themselves: shape and dtype must match. Any NaN matches any NaN, and nothing else does. An
-infinity must be met, unless the true value is so near to the largest finite number that the limit reaches past it. The
-sign of a zero counts where the op is exact, and not where it has a limit. A complex number is NaN if either part is.
-Where complex arithmetic is not finite, which of the ways to be so it takes depends on the formula, so any will do.
+infinity must match, unless the true value is so near the largest finite number that the limit exceeds it. The sign of a
+zero counts where the op is exact, and not where it has a limit. A complex number is NaN if either part is. If a complex
+result is not finite, any other that is not finite matches: which one it is depends on the formula.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def check(
     *,
     flushes_subnormals: bool = False,
 ) -> Measured:
-    """Raises CaseFailedError where `got` is not what the op must give for these inputs; returns the worst error.
+    """Raises CaseFailedError unless `got` is what the op must give for these inputs; returns the worst error.
 
     dtypes: those that the outputs must have. flushes_subnormals: the device may take a subnormal input or result for
     zero.
@@ -84,7 +84,7 @@ def check_laws(
     got: Sequence[Any],
     dtypes: Sequence[np.dtype],
 ) -> Measured:
-    """Holds outputs that are not unique against what must be true of them."""
+    """Checks outputs that are not unique by the equations that they must satisfy."""
     u = FORMATS[dtypes[0].name].unit_roundoff
     outputs = [widen(np.asarray(x)) for x in got]
     for what, error, allowed in accuracy.laws(attrs, [widen(x) for x in inputs], outputs, u):
@@ -121,7 +121,7 @@ def compare(got: np.ndarray, expected: np.ndarray, dtype: np.dtype, allowed: np.
             overflow &= np.sign(wide) == np.sign(expected)
         else:
             same |= ~finite & ~np.isfinite(wide)
-        # A sum whose magnitudes overflow may overflow on the way, in any order; it says nothing about the result.
+        # If the sum of magnitudes overflows, partial sums may overflow, depending on the order: any result is allowed.
         free = np.isinf(allowed) & finite
         right = same | overflow | free | (finite & (error <= allowed))
     error = np.where(right & ~np.isfinite(error), 0.0, error)
@@ -142,7 +142,9 @@ def _differs(got: Any, expected: np.ndarray) -> np.ndarray:
     differs = np.zeros(a.shape, bool)
     with np.errstate(all="ignore"):
         for x, y in parts:
-            differs |= ~((x == y) | ((x != x) & (y != y))) | ((x == 0) & (np.signbit(x) != np.signbit(y)))
+            both_nan = (x != x) & (y != y)
+            other_zero = (x == 0) & (np.signbit(x) != np.signbit(y))
+            differs |= ~((x == y) | both_nan) | other_zero
     return differs & ~(np.isnan(a) & np.isnan(b)) if a.dtype.kind == "c" else differs
 
 
@@ -184,11 +186,11 @@ def _message(
     at: int | None = None,
 ) -> str:  # fmt: skip
     at = int(np.argmax(wrong)) if at is None else at
-    place = [int(k) for k in np.unravel_index(at, wrong.shape)]
+    index = [int(k) for k in np.unravel_index(at, wrong.shape)]
     where = f"output {i} " if count > 1 else ""
     point = _point(inputs, wrong.shape, at)
     return (
-        f"{where}{int(wrong.sum())} of {wrong.size} elements differ; at {place}: got {np.asarray(got).flat[at]!r}, "
+        f"{where}{int(wrong.sum())} of {wrong.size} elements differ; at {index}: got {np.asarray(got).flat[at]!r}, "
         f"expected {expected.flat[at]!r}{text}{', for ' + point if point else ''}"
     )
 

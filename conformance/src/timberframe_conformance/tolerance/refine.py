@@ -23,7 +23,7 @@ SUSPECT = 200
 
 
 def refine(op: OpDef, inputs: Sequence[np.ndarray], got: Any, dtype: np.dtype, errors: Errors) -> None:
-    """Replaces errors by exact ones at some evenly spread points and at all that the reference calls doubtful."""
+    """Replaces errors by exact ones at some evenly spread points and at all that are far from the reference."""
     size = errors.error.size
     if size == 0 or not has_function(op.name) or any(x.dtype != dtype for x in inputs):
         return

@@ -1,1 +1,1 @@
-"""The true results that devices are held against."""
+"""The true results that devices are compared with."""

@@ -1,10 +1,10 @@
 """Derivatives by central differences, with a bound on their error.
 
 Along a direction v, D(h) = (f(x + h v) - f(x - h v)) / 2h errs by c h^2 + O(h^4) where f is smooth. Richardson's
-extrapolation R(h) = (4 D(h) - D(2h)) / 3 takes the first term away. What is left of it is below |R(h) - R(2h)|, which
-is about 15 times the error of R(h), as O(h^4) shrinks by 16. If f is known to `noise`, rounding adds at most
-noise (4/h + 1/2h) / 3 = 1.5 noise / h. The bound is the sum of both. h = 2^-11 makes the two of the same order for
-functions of order one: h^4 = 6e-14, and 2^-53 / h = 2e-13.
+extrapolation R(h) = (4 D(h) - D(2h)) / 3 cancels the first term. What is left of it is below |R(h) - R(2h)|, which is
+about 15 times the error of R(h), as O(h^4) shrinks by 16. If f is known to `noise`, rounding adds at most noise (4/h +
+1/2h) / 3 = 1.5 noise / h. The bound is the sum of both. h = 2^-11 makes the two of the same order for functions of
+order one: h^4 = 6e-14, and 2^-53 / h = 2e-13.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def directions(shape: tuple[int, ...], dtype: np.dtype, count: int, rng: np.rand
     result = []
     for k in range(min(count, size)):
         v = np.zeros(size, np.complex128 if dtype.kind == "c" else np.float64)
-        places = order[k::count]
-        weights = rng.uniform(0.5, 1.0, places.size)
-        turn = np.exp(2j * np.pi * rng.random(places.size)) if dtype.kind == "c" else rng.choice((-1, 1), places.size)
-        v[places] = weights * turn
+        chosen = order[k::count]
+        weights = rng.uniform(0.5, 1.0, chosen.size)
+        signs = np.exp(2j * np.pi * rng.random(chosen.size)) if dtype.kind == "c" else rng.choice((-1, 1), chosen.size)
+        v[chosen] = weights * signs
         result.append(v.reshape(shape))
     return result

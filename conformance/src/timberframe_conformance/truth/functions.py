@@ -14,7 +14,7 @@ from mpmath import mp
 
 Function = Callable[..., Any]
 
-# Klambauer et al., Self-Normalizing Neural Networks (2017): the constants as TensorFlow spells them.
+# Klambauer et al., Self-Normalizing Neural Networks (2017): the constants as TensorFlow writes them.
 SELU_SCALE = "1.0507009873554804934193349852946"
 SELU_SCALE_ALPHA = "1.7580993408473768599402175208123"
 

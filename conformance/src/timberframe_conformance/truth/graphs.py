@@ -50,7 +50,7 @@ class Evaluator:
     def disturbed(
         self, values: Sequence[np.ndarray], rng: np.random.Generator, draws: int
     ) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
-        """Like `wide`, and as often as asked with every node off by as much as its op's declared accuracy allows.
+        """Like `wide`, and `count` times with every node perturbed by as much as its op's declared accuracy allows.
 
         Each element moves up or down at random. Errors are those of the node's dtype, but of float32 in place of
         float64, so that float64 can hold them.
@@ -88,7 +88,7 @@ def _outputs(op: Any, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
 
 
 def _errors(op: Any, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What each output may be off by; nothing for what is no floating number."""
+    """The allowed error of each output; None for dtypes that are not floating."""
     dtypes = [NARROWER.get(t.dtype.name, t.dtype.numpy) for t in op.outputs]
     errors = allowed_error(op.op_def, op.attrs, inputs, tuple(outputs), dtypes)
     kept = () if _is_cast(op) else inputs

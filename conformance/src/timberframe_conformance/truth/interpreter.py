@@ -1,7 +1,7 @@
 """Runs whole graphs by the references of their ops: loops, branches, calls, lists and variables included.
 
 It knows nothing of the compiler and the executor. Each needed operation runs once, in the order in which the graph was
-made, so that its results judge the frame (pruning, passes, lowering, placement) as references judge kernels.
+made, so that its results judge the framework (pruning, passes, lowering, placement) as references judge kernels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NotInterpretedError(Exception):
 class Interpreter:
     """One run after the other of graphs; `variables` keeps their values by node name, in float64 for narrower floats.
 
-    after: changes what each operation gives, for instance rounds it to the dtype. Used within `quiet`.
+    after: changes the results of each operation, for instance rounds them to the dtype. Used within `quiet`.
     """
 
     def __init__(self, after: After | None = None, variables: dict[str, Any] | None = None) -> None:

@@ -17,7 +17,7 @@ from timberframe_core.shapes import Shape, merge
 
 @dataclass(frozen=True, eq=False)
 class HostList:
-    """The value of a TensorList. declared: the shape that all elements suit, None where nothing is known."""
+    """The value of a TensorList. declared: the shape that all elements are compatible with, None if unknown."""
 
     dtype: DType
     declared: Shape

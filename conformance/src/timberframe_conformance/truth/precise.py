@@ -20,10 +20,10 @@ def has_function(op: str) -> bool:
 
 
 def evaluate(op: str, arguments: Sequence[Any]) -> Any | None:
-    """The op at one point as an mpmath number; None where mpmath does not decide.
+    """The op at one point as an mpmath number; None if mpmath cannot evaluate it.
 
-    arguments: Python floats or complex numbers. Undecided are poles, points outside a real function's domain, negative
-    zeros (mpmath has none), and points on the branch cut of a complex function.
+    arguments: Python floats or complex numbers. None is returned at poles, points outside a real function's domain,
+    negative zeros (mpmath has none), and points on the branch cut of a complex function.
     """
     if not all(np.isfinite(a) for a in arguments) or any(a == 0 and np.signbit(np.real(a)) for a in arguments):
         return None

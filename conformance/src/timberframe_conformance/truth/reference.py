@@ -1,4 +1,4 @@
-"""An op's NumPy reference, evaluated in the widest type that makes sense."""
+"""An op's NumPy reference, evaluated in the widest suitable type."""
 
 from __future__ import annotations
 

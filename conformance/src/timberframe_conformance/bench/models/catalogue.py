@@ -27,7 +27,7 @@ from timberframe_conformance.bench.models.unet import unet
 
 SEED = 7
 SMALL_WIDTH = 1 / 8
-"""What small versions have of the channels."""
+"""Fraction of the channels that small versions have."""
 
 Shape = tuple[int, ...]
 
@@ -65,20 +65,20 @@ def _normal(rng: np.random.Generator, shape: Shape) -> np.ndarray:
 
 
 def _texts(rng: np.random.Generator, shape: Shape) -> list[np.ndarray]:
-    """Words, a mask that ends texts at different lengths, and segments."""
+    """Token ids, a mask that gives texts different lengths, and segments."""
     batch, length = shape
-    words = rng.integers(0, SMALL_BERT.words, shape)
+    tokens = rng.integers(0, SMALL_BERT.vocabulary, shape)
     ends = rng.integers(length // 2, length + 1, (batch, 1))
     mask, segments = np.arange(length) < ends, np.arange(length) >= ends // 2
-    return [np.asarray(v, np.int32) for v in (words, mask, segments)]
+    return [np.asarray(v, np.int32) for v in (tokens, mask, segments)]
 
 
-SMALL_BERT = Sizes(layers=2, words=100, positions=32)
+SMALL_BERT = Sizes(layers=2, vocabulary=100, positions=32)
 
 
-def _bert(layers: Layers, words: Any, mask: Any, segments: Any) -> Any:
+def _bert(layers: Layers, tokens: Any, mask: Any, segments: Any) -> Any:
     small = layers.channels(Sizes.width) < Sizes.width
-    return bert(layers, words, mask, segments, SMALL_BERT if small else Sizes())
+    return bert(layers, tokens, mask, segments, SMALL_BERT if small else Sizes())
 
 
 IMAGE, SMALL_IMAGE = (96, 96, 3), (32, 32, 3)

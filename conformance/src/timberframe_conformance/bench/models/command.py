@@ -33,7 +33,7 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
     for i, row in enumerate(rows):
         with console.status(f"{row.name}, batch {row.batch} ({i + 1} of {len(rows)})"):
             results.rows.append(_measured(row, target, results, peers))
-        if given.json:  # after each row, so that a run that is stopped has told what it found
+        if given.json:  # after each row, so that an interrupted run keeps its results
             given.json.write_text(json.dumps(results.to_dict(), indent=1) + "\n")
     show(results, console)
     if given.markdown:

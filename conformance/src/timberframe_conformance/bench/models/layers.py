@@ -13,17 +13,17 @@ import timberframe as tf
 Activation = Callable[[Any], Any]
 
 CLASSES = 1000
-"""ImageNet's, which the classifiers tell apart."""
+"""Number of classes, as in ImageNet."""
 STATISTICS_SPREAD = 0.1
-"""How far moving statistics, scales and offsets stray from 0 and 1, as standard deviation."""
+"""Standard deviation of moving statistics, scales and offsets around 0 and 1."""
 LEAST_CHANNELS = 4
 
 
 class Layers:
     """Makes layers in the default graph.
 
-    variables: weights are variables instead of constants. width: by what all numbers of channels and units are
-    multiplied; below 1 the network keeps its structure and becomes small.
+    variables: weights are variables instead of constants. width: factor for all numbers of channels and units; below 1
+    the network is small but keeps its structure.
     """
 
     def __init__(self, seed: int, variables: bool = False, width: float = 1.0) -> None:
@@ -32,11 +32,11 @@ class Layers:
         self._width = width
 
     def channels(self, count: int) -> int:
-        """How many channels there are in place of the published number."""
+        """The number of channels that replaces the published one."""
         return max(min(count, LEAST_CHANNELS), round(count * self._width))
 
     def weight(self, value: Any, trainable: bool = True) -> Any:
-        """A tensor of the network's state with this start."""
+        """A tensor of the network's state with this initial value."""
         array = np.asarray(value, np.float32)
         if self._variables:
             return tf.Variable(array, trainable=trainable, use_resource=True)
@@ -47,7 +47,7 @@ class Layers:
         return mean + deviation * self.rng.standard_normal(shape, np.float32)
 
     def filters(self, shape: Sequence[int], inputs: int) -> Any:
-        """Weights of He's scale for so many inputs of each output, which keeps the size of what ReLU lets through."""
+        """Weights of He's scale for this number of inputs per output, which keeps the variance through ReLU."""
         return self.weight(self.normal(shape, math.sqrt(2 / inputs)))
 
     def bias(self, width: int) -> Any:
@@ -75,7 +75,7 @@ class Layers:
         padding: str = "SAME",
         bias: bool = False,
     ) -> Any:
-        """A convolution to so many channels, whatever the network's width."""
+        """A convolution to exactly this number of channels, whatever the network's width."""
         height, width = (size, size) if isinstance(size, int) else size
         before = int(x.shape[3])
         weights = self.filters([height, width, before, after], height * width * before)

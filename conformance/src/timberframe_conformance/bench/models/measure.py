@@ -1,4 +1,4 @@
-"""Compares what sides compute, then measures them in turn."""
+"""Compares the results of all sides, then measures them alternately."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import numpy as np
 from timberframe_conformance.bench.models.sides import DEVICE, Side
 
 TOLERANCE = 1e-4
-"""How far results may be from the device's, of the largest magnitude in them. The order of additions in float32 differs
-from system to system, which makes up to 2e-5 after a hundred layers; a wrong layer makes far more."""
+"""The greatest allowed difference from the device's results, relative to the largest magnitude in them. The order of
+additions in float32 differs from system to system, which makes up to 2e-5 after a hundred layers; a wrong layer makes
+far more."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: so many rounds, in each of which every side runs at least this long."""
+    """How much is measured: the number of rounds, and the least time that every side runs in each."""
 
     rounds: int = 15
     seconds: float = 0.05
@@ -38,7 +39,8 @@ LEAST_SAMPLE = 2e-4
 
 @dataclass(frozen=True)
 class Spread:
-    """Seconds of a run: median, quartiles and least of the samples, each the mean of so many calls in a row."""
+    """Seconds of a run: median, quartiles and minimum of the samples, each the mean of a number of consecutive
+    calls."""
 
     median: float
     lower: float
@@ -111,7 +113,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def interleave(sides: Sequence[Side], effort: Effort) -> dict[str, Spread]:
-    """Times of all sides, which run in turn within each round; another one begins in every round."""
+    """Times of all sides, which alternate within each round; every round starts with another side."""
     fastest = {side.name: _warm_up(side, effort) for side in sides}
     calls = {name: math.ceil(LEAST_SAMPLE / seconds) for name, seconds in fastest.items()}
     samples: dict[str, list[float]] = {side.name: [] for side in sides}
@@ -141,7 +143,7 @@ def _warm_up(side: Side, effort: Effort) -> float:
 
 
 def _samples(side: Side, calls: int, count: int) -> list[float]:
-    """Seconds of a run, so often."""
+    """Seconds of each of a number of runs."""
     side.prepare()
     settle()
     side.call()

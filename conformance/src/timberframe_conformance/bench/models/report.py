@@ -146,7 +146,7 @@ def _aligned(header: list[str], lines: list[list[str]]) -> str:
 def _notes(results: Results, console: Console) -> None:
     console.print(
         f"{environment()['processor']}, {results.threads} thread(s) on every side; medians over "
-        f"{results.effort.rounds} rounds of all sides in turn; "
+        f"{results.effort.rounds} rounds of alternating sides; "
         "± half the distance of the quartiles; a ratio above 1 means that ours is faster",
         highlight=False,
     )

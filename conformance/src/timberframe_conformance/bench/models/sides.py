@@ -1,4 +1,4 @@
-"""Who runs a network: the device through our sessions, TensorFlow, and ONNX Runtime.
+"""The systems that run a network: the device through our sessions, TensorFlow, and ONNX Runtime.
 
 TensorFlow imports the GraphDef that we export; ONNX Runtime gets what tf2onnx makes of the same.
 """
@@ -53,7 +53,7 @@ def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 class Sides:
-    """Opens sides, each with so many threads, and closes them all at the end of a `with` block."""
+    """Opens sides, each with the given number of threads, and closes them all at the end of a `with` block."""
 
     def __init__(self, target: Target, threads: int) -> None:
         self.target = target

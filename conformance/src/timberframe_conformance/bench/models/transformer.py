@@ -11,29 +11,29 @@ from timberframe_conformance.bench.models.layers import Layers
 
 EPSILON = 1e-12
 MASKED = -10000.0
-"""What is added to the scores of words that are not there."""
+"""Added to the attention scores of padding."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers of layers, of channels, of attention heads, of words known, and the longest text."""
+    """Numbers of layers, channels, attention heads and known tokens, and the greatest length of a text."""
 
     layers: int = 4
     width: int = 128
     heads: int = 2
-    words: int = 30522
+    vocabulary: int = 30522
     positions: int = 512
 
 
-def bert(layers: Layers, words: Any, mask: Any, segments: Any, sizes: Sizes) -> Any:
-    """The pooled vector of each text. words, mask, segments: int32 [batch, length]."""
-    batch, length = (int(d) for d in words.shape)
+def bert(layers: Layers, tokens: Any, mask: Any, segments: Any, sizes: Sizes) -> Any:
+    """The pooled vector of each text. tokens, mask, segments: int32 [batch, length]."""
+    batch, length = (int(d) for d in tokens.shape)
     width = layers.channels(sizes.width)
 
     def table(rows: int) -> Any:
         return layers.weight(layers.normal([rows, width], 1.0))
 
-    x: Any = tf.gather(table(sizes.words), words)
+    x: Any = tf.gather(table(sizes.vocabulary), tokens)
     kinds = tf.matmul(tf.one_hot(tf.reshape(segments, [-1]), 2), table(2))
     x = x + tf.reshape(kinds, [batch, length, width])
     x = x + tf.reshape(tf.slice(table(sizes.positions), [0, 0], [length, -1]), [1, length, width])
@@ -54,7 +54,7 @@ def block(layers: Layers, x: Any, shape: tuple[int, int], sizes: Sizes, added: A
 
 
 def attention(layers: Layers, x: Any, shape: tuple[int, int], sizes: Sizes, added: Any) -> Any:
-    """Means of the words' vectors by how well queries and keys agree, for each head; added: to the scores."""
+    """Attention: for each head the means of the tokens' vectors, weighted by queries and keys. added: to the scores."""
     batch, length = shape
     width = layers.channels(sizes.width)
     size = width // sizes.heads

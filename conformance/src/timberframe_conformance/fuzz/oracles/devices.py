@@ -17,12 +17,12 @@ def _placed(program: Program, choose: Any) -> Program:
 
 @oracle("placement")
 def placement(s: Subject) -> int:
-    """All nodes where the placer likes, all on the host, every other one on the host: only rounding may change."""
-    ways = {"free": lambda step, i: "", "on the host": lambda step, i: "host"}
+    """Nodes placed freely, all on the host, and alternately on the host: only rounding may differ."""
+    placements = {"free": lambda step, i: "", "on the host": lambda step, i: "host"}
     if s.host is not None:
-        ways["by turns on the host"] = lambda step, i: ("host", step.device)[i % 2]
+        placements["alternately on the host"] = lambda step, i: ("host", step.device)[i % 2]
     count = 0
-    for what, choose in ways.items():
+    for what, choose in placements.items():
         built = build(_placed(s.program, choose), s.target.spec)
         with s.session(built) as session:
             for _ in range(2):

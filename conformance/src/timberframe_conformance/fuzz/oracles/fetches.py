@@ -1,4 +1,4 @@
-"""The same tensors fetched in other ways."""
+"""The same tensors fetched in other possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from timberframe_conformance.fuzz.subject import Subject, oracle
 from timberframe_core import nest
 
 STRUCTURES = 4
-"""How many structures, beside the one with duplicates, are tried with each program."""
+"""How many structures, besides the one with duplicates, are tried with each program."""
 
 Pair = collections.namedtuple("Pair", ["left", "right"])
 
@@ -40,13 +40,13 @@ def fetches(s: Subject) -> int:
     index = {t: i for i, t in enumerate(s.built.fetches)}
     index |= {t.name: i for t, i in index.items()}
     count = 0
-    ways = structures(s.built.fetches)
-    taken = ["a list with duplicates", *s.rng.permutation([w for w in ways if "duplicates" not in w])[:STRUCTURES]]
-    for what, structure in ((w, ways[w]) for w in taken):
+    possible = structures(s.built.fetches)
+    tried = ["a list with duplicates", *s.rng.permutation([w for w in possible if "duplicates" not in w])[:STRUCTURES]]
+    for what, structure in ((w, possible[w]) for w in tried):
         wanted = nest.flatten(structure)
         with s.session() as session:
             for run in ("first", "second", "third"):
-                # Lists take another way through a repeated run than arrays.
+                # In a repeated run lists take another code path than arrays.
                 feeds = {t: as_list(x) for t, x in s.built.feeds.items()} if run == "third" else None
                 got = s.run(session, structure, feeds)
                 if type(got) is not type(structure) and isinstance(structure, list | tuple | dict):

@@ -1,4 +1,4 @@
-"""The same graph built, compiled or carried over in another way."""
+"""The same graph built, compiled or transferred in another way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ tf: Any = timberframe
 
 @oracle("passes")
 def passes(s: Subject) -> int:
-    """Each pass alone switched off, and all of them: rounding is all that may change."""
+    """With each pass switched off, and with all of them off, only rounding may differ."""
     count = 0
     for off in (*([name] for name in OPTIMIZATIONS), OPTIMIZATIONS):
         with s.session(optimizations=dict.fromkeys(off, False)) as session:
@@ -27,7 +27,7 @@ def passes(s: Subject) -> int:
 
 @oracle("shapes")
 def shapes(s: Subject) -> int:
-    """With all shapes known, and with none, rounding is all that may change."""
+    """With all shapes known, and with none known, only rounding may differ."""
     count = 0
     for what, program in (("all", known_wholly(s.program)), ("no", unknown_wholly(s.program))):
         try:

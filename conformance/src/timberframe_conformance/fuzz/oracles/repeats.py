@@ -51,7 +51,7 @@ def _judge(s: Subject, feeds: dict[Any, np.ndarray], found: list[Any] | None) ->
         return 0
     try:
         expected = expect(s.built.fetches, feeds, s.built.initializers, s.target.profile.flushes_subnormals)
-    except Exception:  # NumPy's references raise what they like for inputs that an op would refuse
+    except Exception:  # NumPy's references may raise any exception for inputs that an op would refuse
         return 0
     for i, (got, e) in enumerate(zip(found, expected, strict=True)):
         message = "" if e is None else e.mismatch(got)
@@ -94,7 +94,7 @@ def threads(s: Subject) -> int:
 
     def work(session: Any) -> None:
         try:
-            counts.extend(s.check_same(s.run(session), "a run beside others") for _ in range(2))
+            counts.extend(s.check_same(s.run(session), "a run in parallel to others") for _ in range(2))
         except BaseException as e:  # raised again by the thread that waits
             problems.append(e)
 

@@ -1,7 +1,7 @@
 """Gradients against central differences, both by references in float64: what tf.gradients made is judged, not kernels.
 
-A gradient is judged along a few directions, where the differences tell: the extrapolation must have converged, and the
-slopes on both sides must agree (at a kink they do not, and any subgradient will do).
+A gradient is judged along a few directions in which the differences are conclusive: the extrapolation has converged,
+and the slopes on both sides agree (at a kink they do not, and any subgradient is correct).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from timberframe_core.ops.definition.opdef import NotDifferentiable
 
 DIRECTIONS = 3
 LARGEST = 1e4
-"""Values beyond this are no place to take differences with a fixed step."""
+"""At larger values, differences with a fixed step mean nothing."""
 
 AWAY = frozenset(
     {
@@ -43,12 +43,12 @@ AWAY = frozenset(
 )
 """Ops whose gradient is not the derivative of the reference, by intention.
 
-Of scatters where indices repeat, of the softmax loss where labels do not sum to 1, of x log y where x is 0,
-of gamma numbers where a draw is rejected.
+Scatters with repeated indices, the softmax loss of labels that do not sum to 1, x log y at x = 0, gamma numbers at
+which a draw is rejected.
 """
 
 DIVIDED = frozenset({"Cumprod"})
-"""Ops whose gradient is divided by their factors, and leaves out what would be divided by 0, as TensorFlow's."""
+"""Ops whose gradient divides by their factors and omits what would be divided by 0, as TensorFlow's does."""
 
 EXACT_ZERO = frozenset({
     "Floor", "Ceil", "Round", "Rint", "Sign", "ZerosLike", "OnesLike", "Less", "LessEqual", "Greater", "GreaterEqual",
@@ -59,9 +59,9 @@ EXACT_ZERO = frozenset({
 
 @oracle("slopes")
 def slopes(s: Subject) -> int:
-    """Each gradient is the slope that differences of what was differentiated show."""
+    """Each gradient is the slope that differences of the differentiated function give."""
     count = 0
-    if s.program.has_updates:  # what goes through a variable is no derivative to tf.gradients
+    if s.program.has_updates:  # tf.gradients does not differentiate through a variable
         return 0
     for step, made in zip(s.program.steps, s.built.steps, strict=True):
         if step.kind == "grad" and not _at_own_kink(s):
@@ -74,7 +74,7 @@ def slopes(s: Subject) -> int:
 def _at_own_kink(s: Subject) -> bool:
     """Whether a weighted logistic loss has a logit of 0.
 
-    There its gradient is TensorFlow's, that of Relu and Abs at 0 together, which is no slope.
+    There its gradient is TensorFlow's, the sum of those of Relu and Abs at 0, which is no slope.
     """
     logits = [
         s.built.steps[step.inputs[1][0]][step.inputs[1][1]]  # type: ignore[index]  # one value, no list
@@ -83,7 +83,7 @@ def _at_own_kink(s: Subject) -> bool:
     ]
     try:
         return any(np.any(x == 0) for x in evaluate(logits, s.built.feeds, s.built.initializers))
-    except Exception:  # the program's other oracles tell
+    except Exception:  # the other oracles report it
         return True
 
 
@@ -93,17 +93,17 @@ def _judge(s: Subject, ys: Sequence[Any], x: Any, gradient: Any) -> int:
         return 0
     products = [op.inputs[0] for op in between if op.type in DIVIDED]
     try:
-        start, told, *factors = evaluate([x, gradient, *products], s.built.feeds, s.built.initializers)
-    except Exception:  # the program's other oracles tell
+        start, values, *factors = evaluate([x, gradient, *products], s.built.feeds, s.built.initializers)
+    except Exception:  # the other oracles report it
         return 0
     if any(np.any(f == 0) for f in factors):
         return 0
-    if not (np.all(np.isfinite(told)) and np.all(np.abs(start) < LARGEST) and start.size):
+    if not (np.all(np.isfinite(values)) and np.all(np.abs(start) < LARGEST) and start.size):
         return 0
 
     def total(at: np.ndarray, noisy: Any = None) -> float:
-        values = evaluate(ys, {**s.built.feeds, x: at.astype(np.float64)}, s.built.initializers, noisy)
-        return float(sum(np.sum(v) for v in values))
+        found = evaluate(ys, {**s.built.feeds, x: at.astype(np.float64)}, s.built.initializers, noisy)
+        return float(sum(np.sum(v) for v in found))
 
     rng = s.rng
     try:
@@ -114,32 +114,32 @@ def _judge(s: Subject, ys: Sequence[Any], x: Any, gradient: Any) -> int:
         unsure = evaluate([gradient], s.built.feeds, s.built.initializers, Noise(rng))[0]
     except Exception:
         return 0
-    if unsure.shape != told.shape:
+    if unsure.shape != values.shape:
         return 0
-    allowed = 64 * np.abs(unsure - told) + 2.0**-36 * np.abs(told)
+    allowed = 64 * np.abs(unsure - values) + 2.0**-36 * np.abs(values)
     if not (np.isfinite(noise) and np.all(np.isfinite(allowed))):
         return 0
     return sum(
-        _along(f"{gradient.name} for {x.name}", total, start, told, noise, v, float(np.sum(allowed * np.abs(v))))
+        _along(f"{gradient.name} for {x.name}", total, start, values, noise, v, float(np.sum(allowed * np.abs(v))))
         for v in directions(start.shape, start.dtype, DIRECTIONS, rng)
     )
 
 
 def _along(
-    what: str, total: Any, start: np.ndarray, told: np.ndarray, noise: float, v: np.ndarray, allowed: float
+    what: str, total: Any, start: np.ndarray, values: np.ndarray, noise: float, v: np.ndarray, allowed: float
 ) -> int:
-    gives = float(np.sum(told * v))
+    gives = float(np.sum(values * v))
     before: Slope | None = None
     for step in (2.0**-11, 2.0**-15):
         try:
-            values = {k: total(start + k * step * v) for k in (-4, -2, -1, 0, 1, 2, 4)}
-        except Exception:  # a step out of what the ops take
+            totals = {k: total(start + k * step * v) for k in (-4, -2, -1, 0, 1, 2, 4)}
+        except Exception:  # a step outside of the ops' domain
             continue
-        rough = max(noise, 2.0**-48 * max(map(abs, values.values())))  # values may be far larger than at the start
-        found = slope(lambda t, step=step, values=values: values[round(t / step)], rough, step)  # type: ignore[misc]  # mypy cannot see through the defaults
-        right = (4 * values[1] - values[2] - 3 * values[0]) / (2 * step)
-        left = -(4 * values[-1] - values[-2] - 3 * values[0]) / (2 * step)
-        size = abs(found.value) + float(np.sum(np.abs(told * v)))
+        rough = max(noise, 2.0**-48 * max(map(abs, totals.values())))  # they may be far larger than at the start
+        found = slope(lambda t, step=step, totals=totals: totals[round(t / step)], rough, step)  # type: ignore[misc]  # mypy cannot see through the defaults
+        right = (4 * totals[1] - totals[2] - 3 * totals[0]) / (2 * step)
+        left = -(4 * totals[-1] - totals[-2] - 3 * totals[0]) / (2 * step)
+        size = abs(found.value) + float(np.sum(np.abs(values * v)))
         bound = 4 * found.bound + 2.0**-30 * size + FORMATS["float64"].smallest_normal
         if not np.isfinite(found.value) or not bound <= 1e-3 * size + 1e-6:
             continue
@@ -153,12 +153,12 @@ def _along(
                 f"the gradient {what} gives the slope {gives!r} along {np.round(v, 3).tolist()!r:.120}; differences "
                 f"give {found.value!r}, which may be off by {bound:.3g}"
             )
-        before = found  # a function that changes within less than the step has another slope for the smaller one
+        before = found  # a function that changes within one step has another slope for the smaller step
     return 0
 
 
 class Noise:
-    """Moves every float64 result by a few units in the last place, to see what rounding does."""
+    """Perturbs every float64 result by a few units in the last place, to show the effect of rounding."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -168,7 +168,7 @@ class Noise:
 
 
 def _between(ys: Sequence[Any], x: Any) -> list[Any]:
-    """The operations on the ways from x to ys."""
+    """The operations on the paths from x to ys."""
     depends: dict[Any, bool] = {}
 
     def reaches(t: Any) -> bool:
@@ -176,7 +176,7 @@ def _between(ys: Sequence[Any], x: Any) -> list[Any]:
             return True
         if t not in depends:
             depends[t] = False
-            found = [reaches(u) for u in t.op.inputs]  # all of them, for all paths are to be known
+            found = [reaches(u) for u in t.op.inputs]  # a list, so that all paths are followed
             depends[t] = any(found)
         return depends[t]
 
@@ -186,7 +186,7 @@ def _between(ys: Sequence[Any], x: Any) -> list[Any]:
 
 
 def _has_slope(op: Any, graph: Any) -> bool:
-    """Whether an op has the gradient that its reference has, but for those in DIVIDED where a factor is 0."""
+    """Whether an op's gradient is the derivative of its reference; for those in DIVIDED only where no factor is 0."""
     inside = [inner for name in functions_of(op) for inner in graph.find_function(name).get_operations()]
     if any(inner.type in DIVIDED or not _has_slope(inner, graph) for inner in inside):
         return False

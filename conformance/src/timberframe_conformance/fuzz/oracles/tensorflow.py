@@ -1,7 +1,7 @@
 """The same graphs in TensorFlow, both ways: TensorFlow runs what we wrote, and we run what it wrote of that.
 
-Importing this module needs tensorflow, and adds the oracle `tensorflow`. Where both are known to differ, with good
-reason, `data/tensorflow_differences.toml` says so; the results of programs with such nodes are not compared.
+Importing this module needs tensorflow, and adds the oracle `tensorflow`. `data/tensorflow_differences.toml` lists where
+both differ for good reason; results of programs with such nodes are not compared.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # TensorFlow's own kernels:
 import tensorflow.compat.v1 as theirs  # type: ignore[import-not-found,import-untyped,unused-ignore]  # only in the peers' environment
 
 from timberframe_conformance.case import CaseFailedError
-from timberframe_conformance.fuzz.differences import UNDEFINED, copy_inputs, is_explained, left_open
+from timberframe_conformance.fuzz.differences import UNDEFINED, copy_inputs, incomparable, is_explained
 from timberframe_conformance.fuzz.expected import evaluate, expect
 from timberframe_conformance.fuzz.oracles.graphs import carried
 from timberframe_conformance.fuzz.subject import Subject, oracle
 from timberframe_conformance.tolerance.ulp import FORMATS
 
 MORE = 64.0
-"""How much further TensorFlow may be from the truth than our devices: its limits are not declared."""
+"""TensorFlow's allowed error as a multiple of our devices', since its accuracy is not declared."""
 
 
 PREAMBLE = re.compile(r"Graph execution error: |Detected at node .*? Node: ")
-"""Where a node was defined: the script, whatever the error is."""
+"""The part of a message that says where a node was defined; it is the same for every error."""
 
 NO_KERNEL = re.compile(
     r"No OpKernel was registered|UnimplementedError|No registered|has constraint on attr|on device type CPU"
     r"|\bonly supports?|\bnot (yet |currently )?support|currently supported"
 )
-"""What TensorFlow says of ops that it cannot run on a CPU in these dtypes, formats or sizes; it has no result then."""
+"""TensorFlow's messages for ops that it cannot run on a CPU in these dtypes, formats or sizes."""
 
 
 @oracle("tensorflow")
@@ -48,10 +48,10 @@ def tensorflow(s: Subject) -> int:
     try:
         back, got = _run(s, message.SerializeToString())
     except (theirs.errors.OpError, ValueError, TypeError, NotImplementedError) as e:
-        words = f"{type(e).__name__}: {PREAMBLE.sub('', ' '.join(str(e).split()))}"
-        if is_explained(s.built.graph, words) or NO_KERNEL.search(words):
+        text = f"{type(e).__name__}: {PREAMBLE.sub('', ' '.join(str(e).split()))}"
+        if is_explained(s.built.graph, text) or NO_KERNEL.search(text):
             return 0
-        raise CaseFailedError(f"TensorFlow raises {words[:600]}") from e
+        raise CaseFailedError(f"TensorFlow raises {text[:600]}") from e
     imported = carried(s.built, type(message).FromString(back))
     with s.session(imported) as session:
         count = s.check_same(s.run(session, built=imported), "the graph that TensorFlow read and wrote again")
@@ -59,9 +59,9 @@ def tensorflow(s: Subject) -> int:
         return count
     built = s.built
     expected = expect(built.fetches, built.feeds, built.initializers, flush=True)  # TensorFlow flushes subnormals
-    left_out = left_open(built.graph, lambda t: evaluate([t], built.feeds, built.initializers)[0])
+    skipped = incomparable(built.graph, lambda t: evaluate([t], built.feeds, built.initializers)[0])
     for i, (found, truth) in enumerate(zip(got, expected, strict=True)):
-        if built.fetches[i] in left_out:
+        if built.fetches[i] in skipped:
             continue
         wrong = "" if truth is None else truth.mismatch(found, MORE)
         if wrong:

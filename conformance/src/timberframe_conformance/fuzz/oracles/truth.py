@@ -11,7 +11,7 @@ from timberframe_core.shapes import compatible, format_shape
 
 @oracle("truth")
 def truth(s: Subject) -> int:
-    """Each result is the true one, within the limits that the ops' declared accuracies amount to."""
+    """Each result is the true one, within the limits that follow from the ops' declared accuracies."""
     count = 0
     for i, (got, e, t) in enumerate(zip(s.first, s.expected, s.built.fetches, strict=True)):
         if not compatible(t.static_shape, np.shape(got)):
@@ -23,5 +23,5 @@ def truth(s: Subject) -> int:
         message = e.mismatch(got)
         if message:
             raise CaseFailedError(f"result {i}: {message}")
-        count += bool(e.sure.any())
+        count += bool(e.determined.any())
     return count

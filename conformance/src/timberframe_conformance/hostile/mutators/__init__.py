@@ -1,4 +1,4 @@
-"""What may go wrong in files, by format: each mutator changes one thing in place, chosen by the generator it is given.
+"""Mutators by file format: each changes one thing in place, chosen by the generator it is given.
 
 A mutator that finds nothing to change raises `NothingToChangeError`, and another one is tried.
 """

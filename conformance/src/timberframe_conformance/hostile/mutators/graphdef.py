@@ -71,7 +71,7 @@ def _rename_node(rng: random.Random, graph: Any) -> None:
 
 
 def _other_op(rng: random.Random, graph: Any) -> None:
-    """Another op, of the same attrs where there is one: such a node gets further than one of wrong attrs."""
+    """Another op, with the same attrs if possible: such a node reaches more code than one with wrong attrs."""
     node = _node(rng, graph)
     attrs = {key for key in node.attr if not key.startswith("_")}
     alike = [op.name for op in _ops() if set(op.attrs) == attrs and op.name != node.op]
@@ -105,7 +105,7 @@ def _other_input(rng: random.Random, graph: Any) -> None:
 
 
 def _borrowed_input(rng: random.Random, graph: Any) -> None:
-    """What another node of the same graph takes."""
+    """The inputs of another node of the same graph."""
     node, nodes = _with_inputs(rng, graph)
     other = pick(rng, [n for n in nodes if len(n.input)])
     node.input[rng.randrange(len(node.input))] = pick(rng, other.input)
@@ -146,7 +146,7 @@ def _extra_attr(rng: random.Random, graph: Any) -> None:
 
 
 def _other_dtype(rng: random.Random, graph: Any) -> None:
-    """One dtype in place of another everywhere, so that the graph agrees with itself and gets far."""
+    """One dtype in place of another everywhere, so that the graph stays consistent and reaches more code."""
     lists = [graph.node, *(f.node_def for f in graph.library.function)]
     attrs = [a for nodes in lists for n in nodes for a in n.attr.values() if a.WhichOneof("value") == "type"]
     old = pick(rng, sorted({a.type for a in attrs}))
@@ -223,4 +223,4 @@ MUTATORS: Sequence[Callable[[random.Random, Any], None]] = (
     _change_attr, _change_attr, _change_constant, _change_constant, _borrowed_attr, _extra_attr, _other_dtype,
     _other_size, _other_device, _versions, _unknown_sizes, _insert_node, *libraries.MUTATORS,
 )  # fmt: skip
-"""Those that reach much code come twice or more."""
+"""Mutators that reach much code are listed more than once."""

@@ -76,7 +76,7 @@ def change_index(rng: random.Random, files: Files, name: str, data: str) -> bool
 
 
 def _agree(rng: random.Random, entry: Any, data: bytes) -> None:
-    """Another piece of the data, its checksum being right: what is wrong is what it is said to be."""
+    """Another range of the data with a correct checksum, under the same name."""
     try:
         start = rng.randrange(len(data) + 1)
         size = rng.choice([entry["nbytes"], 0, 1, 7, 8, len(data) - start])

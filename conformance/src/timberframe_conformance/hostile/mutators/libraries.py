@@ -136,7 +136,7 @@ def _call_attrs(node: Any, callee: str) -> None:
 
 
 def _deep_nest(rng: random.Random, graph: Any) -> None:
-    """Branches or loops within each other, as many as files of programs may have and some more."""
+    """Nested branches or loops, up to somewhat deeper than programs nest them."""
     depth, op = rng.choice(DEPTHS), rng.choice(["StatelessIf", "If", "StatelessWhile", "While"])
     loop = "While" in op
     condition = graph.library.function.add()

@@ -58,7 +58,7 @@ def pick(rng: random.Random, items: Sequence[Any]) -> Any:
 
 
 def change_integer(rng: random.Random, value: int, bits: int = 64) -> int:
-    """A number that is near the value, or one of those at which arithmetic ends."""
+    """A number near the value, or at a limit of its type."""
     new = rng.choice([value + 1, value - 1, -value, value * 2, *SIZES])
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     return min(max(new, low), high)
@@ -142,7 +142,7 @@ def _value(rng: random.Random, field: str) -> Any:
 
 
 def change_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bytes of which one place is another: flipped, cut, removed, repeated, inserted, or a number at its limit."""
+    """Bytes with one change: a bit flipped, bytes cut, removed, repeated or inserted, or a number at its limit."""
     raw = bytearray(data)
     at, length = rng.randrange(len(raw) + 1), rng.choice([1, 1, 2, 4, 8, 64])
     kind = rng.randrange(7)
