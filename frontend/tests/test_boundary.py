@@ -13,7 +13,7 @@ import pytest
 import timberframe as tf
 
 SPACES = ("bitwise", "image", "initializers", "linalg", "losses", "math", "nest", "nn", "random", "strings", "train")
-FILES = ("checkpoint", "graph", "load", "saved", "import", "export")  # words in names of functions that touch files
+FILES = ("checkpoint", "graph", "load", "saved", "import", "export")  # parts of names of functions that use files
 
 
 def functions() -> Iterator[Any]:
@@ -25,7 +25,7 @@ def functions() -> Iterator[Any]:
                 value = getattr(space, key)
                 if inspect.isfunction(value) and key[0] != "_" and id(value) not in seen:
                     seen.add(id(value))
-                    if not any(word in key for word in FILES):
+                    if not any(part in key for part in FILES):
                         yield pytest.param(value, id=f"{prefix}.{key}")
 
 
@@ -68,13 +68,13 @@ def test_an_exception_of_numpy_in_the_users_function_passes_as_it_is() -> None:
     assert not isinstance(caught.value, tf.errors.OpError)
 
 
-def test_a_wrong_call_is_told_by_python() -> None:
+def test_a_wrong_call_is_reported_by_python() -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument") as caught:
         tf.reshape(1.0)  # type: ignore[call-arg]  # that is the point
     assert not isinstance(caught.value, tf.errors.OpError)
 
 
-def test_a_constructor_tells_of_settings_of_a_wrong_kind() -> None:
+def test_a_constructor_refuses_settings_of_a_wrong_kind() -> None:
     with pytest.raises(tf.errors.InvalidTypeError, match=r"tf\.train\.FtrlOptimizer: TypeError"):
         tf.train.FtrlOptimizer(0.1, learning_rate_power=None)  # type: ignore[arg-type]  # that is the point
 

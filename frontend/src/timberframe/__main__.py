@@ -28,14 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     devices = commands.add_parser("devices", help="the devices that there are, and the plugins that failed")
     ops = commands.add_parser("ops", help="the ops that are defined")
-    ops.add_argument("name", nargs="?", help="tells all about one op")
+    ops.add_argument("name", nargs="?", help="prints all about one op")
     kernels = commands.add_parser("kernels", help="which kernels there are")
     kernels.add_argument("op", nargs="?", help="only the kernels of this op")
     kernels.add_argument("--device", help="only kernels of this device type")
     commands.add_parser("doctor", help="tries each plugin in processes of its own, alone and with the others")
     for p in (devices, ops, kernels):
         p.add_argument("--json", action="store_true", help="prints JSON")
-    probe = commands.add_parser("probe")  # what doctor runs in a child
+    probe = commands.add_parser("probe")  # the child process of doctor
     probe.add_argument("plugin")
     probe.add_argument("beside", nargs="*")
     chosen = parser.parse_args(arguments)
@@ -165,7 +165,7 @@ def _examine(name: str, beside: Sequence[str] = ()) -> str:
 
 
 def _probe(arguments: argparse.Namespace) -> int:
-    """Loads plugins, makes their devices, copies an array to each of them and back, and tells how the first fared."""
+    """Loads plugins, makes their devices, copies an array to each of them and back, and prints the result."""
     import numpy as np
 
     found = devices_for(SessionConfig(plugins=[arguments.plugin, *arguments.beside]))

@@ -1,6 +1,6 @@
 """`tf.initializers`: functions that make the first value of a variable.
 
-Which functions are here is told by the families' modules; see `timberframe.api`.
+Its functions are defined in the modules of `timberframe.api`, which says how.
 """
 
 from typing import Any as _Any

@@ -1,4 +1,4 @@
-"""`tf.losses`: what training makes small, with a weight for each element.
+"""`tf.losses`: what training minimises, with a weight for each element.
 
 Each function computes a loss for each element (or row), multiplies it with `weights` (a number, or a tensor that
 broadcasts to the losses with sizes equal or 1), reduces it as `reduction` says, and adds the result to the collection
@@ -45,7 +45,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """InvalidArgumentError for what is none of them."""
+        """Raises InvalidArgumentError for any other value."""
         if key not in cls.all():
             raise InvalidArgumentError(f"tf.losses: reduction is {key!r}; it must be one of {', '.join(cls.all())}")
 
@@ -108,16 +108,16 @@ def _count(losses: Tensor, weights: Tensor, reduction: str) -> Any:
     return _total(_op("Mul", _op("OnesLike", losses), present))
 
 
-def _pair(labels: Any, predictions: Any, who: str) -> tuple[Any, Any]:
+def _pair(labels: Any, predictions: Any, function: str) -> tuple[Any, Any]:
     """Both as tensors of the dtype of the predictions; their shapes must agree."""
     if labels is None or predictions is None:
         missing = "labels" if labels is None else "predictions"
-        raise InvalidArgumentError(f"tf.losses.{who}: {missing} is None; both labels and predictions are required")
+        raise InvalidArgumentError(f"tf.losses.{function}: {missing} is None; both labels and predictions are required")
     made = convert_to_tensor(predictions)
     wanted = cast(convert_to_tensor(labels), made.dtype)
     if not compatible(wanted.static_shape, made.static_shape):
         raise InvalidArgumentError(
-            f"tf.losses.{who}: labels have shape {format_shape(wanted.static_shape)} and predictions "
+            f"tf.losses.{function}: labels have shape {format_shape(wanted.static_shape)} and predictions "
             f"{format_shape(made.static_shape)}; they must be equal"
         )
     return wanted, made

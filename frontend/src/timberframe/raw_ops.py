@@ -2,7 +2,7 @@
 
 `tf.raw_ops.Name(**kwargs)` takes the op's inputs and attrs by name, and `name`. Attrs that follow from the inputs
 (dtypes, counts) are not given. It returns what the op gives: a tensor, a list of them, a named tuple where the op has
-several outputs, the operation where it has none. In names such as `Acme>Scale` an underscore stands for the `>`.
+several outputs, the operation where it has none. In names such as `Acme>Scale` an underscore replaces the `>`.
 """
 
 from __future__ import annotations

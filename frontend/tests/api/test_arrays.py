@@ -36,7 +36,7 @@ def test_reshape_by_a_computed_shape() -> None:
     assert run(y, {x: X}).shape == (4, 3)
 
 
-def test_reshape_infers_what_the_parts_tell() -> None:
+def test_reshape_infers_its_shape_from_known_parts() -> None:
     x = tf.placeholder(tf.float32, [None, 4])
     assert tf.reshape(x, tf.stack([tf.shape(x)[0], 2, 2])).shape.as_list() == [None, 2, 2]
 
@@ -69,7 +69,7 @@ def test_concat_and_split_are_inverse() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "axis", "words"),
+    ("values", "axis", "message"),
     [
         (1, [[1.0], [2.0]], "values is 1; a list of tensors is required"),
         ([[1.0]], 7, r"axis is 7 and '.*' has 1 dimensions; axis must lie in \[-1, 1\)"),
@@ -77,8 +77,8 @@ def test_concat_and_split_are_inverse() -> None:
         ([[1.0]], [0], r"axis is \[0\]; an integer scalar is required"),
     ],
 )
-def test_concat_checks_its_arguments_for_one_value_too(values: Any, axis: Any, words: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"tf.concat: {words}"):
+def test_concat_checks_its_arguments_for_one_value_too(values: Any, axis: Any, message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"tf.concat: {message}"):
         tf.concat(values, axis)
 
 

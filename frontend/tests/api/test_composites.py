@@ -87,7 +87,7 @@ ASSERTIONS: list[tuple[Callable[..., Any], list[float], list[float]]] = [
 
 
 @pytest.mark.parametrize(("check", "good", "bad"), ASSERTIONS)
-def test_assertion_fails_when_the_run_says_so(
+def test_assertion_fails_in_the_run(
     check: Callable[..., Any], good: list[float], bad: list[float], session: tf.Session
 ) -> None:
     x = tf.placeholder(tf.float32, [None])

@@ -60,15 +60,15 @@ def test_branches_of_operations_make_an_operation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("branches", "words"),
+    ("branches", "message"),
     [
         ((lambda: 1, lambda: 1.0), "result 0 is int32 in true_fn and float32 in false_fn"),
         ((lambda: [1, 2], lambda: [1]), "differ; they must have one form"),
         ((lambda: 1, None), "a branch is not callable"),
     ],
 )
-def test_branches_must_agree(branches: tuple[Any, Any], words: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+def test_branches_must_agree(branches: tuple[Any, Any], message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.cond(tf.placeholder(tf.bool, []), *branches)
 
 
@@ -118,14 +118,14 @@ def test_changing_shape_needs_an_invariant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "message"),
     [
         (lambda i: (i, i), "differ; they must have one form"),
         (lambda i: apply_op("Cast", [i], {"DstT": tf.float32}), "has dtype float32; it must be int32"),
     ],
 )
-def test_body_must_return_what_it_got(body: Callable[..., Any], words: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+def test_body_must_return_what_it_got(body: Callable[..., Any], message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.while_loop(below(3), body, [0])
 
 

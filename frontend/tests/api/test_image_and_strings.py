@@ -33,21 +33,21 @@ def test_size_may_be_fed(session: tf.Session) -> None:
     assert session.run(tf.image.resize_images(PIXELS, size), {size: [1, 7]}).shape == (1, 1, 7, 3)
 
 
-def test_ratio_of_the_sides_is_kept_on_demand(session: tf.Session) -> None:
+def test_aspect_ratio_is_preserved_on_request(session: tf.Session) -> None:
     found = session.run(tf.image.resize_images(PIXELS, [9, 4], preserve_aspect_ratio=True))
     assert found.shape == (1, 4, 4, 3)
 
 
 @pytest.mark.parametrize(
-    ("images", "size", "method", "words"),
+    ("images", "size", "method", "message"),
     [
         (np.zeros((2, 2)), [1, 1], 0, r"images has shape \(2, 2\); its rank must be 3 or 4"),
         (PIXELS, [1, 2, 3], 0, r"size has shape \(3,\); it must be \(2,\)"),
         (PIXELS, [1, 2], 9, r"method is 9; it must be one of \[0, 1, 2, 3\]"),
     ],
 )
-def test_bad_arguments_of_resize_images(session: tf.Session, images: Any, size: Any, method: int, words: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+def test_bad_arguments_of_resize_images(session: tf.Session, images: Any, size: Any, method: int, message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.image.resize_images(images, size, method)
 
 

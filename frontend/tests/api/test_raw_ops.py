@@ -71,20 +71,20 @@ def test_op_of_a_vendor_is_called_with_an_underscore(monkeypatch: pytest.MonkeyP
     assert run(tf.raw_ops.Acme_Half(x=3.0)) == 1.5
 
 
-def test_signature_leaves_out_what_the_inputs_tell() -> None:
+def test_signature_omits_what_follows_from_the_inputs() -> None:
     assert str(inspect.signature(tf.raw_ops.Cumsum)) == "(*, x, axis, exclusive=False, reverse=False, name=None)"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named", "words"),
+    ("arguments", "named", "message"),
     [
         ((1.0,), {}, "Neg: 1 arguments without names; only x, name may be given"),
         ((), {}, "Neg: missing a required .*argument: 'x'; its arguments are x, name"),
         ((), {"x": 1.0, "T": tf.float32}, "Neg: got an unexpected keyword argument 'T'"),
     ],
 )
-def test_wrong_arguments_are_type_errors(arguments: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
-    with pytest.raises(TypeError, match=words):
+def test_wrong_arguments_are_type_errors(arguments: tuple[Any, ...], named: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         tf.raw_ops.Neg(*arguments, **named)
 
 

@@ -56,12 +56,12 @@ def test_bounds_may_be_tensors() -> None:
 
 
 @pytest.mark.parametrize("find", [lambda x, i: x[i, 1:3, None, ..., i], lambda x, i: x[..., ::-2, i]])
-def test_index_tensors_beside_ranges_select_what_numpy_selects(find: Any) -> None:
+def test_index_tensors_with_ranges_select_what_numpy_selects(find: Any) -> None:
     i = tf.placeholder(tf.int32, [])
     np.testing.assert_array_equal(run(find(tf.constant(X), i), {i: 2}), find(X, 2))
 
 
-def test_row_of_a_loop_needs_no_plan_for_each_turn() -> None:
+def test_row_of_a_loop_needs_no_plan_for_each_iteration() -> None:
     x, i = tf.constant(X), tf.placeholder(tf.int32, [])
     assert x[i, 1:3].shape.as_list() == [2, 5]
 

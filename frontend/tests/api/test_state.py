@@ -36,7 +36,7 @@ def test_names_are_tensorflows(graph: tf.Graph) -> None:
     assert tf.Variable(1.0, name="v").name == "v_1:0"
 
 
-def test_collections_tell_trainable_variables() -> None:
+def test_collections_list_trainable_variables() -> None:
     a, b = tf.Variable(1.0), tf.Variable(2.0, trainable=False)
     assert tf.global_variables() == [a, b]
     assert tf.trainable_variables() == [a]
@@ -119,8 +119,8 @@ def test_collections_must_be_a_list() -> None:
 def test_variable_def_finds_the_variable_again(graph: tf.Graph) -> None:
     v = tf.Variable(1.0, name="v", trainable=False)
     before = len(graph)
-    again = tf.Variable.from_proto(v.to_proto().SerializeToString())
-    assert (again.handle, again.initializer, again.trainable) == (v.handle, v.initializer, False)
+    restored = tf.Variable.from_proto(v.to_proto().SerializeToString())
+    assert (restored.handle, restored.initializer, restored.trainable) == (v.handle, v.initializer, False)
     assert len(graph) == before
 
 

@@ -28,7 +28,7 @@ from timberframe_core.plugin import loader
 
 _SHAPES = [(257, 129), (1000,), (), (64, 64), (0, 3)]
 _FILE_EVENTS = {"open", "os.rename", "os.remove", "fcntl.flock", "os.mkdir"}
-_KEPT = 3
+_MAX_TO_KEEP = 3
 
 
 def model() -> tuple[dict[str, tf.Variable], tf.Tensor, tf.Operation]:
@@ -39,19 +39,19 @@ def model() -> tuple[dict[str, tf.Variable], tf.Tensor, tf.Operation]:
     return variables, step, fill
 
 
-def write(folder: Path, first: int, steps: int, numbered: bool, tell: Callable[[str], None]) -> None:
-    """Saves `steps` checkpoints; tells the beginning and the end of each."""
+def write(folder: Path, first: int, steps: int, numbered: bool, report: Callable[[str], None]) -> None:
+    """Saves `steps` checkpoints; reports the beginning and the end of each."""
     variables, step, fill = model()
-    saver = tf.train.Saver(variables, max_to_keep=_KEPT)
+    saver = tf.train.Saver(variables, max_to_keep=_MAX_TO_KEEP)
     state = tf.train.get_checkpoint_state(str(folder))
     if state is not None:
         saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
     with tf.Session() as session:
         for i in range(first, first + steps):
             session.run(fill, {step: i})
-            tell(f"saving {i}\n")
+            report(f"saving {i}\n")
             saver.save(session, str(folder / "model.ckpt"), global_step=i if numbered else None)
-            tell(f"saved {i}\n")
+            report(f"saved {i}\n")
 
 
 def check(folder: Path, oldest: int) -> None:
@@ -117,7 +117,7 @@ def _write_line(descriptor: int, line: str) -> None:
 def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> bool:
     """A writer that kills itself before the nth operation on files of a save; False where it has fewer."""
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         left = number
 
         def hook(event: str, _: object) -> None:
@@ -130,7 +130,7 @@ def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> 
         if line.startswith("saving"):
             sys.addaudithook(hook)
 
-    _, status = os.waitpid(in_child(lambda: write(folder, first, 1, numbered, tell)), 0)
+    _, status = os.waitpid(in_child(lambda: write(folder, first, 1, numbered, report)), 0)
     return os.WIFSIGNALED(status)
 
 

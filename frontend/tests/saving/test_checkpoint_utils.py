@@ -43,7 +43,7 @@ def test_folder_means_its_latest_checkpoint(stored: str) -> None:
     assert tf.train.load_checkpoint(stored).get_variable_to_dtype_map()["a/w"] is tf.float32
 
 
-def test_folder_without_checkpoint_is_told(tmp_path: Path) -> None:
+def test_folder_without_checkpoint_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match="its file 'checkpoint' names no checkpoint"):
         tf.train.load_checkpoint(str(tmp_path))
 
@@ -84,13 +84,13 @@ def test_start_that_does_not_suit_changes_no_initializer(stored: str) -> None:
     assert initialized(w, b) == [[0, 0], [0] * 5]
 
 
-def test_bad_maps_are_told(stored: str) -> None:
-    for wrong, words in (
+def test_bad_maps_are_refused(stored: str) -> None:
+    for wrong, message in (
         ({"a/w": "nobody"}, "'nobody' is no variable that get_variable made"),
         ({"a/": "new"}, "scope 'a/' goes to 'new'; a scope with a slash"),
         ({"a/": "new/"}, "scope 'new/' has no variables"),
     ):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             tf.train.init_from_checkpoint(stored, wrong)
 
 

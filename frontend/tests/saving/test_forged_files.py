@@ -56,7 +56,7 @@ def set_to(*keys: str) -> Callable[[Any], Callable[[Any], None]]:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (set_to("data")("../other"), "which is no name of a file beside it"),
         (set_to("data")(None), "its data file is None"),
@@ -75,9 +75,9 @@ def set_to(*keys: str) -> Callable[[Any], Callable[[Any], None]]:
         (set_to("tensors", "words", "lengths")(None), "tensor 'words'"),
     ],
 )
-def test_index_that_cannot_be_is_refused(ours: Path, change: Callable[[Any], None], words: str) -> None:
+def test_inconsistent_index_is_refused(ours: Path, change: Callable[[Any], None], message: str) -> None:
     forge(ours, change)
-    with pytest.raises(Loss, match=words):
+    with pytest.raises(Loss, match=message):
         tf.train.load_checkpoint(str(ours))
 
 
@@ -124,7 +124,7 @@ def write_bundle(folder: Path, rows: dict[bytes, Any], data: bytes = bytes(8)) -
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "message"),
     [
         ({"dtype": 99}, "dtype 99 is not known"),
         ({"shape": encode_shape((2, None))}, r"its shape is \(2, \?\)"),
@@ -137,9 +137,9 @@ def write_bundle(folder: Path, rows: dict[bytes, Any], data: bytes = bytes(8)) -
         ({"dtype": 7, "shape": encode_shape((2**40,))}, "past the end of its block"),
     ],
 )
-def test_entry_that_cannot_be_is_refused(tmp_path: Path, fields: Any, words: str) -> None:
+def test_inconsistent_entry_is_refused(tmp_path: Path, fields: Any, message: str) -> None:
     prefix = write_bundle(tmp_path, {b"x": entry(**fields)})
-    with pytest.raises(Loss, match=words):
+    with pytest.raises(Loss, match=message):
         tf.train.load_variable(prefix, "x")
 
 
@@ -156,7 +156,7 @@ def sliced(*ranges: tuple[int, int], shape: tuple[int, ...] = (2,)) -> dict[byte
     return rows
 
 
-def test_slices_that_make_up_the_whole_are_joined(tmp_path: Path) -> None:
+def test_slices_of_a_whole_tensor_are_joined(tmp_path: Path) -> None:
     found = tf.train.load_variable(write_bundle(tmp_path, sliced((0, 1), (1, 1))), "x")
     np.testing.assert_array_equal(found, np.zeros(2, np.float32))
 
@@ -187,7 +187,7 @@ def test_key_that_shares_more_than_there_was_is_refused(tmp_path: Path) -> None:
         tf.train.load_checkpoint(str(tmp_path / "m"))
 
 
-def test_expanding_stops_at_the_size_that_was_told() -> None:
+def test_expanding_stops_at_the_stated_size() -> None:
     copies = bytes([63 << 2 | 2, 1, 0]) * 1_000_000  # each gives 64 bytes more
     with pytest.raises(Loss, match="has more than its 100 bytes"):
         expand(bytes([100, 0, ord("a")]) + copies)

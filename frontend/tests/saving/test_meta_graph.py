@@ -80,13 +80,13 @@ def test_import_over_present_operations_changes_nothing(session: tf.Session) -> 
     tf.constant(2.0, name="two")
     meta = tf.train.export_meta_graph()
     meta.graph_def.node[1].name = "three"
-    words = r"has 1 of its operations already, such as 'one'; import into an empty graph \(tf\.reset_default_graph"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+    message = r"has 1 of its operations already, such as 'one'; import into an empty graph \(tf\.reset_default_graph"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.train.import_meta_graph(meta)
     assert [op.name for op in session.graph.get_operations()] == ["one", "two"]
 
 
-def test_bad_files_and_arguments_are_told(tmp_path: Path) -> None:
+def test_bad_files_and_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match=r"does not exist; give the \.meta file"):
         tf.train.import_meta_graph(str(tmp_path / "no.meta"))
     (tmp_path / "bad.meta").write_bytes(b"\xff\xfe\xfd")

@@ -50,7 +50,7 @@ def test_saved_model_loads_into_a_scope(session: tf.Session, tmp_path: Path) -> 
     np.testing.assert_array_equal(loaded(tmp_path / "m", scope="inner")[1], session.run(y, {x: X}))
 
 
-def test_graphs_are_told_apart_by_tags(session: tf.Session, tmp_path: Path) -> None:
+def test_graphs_are_selected_by_tags(session: tf.Session, tmp_path: Path) -> None:
     x, y, w = model(session)
     builder = tf.saved_model.Builder(str(tmp_path / "m"))
     signature = tf.saved_model.predict_signature_def({"x": x}, {"y": y})
@@ -73,7 +73,7 @@ def test_folder_that_is_not_empty_is_left_alone(session: tf.Session, tmp_path: P
     assert [p.name for p in tmp_path.iterdir()] == ["mine"]
 
 
-def test_folder_without_model_is_told(session: tf.Session, tmp_path: Path) -> None:
+def test_folder_without_model_is_an_error(session: tf.Session, tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match=r"has no saved_model\.pb; give the folder of a saved model"):
         tf.saved_model.load(session, ["serve"], str(tmp_path))
     (tmp_path / "saved_model.pb").write_bytes(b"\xff")

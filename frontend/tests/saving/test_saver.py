@@ -204,7 +204,7 @@ def test_checkpoints_of_running_training_are_of_one_moment(session: tf.Session, 
         thread.join()
 
 
-def test_reshape_takes_as_many_elements(session: tf.Session, tmp_path: Path) -> None:
+def test_reshape_takes_the_same_number_of_elements(session: tf.Session, tmp_path: Path) -> None:
     path = tf.train.Saver([initialized(session, X, "v")]).save(session, str(tmp_path / "m"))
     flat = tf.Variable(tf.zeros([6]), name="flat")
     tf.train.Saver({"v": flat}, reshape=True).restore(session, path)
@@ -237,8 +237,8 @@ def test_variables_without_value_are_all_named(session: tf.Session, tmp_path: Pa
     initialized(session, X, "a")
     tf.Variable(X, name="b")
     tf.Variable(X, name="c")
-    words = r"2 of 3 variables have no value: 'b' \(.*test_saver.py:\d+\), 'c' .*; run their initializers"
-    with pytest.raises(tf.errors.FailedPreconditionError, match=words):
+    message = r"2 of 3 variables have no value: 'b' \(.*test_saver.py:\d+\), 'c' .*; run their initializers"
+    with pytest.raises(tf.errors.FailedPreconditionError, match=message):
         tf.train.Saver().save(session, str(tmp_path / "m"))
     assert not list(tmp_path.iterdir())
 
@@ -271,7 +271,7 @@ def test_checkpoint_of_another_model_is_not_found(session: tf.Session, tmp_path:
         tf.train.Saver([tf.Variable(X, name="b")]).restore(session, path)
 
 
-def test_missing_checkpoint_tells_what_is_there(session: tf.Session, tmp_path: Path) -> None:
+def test_missing_checkpoint_error_lists_what_exists(session: tf.Session, tmp_path: Path) -> None:
     saver = tf.train.Saver([initialized(session, X, "a")])
     saver.save(session, str(tmp_path / "model"), global_step=3)
     for kind in (tf.errors.NotFoundError, ValueError):
@@ -283,7 +283,7 @@ def test_missing_checkpoint_tells_what_is_there(session: tf.Session, tmp_path: P
         saver.restore(session, str(tmp_path / "nowhere" / "m"))
 
 
-def test_missing_data_file_is_told_by_a_public_class(session: tf.Session, tmp_path: Path) -> None:
+def test_missing_data_file_raises_a_public_class(session: tf.Session, tmp_path: Path) -> None:
     saver = tf.train.Saver([initialized(session, X, "a")])
     path = saver.save(session, str(tmp_path / "m"))
     remove_data(tmp_path)
@@ -381,7 +381,7 @@ def test_full_disk_leaves_what_was_there(session: tf.Session, tmp_path: Path, mo
     np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)
 
 
-def test_folder_that_cannot_be_made_is_told(session: tf.Session, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made_is_an_error(session: tf.Session, tmp_path: Path) -> None:
     saver = tf.train.Saver([initialized(session, X, "v")])
     (tmp_path / "file").touch()
     with pytest.raises(tf.errors.OpError, match=r"checkpoint '.*/file/m' cannot be written: .* of '.*/file"):

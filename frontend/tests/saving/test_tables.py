@@ -47,7 +47,7 @@ def test_long_literal_expands() -> None:
     assert expand(bytes([200, 1, 60 << 2, 199]) + b"x" * 200) == b"x" * 200
 
 
-def test_damaged_compression_is_told() -> None:
+def test_damaged_compression_is_an_error() -> None:
     with pytest.raises(tf.errors.DataLossError, match="refers to what is before its start"):
         expand(bytes([4, 1, 9]))
     with pytest.raises(tf.errors.DataLossError, match="has 1 bytes instead of 4"):

@@ -62,7 +62,7 @@ def test_saver_restores_it(session: tf.Session) -> None:
         np.testing.assert_array_equal(found, VALUES[name])
 
 
-def test_missing_name_is_told_with_those_there() -> None:
+def test_missing_name_error_lists_existing_names() -> None:
     with pytest.raises(tf.errors.NotFoundError, match=r"has no tensor 'other'; it has bfloat16, bool.* and 4 more"):
         tf.train.load_variable(str(STORED), "other")
 
@@ -94,7 +94,7 @@ DATA = ".data-00000-of-00001"
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"),
+    ("damage", "message"),
     [
         (cut(".index", -1), "index file: .* bytes without the mark at the end of a table"),
         (cut(".index", 0), "index file: 0 bytes without the mark at the end"),
@@ -104,14 +104,14 @@ DATA = ".data-00000-of-00001"
         (lambda prefix: Path(f"{prefix}{DATA}").unlink(), "its data file .* is missing"),
     ],
 )
-def test_damage_is_told_and_changes_nothing(
-    session: tf.Session, copied: Path, damage: Callable[[Path], None], words: str
+def test_damage_is_an_error_and_changes_nothing(
+    session: tf.Session, copied: Path, damage: Callable[[Path], None], message: str
 ) -> None:
     variables = {name: tf.Variable(value, name=name) for name, value in VALUES.items()}
     v = variables["float32"]
     session.run(v.initializer)
     damage(copied)
-    with pytest.raises(tf.errors.DataLossError, match=rf"{words}.*restore another"):
+    with pytest.raises(tf.errors.DataLossError, match=rf"{message}.*restore another"):
         tf.train.Saver().restore(session, str(copied))
     np.testing.assert_array_equal(session.run(v), VALUES["float32"])
     assert session.run(tf.report_uninitialized_variables()).size == len(VALUES) - 1

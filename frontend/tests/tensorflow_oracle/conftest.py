@@ -46,7 +46,7 @@ class Feeds:
 @pytest.fixture(scope="session")
 def tensorflow() -> Any:
     """tensorflow.compat.v1; skips the test where it or a device is missing."""
-    if not devices_for(SessionConfig()):  # before TensorFlow, as an OpenCL driver's LLVM may not load behind its own
+    if not devices_for(SessionConfig()):  # before TensorFlow, as an OpenCL driver's LLVM may not load after its own
         pytest.skip("no device plugin is installed")
     return pytest.importorskip("tensorflow.compat.v1", reason="tensorflow is not installed")
 
@@ -100,9 +100,9 @@ def their_gradients(tf: Any, op: str, inputs: dict[str, Any], attrs: dict[str, A
         fed: dict[str, np.ndarray] = {}
         arguments: dict[str, Any] = {}
         for name, value in inputs.items():
-            many = value if isinstance(value, list) else [value]
+            values = value if isinstance(value, list) else [value]
             made = []
-            for x in many:
+            for x in values:
                 if x.dtype.kind in "fc":
                     made.append(tf.placeholder(x.dtype, None if unknown else x.shape))
                     fed[made[-1].name] = x

@@ -60,7 +60,7 @@ BUILDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def agree(got: Any, want: Any) -> None:
-    """Float64 results of some hundred operations each, on both sides."""
+    """Float64 results of about a hundred operations each, on both sides."""
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 

@@ -43,7 +43,7 @@ def loop_that_grows(tf: Any, f: Any) -> Any:
     )
 
 
-def loop_without_a_turn(tf: Any, f: Any) -> Any:
+def loop_without_iterations(tf: Any, f: Any) -> Any:
     return tf.while_loop(lambda i, x: i > 5, lambda i, x: (i + 1, x * 0), [0, f(X)])
 
 
@@ -96,10 +96,10 @@ def branch_in_loop(tf: Any, f: Any) -> Any:
 
 
 def collatz(tf: Any, f: Any) -> Any:
-    def turn(n: Any, steps: Any) -> Any:
+    def body(n: Any, steps: Any) -> Any:
         return tf.cond(tf.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), steps + 1
 
-    return tf.while_loop(lambda n, steps: n > 1, turn, [f(np.int32(27)), 0])
+    return tf.while_loop(lambda n, steps: n > 1, body, [f(np.int32(27)), 0])
 
 
 def newton_square_root(tf: Any, f: Any) -> Any:
@@ -179,7 +179,7 @@ def gradient_descent(tf: Any, f: Any) -> Any:
 
 BUILDS = (
     loop, loop_with_captures, loop_until_small, loop_that_swaps, loop_with_maximum, loop_that_grows,
-    loop_without_a_turn, nested_loops, branch, branches_of_different_shapes, nested_branches, numbered_branches,
+    loop_without_iterations, nested_loops, branch, branches_of_different_shapes, nested_branches, numbered_branches,
     gradients_of_numbered_branches, branch_in_loop, collatz,
     newton_square_root, recurrent_network, called_function, function_that_calls, autograph, variables, variable_chain,
     variable_in_loop, gradient_descent,

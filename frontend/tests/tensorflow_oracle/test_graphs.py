@@ -16,7 +16,7 @@ CUBE = RNG.standard_normal((2, 3, 4)).astype(np.float32)
 IMAGE = RNG.standard_normal((2, 8, 9, 3)).astype(np.float32)
 INTEGERS = np.array([[7, -7, 3], [-3, 12, 5]], np.int32)
 SQUARE = RNG.standard_normal((5, 5)).astype(np.float32)
-WORDS = np.array([b"a", b"bc", b"", b"a"], object)
+TEXTS = np.array([b"a", b"bc", b"", b"a"], object)
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -120,7 +120,7 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "invert_permutation": lambda tf, f: tf.invert_permutation(f(np.array([2, 0, 1], np.int32))),
     "shapes": lambda tf, f: [tf.shape(f(CUBE)), tf.size(f(CUBE)), tf.rank(f(CUBE)), *tf.shape_n([f(A), f(B)])],
     "meshgrid": lambda tf, f: tf.meshgrid(tf.range(3), tf.range(4)),
-    "strings": lambda tf, f: [tf.equal(f(WORDS), b"a"), tf.gather(f(WORDS), [1, 3]), tf.concat([f(WORDS), ["x"]], 0)],
+    "strings": lambda tf, f: [tf.equal(f(TEXTS), b"a"), tf.gather(f(TEXTS), [1, 3]), tf.concat([f(TEXTS), ["x"]], 0)],
     "matrix_diag_by_hand": lambda tf, f: f(SQUARE) * tf.one_hot(tf.range(5), 5),
     "checks": lambda tf, f: tf.check_numerics(tf.identity(f(A)), "finite"),
     "asserts": lambda tf, f: tf.tuple([f(A)], control_inputs=[tf.debugging.assert_positive(f(POSITIVE))])[0],

@@ -15,7 +15,7 @@ X = np.array([[0.5, -1.0], [2.0, 0.25]], np.float32)
 
 @pytest.fixture
 def old(tensorflow: Any) -> Iterator[None]:
-    """Has TensorFlow build loops and branches of Switch, Merge and their kin."""
+    """Has TensorFlow build loops and branches from Switch, Merge and similar ops."""
     before = tensorflow.control_flow_v2_enabled()
     tensorflow.disable_control_flow_v2()
     yield
@@ -68,10 +68,10 @@ def loop_in_a_branch(tf: Any, f: Any) -> Any:
 def branch_in_a_loop(tf: Any, f: Any) -> Any:
     x = f(X)
 
-    def turn(i: Any, v: Any) -> Any:
+    def body(i: Any, v: Any) -> Any:
         return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(v) * v, lambda: v * 0.5)
 
-    y = tf.while_loop(lambda i, v: i < 5, turn, [0, x])[1]
+    y = tf.while_loop(lambda i, v: i < 5, body, [0, x])[1]
     return [y, *tf.gradients(y, x)]
 
 
@@ -113,7 +113,7 @@ def recurrent_training(tf: Any) -> tuple[str, str, str]:
     kernel, bias, output = variable("kernel", 10, 24), variable("bias", 24), variable("output", 6, 3)
     inputs = tf.TensorArray(tf.float32, 5).unstack(tf.transpose(x, [1, 0, 2]))
 
-    def turn(t: Any, h: Any, c: Any, outputs: Any) -> Any:
+    def step(t: Any, h: Any, c: Any, outputs: Any) -> Any:
         i, j, f, o = tf.split(tf.matmul(tf.concat([inputs.read(t), h], 1), kernel) + bias, 4, 1)
         c = tf.sigmoid(f + 1) * c + tf.sigmoid(i) * tf.tanh(j)
         h = tf.sigmoid(o) * tf.tanh(c)
@@ -121,7 +121,7 @@ def recurrent_training(tf: Any) -> tuple[str, str, str]:
 
     zeros = tf.zeros([tf.shape(x)[0], 6])
     start = [0, zeros, zeros, tf.TensorArray(tf.float32, 5)]
-    _, h, _, outputs = tf.while_loop(lambda t, *_: t < 5, turn, start)
+    _, h, _, outputs = tf.while_loop(lambda t, *_: t < 5, step, start)
     features = tf.cond(training, lambda: h + tf.reduce_mean(outputs.stack(), 0), lambda: h)
     logits = tf.matmul(features, output)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
@@ -136,9 +136,9 @@ def test_old_training_graph_gives_tensorflows_losses(tensorflow: Any, old: None)
         {
             "x:0": rng.standard_normal((6, 5, 4)).astype(np.float32),
             "labels:0": rng.integers(0, 3, 6).astype(np.int32),
-            "training:0": turn % 2 == 0,
+            "training:0": i % 2 == 0,
         }
-        for turn in range(10)
+        for i in range(10)
     ]
     with tf.Graph().as_default() as graph:
         loss, step, initializer = recurrent_training(tf)

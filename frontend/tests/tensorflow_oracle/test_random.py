@@ -89,7 +89,7 @@ def _loop_and_branch(tf: Any) -> None:
         lambda i, a: i < n,
         lambda i, a: (i + 1, a + tf.random_uniform([3]) * tf.cast(i + 1, tf.float32)),
         [0, tf.zeros([3])],
-        parallel_iterations=1,  # else TensorFlow's turns draw in any order
+        parallel_iterations=1,  # otherwise TensorFlow's iterations draw in any order
     )
     chosen = tf.cond(n > 2, lambda: tf.random_uniform([3]), lambda: -tf.random_uniform([3]))
     tf.identity(tf.stack([total, chosen]), name="result")

@@ -1,4 +1,4 @@
-"""The same programs with variable scopes on both sides: equal names, and errors in the same places."""
+"""The same programs with variable scopes on both sides: equal names, and errors at the same points."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def nested_and_reused(tf: Any) -> Any:
         found += [get(tf, "v").name, *scope_facts(tf, a)]
         with tf.variable_scope("b") as b:
             found += [get(tf, "v").name, *scope_facts(tf, b)]
-    with tf.variable_scope(b) as again:
-        found += [get(tf, "v").name, *scope_facts(tf, again)]
-    with tf.variable_scope(a, auxiliary_name_scope=False) as again:
-        found += scope_facts(tf, again)
+    with tf.variable_scope(b) as reopened:
+        found += [get(tf, "v").name, *scope_facts(tf, reopened)]
+    with tf.variable_scope(a, auxiliary_name_scope=False) as reopened:
+        found += scope_facts(tf, reopened)
     with tf.name_scope(a.original_name_scope):
         found.append(tf.constant(2.0).name)
     return found

@@ -91,11 +91,11 @@ def lstm(tf: Any, weights: Weights, images: Any, labels: Any) -> Any:
 
 
 def autoencoder(tf: Any, weights: Weights, images: Any, labels: Any) -> Any:
-    """Squeezes the pixels through a narrow layer and makes them again."""
+    """Encodes the pixels in a narrow layer and decodes them."""
     x = tf.reshape(images, [BATCH, SIDE * SIDE])
     code = tf.tanh(tf.nn.bias_add(tf.matmul(x, weights(SIDE * SIDE, 12)), weights(12)))
-    again = tf.sigmoid(tf.nn.bias_add(tf.matmul(code, weights(12, SIDE * SIDE)), weights(SIDE * SIDE)))
-    return tf.reduce_mean(tf.reduce_sum(tf.square(again - x), axis=1))
+    decoded = tf.sigmoid(tf.nn.bias_add(tf.matmul(code, weights(12, SIDE * SIDE)), weights(SIDE * SIDE)))
+    return tf.reduce_mean(tf.reduce_sum(tf.square(decoded - x), axis=1))
 
 
 Model = Callable[[Any, Weights, Any, Any], Any]

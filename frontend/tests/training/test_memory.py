@@ -20,7 +20,7 @@ def resident() -> int:
     return int(STATUS.read_text().split()[1]) * 4096
 
 
-@pytest.mark.skipif(not STATUS.exists(), reason="the system does not tell the resident memory")
+@pytest.mark.skipif(not STATUS.exists(), reason="the system does not report the resident memory")
 def test_memory_stays_flat_over_20000_training_steps() -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         x, y = tf.placeholder(tf.float32, [8, 4]), tf.placeholder(tf.float32, [8, 2])

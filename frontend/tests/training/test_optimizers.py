@@ -246,8 +246,8 @@ def test_a_loss_without_gradients_is_refused() -> None:
 def test_ops_that_stop_the_gradient_of_a_loss_are_named() -> None:
     x = tf.Variable([1.0, 2.0])
     loss = tf.cast(tf.argmax(x * 2.0, name="best"), tf.float32) + tf.reduce_sum(tf.stop_gradient(x, name="still"))
-    words = r"gradients stop at (?=.*ArgMax 'best': \w+)(?=.*StopGradient 'still': it exists to stop gradients)"
-    with pytest.raises(ValueError, match=words):
+    message = r"gradients stop at (?=.*ArgMax 'best': \w+)(?=.*StopGradient 'still': it exists to stop gradients)"
+    with pytest.raises(ValueError, match=message):
         tf.train.GradientDescentOptimizer(1.0).minimize(loss)
 
 
@@ -331,5 +331,5 @@ def test_slots_live_with_their_variables() -> None:
         step = tf.train.AdamOptimizer(0.5).minimize(tf.reduce_sum(tf.square(x)))
         session.run(tf.global_variables_initializer())
         session.run(step)
-        places = {p.node: p.device for p in session.explain(step).placements}
-        assert places["Variable/Adam"] == places["Adam/update_Variable/ResourceApplyAdam"] == spec
+        devices = {p.node: p.device for p in session.explain(step).placements}
+        assert devices["Variable/Adam"] == devices["Adam/update_Variable/ResourceApplyAdam"] == spec

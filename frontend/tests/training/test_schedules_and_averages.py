@@ -66,7 +66,7 @@ def test_a_rate_follows_its_formula(name: str) -> None:
     rate = build(step)
     with tf.Session() as session:
         for at in (0, 1, 5, 10, 19, 20, 33):
-            # float32 throughout: some ten roundings, and a logarithm before a floor
+            # float32 throughout: about ten roundings, and a logarithm before a floor
             assert session.run(rate, {step: at}) == pytest.approx(formula(at), rel=2e-6, abs=1e-7)
 
 

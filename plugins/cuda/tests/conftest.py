@@ -1,4 +1,4 @@
-"""CUDA on the CPU: the emulator's modules, and CuPy as it stands in ``emulator/driver``."""
+"""CUDA on the CPU: the emulator's modules, and the stand-in for CuPy in ``emulator/driver``."""
 
 from __future__ import annotations
 

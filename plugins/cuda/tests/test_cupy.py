@@ -15,7 +15,7 @@ ROOTS = {"cupy": "cupy", "runtime": "cupy.cuda.runtime", "nvrtc": "cupy.cuda.nvr
 
 
 def calls() -> Iterator[tuple[str, ...]]:
-    """The names behind `cupy` and those of its modules that the sources import, part by part."""
+    """The attribute paths of `cupy`, and of its modules that the sources import, that the sources use."""
     for path in SOURCES.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             parts: list[str] = []

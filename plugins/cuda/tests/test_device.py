@@ -17,7 +17,7 @@ def devices(cuda: Any) -> Any:
     return cuda.devices({"count": {}, "memory_limit": {}})
 
 
-def test_without_a_gpu_the_reason_is_told(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_the_reason_is_reported(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMULATED_GPUS", "0")
     with pytest.raises(errors.UnavailableError, match=r"CUDA sees no GPU: .*no CUDA-capable device is detected"):
         cuda.devices({})

@@ -49,6 +49,6 @@ def test_a_scalar_of_another_type_than_the_kernels_is_an_error(device: Any) -> N
         device.function(SOURCE, "tf_turned")((64,), (64,), x, x, np.int64(64))
 
 
-def test_a_source_that_the_compiler_refuses_is_shown_with_its_words(device: Any) -> None:
+def test_a_source_that_the_compiler_refuses_is_shown_with_its_message(device: Any) -> None:
     with pytest.raises(errors.InternalError, match=r"NVRTC refuses a source(.|\n)*absent(.|\n)*TF_KERNEL tf_wrong"):
         device.function(Source("#include <timberframe/accelerator/language.h>\nTF_KERNEL tf_wrong() { absent(); }"), "")

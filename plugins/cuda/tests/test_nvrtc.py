@@ -28,8 +28,8 @@ def complaints(tasks: Sequence[tuple[str, str, str]]) -> list[str]:
 
     def one(task: tuple[str, str, str]) -> str:
         source, what, architecture = task
-        said = nvrtc.complaints(source, flags(architecture))
-        return f"{what}, {architecture}:\n{said}\n{source}" if said else ""
+        found = nvrtc.complaints(source, flags(architecture))
+        return f"{what}, {architecture}:\n{found}\n{source}" if found else ""
 
     with ThreadPoolExecutor(2) as pool:
         return [words for words in pool.map(one, tasks) if words]

@@ -57,10 +57,10 @@ def run(level: str, share: str, jobs: int) -> int:
             given.write_text(Options("opencl", level=level, suites=("forward",), ids=tuple(wanted[k::jobs])).to_json())
             script = [*SIMULATOR, "--log", str(log), sys.executable, __file__, "--options", str(given)]
             children.append(subprocess.Popen(script, env=environment))
-        failed = sum(child.wait() for child in children) > 0  # waits for all
-        said = "".join(log.read_text() for log in logs if log.exists())
-    print(said[-20_000:] or "oclgrind reports nothing")
-    return 1 if said.strip() or failed else 0
+        failed = sum(child.wait() for child in children) > 0  # waits for all children
+        output = "".join(log.read_text() for log in logs if log.exists())
+    print(output[-20_000:] or "oclgrind reports nothing")
+    return 1 if output.strip() or failed else 0
 
 
 def run_here(path: Path) -> int:

@@ -48,7 +48,7 @@ def test_a_chain_of_elementwise_ops_runs_on_the_device(session: tf.Session) -> N
 
 @pytest.mark.parametrize("op", ["Relu", "Sum"])
 @pytest.mark.parametrize(("priority", "label"), [(1, ""), (0, "acme")])
-def test_a_kernel_of_ones_own_runs_within_a_chain(
+def test_a_custom_kernel_runs_within_a_chain(
     device: OpenCLDevice, session: tf.Session, monkeypatch: pytest.MonkeyPatch, op: str, priority: int, label: str
 ) -> None:
     def build(node: Any) -> Any:
@@ -82,7 +82,7 @@ def test_no_driver_is_no_fault_of_the_installation(tmp_path: Path) -> None:
     assert "plugin opencl has no device: no OpenCL driver was found; install" in done.stdout
 
 
-def test_a_driver_of_the_python_environment_is_shown_beside_those_of_the_system(
+def test_the_loader_finds_drivers_of_the_python_environment_and_of_the_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lib").mkdir()
@@ -109,7 +109,7 @@ def test_staged_copies_are_whole(device: OpenCLDevice, size: int) -> None:
     np.testing.assert_array_equal(got, given)
 
 
-def test_a_refused_source_shows_the_words_of_the_driver(device: OpenCLDevice) -> None:
+def test_a_refused_source_shows_the_drivers_message(device: OpenCLDevice) -> None:
     with pytest.raises(tf.errors.InternalError, match=r"the driver refuses a source(?s:.*)no_such_name"):
         device.build("__kernel void wrong(__global int *x) { x[0] = no_such_name; }", "wrong")
 

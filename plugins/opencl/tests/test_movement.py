@@ -1,4 +1,4 @@
-"""Moving and pooling that the conformance suite does not try: many pieces, places found at run time, stray places."""
+"""Moving and pooling that the conformance suite does not try: many pieces, indices found at run time or outside."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_span_of_another_size_than_planned_is_named() -> None:
         on_device(gradient, np.array([1, 3]), numbers(2, 3))
 
 
-def test_a_gradient_goes_to_places_that_lie_outside_of_their_windows() -> None:
+def test_a_gradient_goes_to_indices_outside_of_their_windows() -> None:
     window = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
     x, gradient = numbers(2, 4, 4, 3), numbers(2, 2, 2, 3)
     places = np.random.default_rng(3).integers(0, 48, gradient.shape)

@@ -19,7 +19,7 @@ WITHOUT_DOUBLE = "#define double tf_there_is_no_double\n"
 
 
 def results_on(spec: str, build: Callable[[], list[Any]], runs: int = 1) -> list[np.ndarray]:
-    """What `build`'s tensors are in each of some runs; skips where the device is missing."""
+    """The values of `build`'s tensors in each run; skips if the device is missing."""
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         if not any(d.spec == spec for d in session.list_devices()):
             pytest.skip("no OpenCL driver is installed")

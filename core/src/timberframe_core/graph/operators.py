@@ -155,7 +155,7 @@ def install() -> None:
         setattr(Tensor, f"__{word}__", _method(_node(op, op)))
     for word, unary in (("invert", _invert), ("abs", _absolute), ("neg", _negative)):
         setattr(Tensor, f"__{word}__", unary)
-    Tensor.__array_priority__ = 100  # NumPy then leaves `array + tensor` to us
+    Tensor.__array_priority__ = 100  # so that `array + tensor` calls Tensor.__radd__
 
 
 install()

@@ -101,7 +101,7 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
-    """The number that follows x1 in its dtype on the way to x2, by element."""
+    """The next number of the dtype after x1 in the direction of x2, by element."""
     result: Tensor = apply_op("NextAfter", [x1, x2], name=name)
     return result
 

@@ -1,4 +1,4 @@
-"""`tf.*` functions that ask for shapes, change them, and move elements."""
+"""`tf.*` functions that return and change shapes, and that move elements."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """The input with a dimension of one put in front of dimension `axis` (formerly `dim`)."""
-    place = _one_of("expand_dims", "axis", axis, "dim", dim)
-    if place is None:
+    position = _one_of("expand_dims", "axis", axis, "dim", dim)
+    if position is None:
         raise InvalidArgumentError("tf.expand_dims: axis is not given; it must be")
-    result: Tensor = apply_op("ExpandDims", [input, place], None, name)
+    result: Tensor = apply_op("ExpandDims", [input, position], None, name)
     return result
 
 
@@ -128,7 +128,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors one after the other along dimension `axis`, an integer scalar; one alone comes back as it is."""
+    """The tensors joined along dimension `axis`, an integer scalar; a single tensor is returned as it is."""
     if np.isscalar(values):
         raise InvalidArgumentError(
             f"tf.concat: values is {values!r}; a list of tensors is required (values come first, axis after them)"
@@ -182,13 +182,13 @@ def split(
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """Tensors of one shape side by side along a new dimension at `axis`."""
+    """Tensors of one shape stacked along a new dimension at `axis`."""
     result: Tensor = apply_op("Pack", [list(values)], {"axis": axis}, name)
     return result
 
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
-    """Tensors of one known shape side by side along a new first dimension."""
+    """Tensors of one known shape stacked along a new first dimension."""
     rows = [apply_op("ExpandDims", [value, 0]) for value in values]
     if not rows:
         raise InvalidArgumentError("tf.parallel_stack: values is empty; at least one tensor is required")
@@ -199,7 +199,7 @@ def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> _Tensors:
-    """The tensors that lie side by side along dimension `axis`; `num` is their number where it is not known."""
+    """The slices along dimension `axis` as a list of tensors; `num` is their number if the shape does not show it."""
     x = convert_to_tensor(value)
     if num is None:
         sizes = x.static_shape
@@ -269,7 +269,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> _Tensors:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The input, which gradients take for a constant."""
+    """The input, which gradients treat as a constant."""
     result: Tensor = apply_op("StopGradient", [input], None, name)
     return result
 
@@ -308,7 +308,7 @@ reverse_v2 = reverse
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved by `shift` places along `axis`; what leaves at one end comes in at the other."""
+    """The elements shifted cyclically by `shift` positions along `axis`."""
     result: Tensor = apply_op("Roll", [input, shift, axis], None, name)
     return result
 
@@ -346,7 +346,7 @@ def space_to_batch(
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """Pads the dimensions after the first, and moves the place in each block of them into the batch."""
+    """Pads the dimensions after the first, and moves the positions within their blocks into the batch dimension."""
     result: Tensor = apply_op("SpaceToBatchND", [input, block_shape, paddings], None, name)
     return result
 
@@ -354,11 +354,11 @@ def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | N
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """`space_to_batch` undone, then cropped."""
+    """The inverse of `space_to_batch`, then cropped."""
     return batch_to_space_nd(input, _block("batch_to_space", block_size, block_shape), crops, name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """`space_to_batch_nd` undone, then cropped."""
+    """The inverse of `space_to_batch_nd`, then cropped."""
     result: Tensor = apply_op("BatchToSpaceND", [input, block_shape, crops], None, name)
     return result

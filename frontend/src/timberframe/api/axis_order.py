@@ -1,4 +1,4 @@
-"""Orders of dimensions that bring some of them to an end, for known ranks and for those that only a run finds out."""
+"""Permutations that move dimensions to the end, for ranks known while the graph is built or only in the run."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
 
-def exchange_with_last(x: Tensor, axis: int, who: str) -> Any:
+def exchange_with_last(x: Tensor, axis: int, function: str) -> Any:
     """The permutation that exchanges a dimension with the last one; None where it is the last.
 
-    who: the function that asks, for the error where the axis lies outside a known rank.
+    function: the caller's name, for the error if the axis is outside a known rank.
     """
     if axis == -1 and x.static_shape is None:
         return None
     if x.static_shape is not None:
-        at, last = _known_axis(x, axis, who), len(x.static_shape) - 1
+        at, last = _known_axis(x, axis, function), len(x.static_shape) - 1
         return None if at == last else [last if i == at else at if i == last else i for i in range(last + 1)]
     count = rank(x)
-    place, end, positions = _from_front(axis, count), apply_op("Sub", [count, 1]), apply_op("Range", [0, count, 1])
-    exchanged = apply_op("SelectV2", [apply_op("Equal", [positions, place]), end, positions])
-    return apply_op("SelectV2", [apply_op("Equal", [positions, end]), place, exchanged])
+    index, end, positions = _from_front(axis, count), apply_op("Sub", [count, 1]), apply_op("Range", [0, count, 1])
+    exchanged = apply_op("SelectV2", [apply_op("Equal", [positions, index]), end, positions])
+    return apply_op("SelectV2", [apply_op("Equal", [positions, end]), index, exchanged])
 
 
-def move_to_end(x: Tensor, axis: int, who: str) -> Any:
+def move_to_end(x: Tensor, axis: int, function: str) -> Any:
     """The permutation that puts a dimension after all others; None where it is the last."""
     if axis == -1 and x.static_shape is None:
         return None
     if x.static_shape is not None:
-        at, last = _known_axis(x, axis, who), len(x.static_shape) - 1
+        at, last = _known_axis(x, axis, function), len(x.static_shape) - 1
         return None if at == last else [*(i for i in range(last + 1) if i != at), at]
     count = rank(x)
-    place, others = _from_front(axis, count), apply_op("Range", [0, apply_op("Sub", [count, 1]), 1])
-    after = apply_op("Cast", [apply_op("GreaterEqual", [others, place])], {"DstT": int32})
-    return apply_op("ConcatV2", [[apply_op("AddV2", [others, after]), apply_op("ExpandDims", [place, 0])], 0])
+    index, others = _from_front(axis, count), apply_op("Range", [0, apply_op("Sub", [count, 1]), 1])
+    after = apply_op("Cast", [apply_op("GreaterEqual", [others, index])], {"DstT": int32})
+    return apply_op("ConcatV2", [[apply_op("AddV2", [others, after]), apply_op("ExpandDims", [index, 0])], 0])
 
 
 def group(count: Any, axes: Any, last: bool) -> Tensor:
     """The permutation of `count` dimensions that puts those of a vector in its order after the others, or before them.
 
-    Made of ops whose results are known as soon as the rank is, so that no shape waits for a device.
+    It uses only ops whose values follow from the rank, so that no shape depends on a device's result.
     """
     given = convert_to_tensor(axes, int32)
     chosen = apply_op("FloorMod", [given, count])  # counted from the front
     number = apply_op("Size", [chosen])
-    places, columns = apply_op("Range", [0, count, 1]), apply_op("ExpandDims", [chosen, 0])
-    rows = apply_op("ExpandDims", [places, 1])
+    positions, columns = apply_op("Range", [0, count, 1]), apply_op("ExpandDims", [chosen, 0])
+    rows = apply_op("ExpandDims", [positions, 1])
     taken = apply_op("Cast", [apply_op("Equal", [rows, columns])], {"DstT": int32})
     before = apply_op("Sum", [apply_op("Cast", [apply_op("Less", [columns, rows])], {"DstT": int32}), 1])
     is_chosen = apply_op("Sum", [taken, 1])
     own = apply_op("Sum", [apply_op("Mul", [taken, apply_op("Range", [0, number, 1])]), 1])
-    other = apply_op("Sub", [places, before])
+    other = apply_op("Sub", [positions, before])
     if last:
         own = apply_op("AddV2", [own, apply_op("Sub", [count, number])])
     else:
@@ -64,11 +64,11 @@ def group(count: Any, axes: Any, last: bool) -> Tensor:
     return order
 
 
-def _known_axis(x: Tensor, axis: int, who: str) -> int:
+def _known_axis(x: Tensor, axis: int, function: str) -> int:
     count = len(x.static_shape or ())
     if not -count <= axis < count:
         raise InvalidArgumentError(
-            f"{who}: axis {axis} is outside the input's rank {count}; it must lie in [{-count}, {count})"
+            f"{function}: axis {axis} is outside the input's rank {count}; it must lie in [{-count}, {count})"
         )
     return axis % count
 

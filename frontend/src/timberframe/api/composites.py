@@ -92,7 +92,7 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Any]:
     """The tensors, all scaled by one factor so that their global norm is at most `clip_norm`; and that norm.
 
-    use_norm: the global norm, where it is known already. Where it is not finite all results are NaN.
+    use_norm: the global norm, if it is computed already. If it is not finite, all results are NaN.
     """
     t_list = listed(t_list, "clip_by_global_norm: t_list", "tensors")
     with name_scope(name, "clip_by_global_norm"):
@@ -210,14 +210,14 @@ def sigmoid_cross_entropy_with_logits(
 ) -> Tensor:
     """The logistic loss of each element, for labels in [0, 1]; the arguments must be named.
 
-    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), in which nothing overflows; the gradient is sigmoid(x) - z.
+    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow; the gradient is sigmoid(x) - z.
     """
     if _sentinel is not None or labels is None or logits is None:
         raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
     with name_scope(name, "logistic_loss", [logits, labels]):
         x = convert_to_tensor(logits)
         z = convert_to_tensor(labels, x.dtype)
-        # One choice for both terms: the slopes of Relu and Abs at 0 would not add up to that of the whole.
+        # Both terms select by one condition: the gradients of Relu and Abs at 0 would not add up to the correct one.
         zeros = _op("ZerosLike", x)
         positive = _op("GreaterEqual", x, zeros)
         linear = _op("Sub", _op("SelectV2", positive, x, zeros), _op("Mul", x, z))

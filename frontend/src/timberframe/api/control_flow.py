@@ -58,10 +58,10 @@ def cond(
 
 
 class _Branches:
-    """The functions that an If or Case chooses from, recorded; they must give results of one structure and dtypes.
+    """The recorded functions that an If or Case chooses from; their results must have the same structure and dtypes.
 
-    caller: the tf function, for errors. scope: that of the node, which gets its name. functions: by the names that the
-    caller has for them. labels: what names of bodies are made of.
+    caller: the tf function, for errors. scope: that of the node, which gets its name. functions: by the caller's names
+    for them. labels: parts of the names of bodies.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
 
 
 class _Choice:
-    """One predicate of `case` and what follows it."""
+    """One predicate of `case` and those after it."""
 
     def __init__(self, pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool) -> None:
         self.pred, self.fn, self.otherwise, self.strict = pred, fn, otherwise, strict
@@ -215,10 +215,10 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Replaces the loop variables by ``body(*loop_vars)`` for as long as ``cond(*loop_vars)`` is true.
+    """Replaces the loop variables by ``body(*loop_vars)`` as long as ``cond(*loop_vars)`` is true.
 
     loop_vars: a list, tuple or dict of values, possibly nested. shape_invariants: in the same structure, shapes that
-    hold in every iteration, where a shape changes. maximum_iterations: at most so many iterations. back_prop and
+    hold in every iteration, where a shape changes. maximum_iterations: the greatest number of iterations. back_prop and
     swap_memory are TensorFlow's and change nothing.
 
     Returns the loop variables after the last iteration, a single one without its list unless return_same_structure.

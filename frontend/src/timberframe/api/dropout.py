@@ -27,7 +27,7 @@ def dropout(
     """Sets elements to zero at random, and scales the others so that the expected sum stays.
 
     rate: probability of a zero (or keep_prob, 1 less it). noise_shape: broadcasts against x; along its sizes of 1 all
-    elements are kept or dropped together, None stands for x's size.
+    elements are kept or dropped together, None means x's size.
     """
     if (keep_prob is None) == (rate is None):
         count = "neither" if rate is None else "both"

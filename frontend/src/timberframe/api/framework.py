@@ -34,7 +34,7 @@ __all__ = [
 
 
 class GraphKeys:
-    """Names of the collections that the library itself uses, and of others that programs for TensorFlow mention."""
+    """Names of the collections that the library uses, and of others that programs for TensorFlow refer to."""
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
@@ -189,7 +189,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 def make_tensor_proto(
     values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = True
 ) -> Any:
-    """The TensorProto message of a value; the arguments mean what they mean for `constant`."""
+    """The TensorProto message of a value; the arguments are those of `constant`."""
     if hasattr(values, "tensor_shape"):
         return values
     array, kind = to_array(values, None if dtype is None else as_dtype(dtype))

@@ -99,20 +99,20 @@ def _tensors(rows: _Elements) -> Any:
     return nest.pack_sequence_as(rows.structure, rows.tensors)
 
 
-_GIVE_DTYPE = "give dtype=, the dtypes of what fn returns in its structure, where they are not those of elems"
-_GIVE_INITIALIZER = "fn must return what its first argument is; give initializer where that is not a row of elems"
+_GIVE_DTYPE = "give dtype=, the dtypes of fn's results in their structure, if they differ from those of elems"
+_GIVE_INITIALIZER = "fn's result must be like its first argument; give initializer if that is not a row of elems"
 
 
-def _results(function: str, results: Any, structure: Any, dtypes: Sequence[DType], advice: str) -> list[Tensor]:
-    """What fn returned, flat. advice: what to do where structure or dtypes are others."""
+def _results(function: str, results: Any, structure: Any, dtypes: Sequence[DType], hint: str) -> list[Tensor]:
+    """What fn returned, flat. hint: appended to the error if structure or dtypes differ."""
     try:
         nest.assert_same_structure(structure, results)
     except InvalidArgumentError as e:
-        raise type(e)(f"tf.{function}: fn returns another structure than is wanted: {e}; {advice}") from None
+        raise type(e)(f"tf.{function}: fn returns another structure than required: {e}; {hint}") from None
     try:
         return [convert_to_tensor(r, d) for r, d in zip(nest.flatten(results), dtypes, strict=True)]
     except InvalidArgumentError as e:
-        raise type(e)(f"tf.{function}: fn returns another dtype than is wanted: {e}; {advice}") from None
+        raise type(e)(f"tf.{function}: fn returns another dtype than required: {e}; {hint}") from None
 
 
 def foldl(
@@ -124,7 +124,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])``; the first row stands for no initializer."""
+    """``fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])``; a missing initializer is the first row."""
     return _fold("foldl", fn, elems, initializer, False, parallel_iterations, name)
 
 
@@ -137,7 +137,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])``; the last row stands for no initializer."""
+    """``fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])``; a missing initializer is the last row."""
     return _fold("foldr", fn, elems, initializer, True, parallel_iterations, name)
 
 
@@ -171,7 +171,7 @@ def _fold(
 
 
 def _order(rows: _Elements, initializer: Any, backwards: bool) -> tuple[Any, Callable[[Any], Any]]:
-    """The number of iterations, and the row that iteration i reads; -1 stands for the row that is the initializer."""
+    """The number of iterations, and the row that iteration i reads; -1 marks the row that serves as initializer."""
     skipped = 1 if initializer is None else 0
     if backwards:
         return rows.count - skipped, lambda i: rows.count - 1 - skipped - i

@@ -150,7 +150,7 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: Any = None,
 ) -> Tensor:
-    """Boxes cut out of NHWC images and brought to height and width `crop_size`, as float32.
+    """Boxes cropped from NHWC images and resized to height and width `crop_size`, as float32.
 
     boxes: [boxes, 4], top, left, bottom and right in parts of the image's size; a reversed box flips. box_ind (or
     box_indices): the image of each. method: bilinear or nearest. Outside of an image lies extrapolation_value.
@@ -173,7 +173,7 @@ def extract_glimpse(
     """A window of height and width `size` of each NHWC image at its offset (row, column).
 
     centered: offsets count from the centre, else from the upper left corner. normalized: they are parts of the image's
-    size, else pixels. A window that leaves its image raises UnimplementedError when it runs.
+    size, else pixels. A window that exceeds its image raises UnimplementedError when it runs.
     """
     attrs = {"centered": centered, "normalized": normalized, "uniform_noise": uniform_noise}
     result: Tensor = apply_op("ExtractGlimpse", [input, size, offsets], attrs, name)
@@ -183,7 +183,7 @@ def extract_glimpse(
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
     """NHWC images with the outlines of boxes [batch, boxes, 4]: top, left, bottom and right in parts of the size.
 
-    colors: rows of red, green, blue and alpha, taken in turn; TensorFlow's ten where there are none.
+    colors: rows of red, green, blue and alpha, used cyclically; TensorFlow's ten if there are none.
     """
     more = [] if colors is None else [colors]
     result: Tensor = apply_op(f"DrawBoundingBoxes{'V2' if more else ''}", [images, boxes, *more], None, name)

@@ -44,7 +44,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def _adjusted(op: str, label: str, images: Any, by: Any, name: str | None, saturate: bool = False) -> Tensor:
-    """What the op makes of the images, computed in float32 unless they are float16, in the images' dtype."""
+    """The op's result for the images, computed in float32 unless they are float16, in the images' dtype."""
     with name_scope(name, label):
         x = convert_to_tensor(images, name="images")
         wide = x if x.dtype.name in ("float16", "float32") else convert_image_dtype(x, float32)
@@ -54,7 +54,7 @@ def _adjusted(op: str, label: str, images: Any, by: Any, name: str | None, satur
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
     """Images in another dtype, whose range is taken to be [0, 1] for floating ones and 0 to the maximum for integers.
 
-    saturate: what lies outside the new dtype's range becomes its nearest value, where it else may wrap.
+    saturate: values outside the new dtype's range become its nearest value; otherwise they may wrap.
     """
     wanted, to = as_dtype(dtype), saturate_cast if saturate else cast
     x = convert_to_tensor(image, name="image")
@@ -76,7 +76,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
 
 
 def _between_integers(x: Tensor, wanted: Any, to: Any, scope: str) -> Tensor:
-    """Scaled by a power of two, so that going up and back changes nothing."""
+    """Scaled by a power of two, so that scaling up and back changes nothing."""
     before, after = int(x.dtype.max), int(wanted.max)
     if before > after:
         scaled = _op("FloorDiv", x, (before + 1) // (after + 1))

@@ -43,7 +43,7 @@ def matmul(
     """The product of matrices, or of batches of them (last two dimensions; the others broadcast).
 
     transpose_* and adjoint_* (not both) take the transposed or adjoint operand. output_type: another dtype for products
-    of small integers. a_is_sparse, b_is_sparse: accepted, and change nothing. grad_a, grad_b are carried along.
+    of small integers. a_is_sparse, b_is_sparse: accepted, and change nothing. grad_a, grad_b become attrs.
     """
     for letter, transposed, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
         if transposed and adjoint:
@@ -171,7 +171,7 @@ def norm(
 
 
 def _euclidean_norm(x: Tensor, axis: Any, keep: bool, name: str | None) -> Tensor:
-    """Squares without a modulus, which has no slope at 0 and would leave out that element's second derivative."""
+    """Squares without a modulus, which has no slope at 0 and would lose that element's second derivative."""
     squares = apply_op("Mul", [x, _conjugate(x)]) if x.dtype.is_complex else apply_op("Square", [x])
     total = apply_op("Sum", [squares, reduction_axes(x, axis)], {"keep_dims": keep})
     if x.dtype.is_complex:

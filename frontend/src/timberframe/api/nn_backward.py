@@ -1,4 +1,4 @@
-"""`tf.nn.*` functions that go backward through convolutions, and losses and moments with weights."""
+"""`tf.nn.*` functions: gradients of convolutions, and losses and moments with weights."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def max_pool_with_argmax(
     output_dtype: DType | None = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The largest value in each window, and its element's number in the image (or in the whole batch)."""
+    """The largest value in each window, and its flat index in the image (or in the whole batch)."""
     if data_format != "NHWC":
         raise InvalidArgumentError(f"tf.nn.max_pool_with_argmax: data_format is {data_format!r}; it must be NHWC")
     attrs = {
@@ -184,8 +184,8 @@ def max_pool_with_argmax(
         "include_batch_in_index": include_batch_in_index,
         "Targmax": Targmax or output_dtype or int64,
     }
-    values, places = apply_op("MaxPoolWithArgmax", [input], attrs, name)
-    return values, places
+    values, indices = apply_op("MaxPoolWithArgmax", [input], attrs, name)
+    return values, indices
 
 
 def weighted_cross_entropy_with_logits(
@@ -229,14 +229,14 @@ def weighted_moments(
         narrow = value.dtype in (float16, bfloat16)
         wide = cast(value, float32) if narrow else value
         weights = cast(convert_to_tensor(frequency_weights), wide.dtype)
-        total = _kept_sum(weights + apply_op("ZerosLike", [wide]), axes)
-        mean = apply_op("DivNoNan", [_kept_sum(weights * wide, axes), total])
+        total = _sum_keeping_axes(weights + apply_op("ZerosLike", [wide]), axes)
+        mean = apply_op("DivNoNan", [_sum_keeping_axes(weights * wide, axes), total])
         deviations = weights * apply_op("SquaredDifference", [wide, mean])
-        variance = apply_op("DivNoNan", [_kept_sum(deviations, axes), total])
+        variance = apply_op("DivNoNan", [_sum_keeping_axes(deviations, axes), total])
         if not keep:
             mean, variance = (squeeze(t, axes if isinstance(axes, list | tuple) else [axes]) for t in (mean, variance))
         return (cast(mean, value.dtype), cast(variance, value.dtype)) if narrow else (mean, variance)
 
 
-def _kept_sum(x: Any, axes: Any) -> Any:
+def _sum_keeping_axes(x: Any, axes: Any) -> Any:
     return apply_op("Sum", [x, axes], {"keep_dims": True})

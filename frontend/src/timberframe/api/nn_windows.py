@@ -108,7 +108,7 @@ conv3d_backprop_filter = conv3d_backprop_filter_v2
 
 
 class FractionalPooling(NamedTuple):
-    """What fractional pooling gives: the pooled images, and where its windows begin along both dimensions."""
+    """The results of fractional pooling: the pooled images, and the starts of its windows along both dimensions."""
 
     output: Tensor
     row_pooling_sequence: Tensor
@@ -125,10 +125,10 @@ def fractional_max_pool(
     seed2: int = 0,
     name: str | None = None,
 ) -> FractionalPooling:
-    """The largest values of windows of NHWC images, the windows being drawn so that sizes shrink by pooling_ratio.
+    """The largest values of windows of NHWC images, with random windows such that sizes shrink by pooling_ratio.
 
     pooling_ratio: four numbers of at least 1, the first and last 1. pseudo_random: the windows are drawn as one
-    pattern, else each by itself. overlapping: neighbours share a row or column. Seeds need deterministic.
+    pattern, otherwise each separately. overlapping: neighbours share a row or column. Seeds need deterministic.
     """
     attrs = (pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
     return _fractional("FractionalMaxPool", value, attrs, name)

@@ -81,8 +81,8 @@ def random_uniform(
 ) -> Tensor:
     """Uniform numbers in [minval, maxval), of the Session's stream of the op.
 
-    maxval: 1 for floats where it is None; integers need one. Integers are remainders: of a range that is no power of 2
-    the lower ones come a little more often.
+    maxval: 1 for floats where it is None; integers need one. Integers are remainders: if the range is no power of 2,
+    the lower ones are slightly more frequent.
     """
     kind = as_dtype(dtype)
     if maxval is None:
@@ -205,7 +205,7 @@ def random_poisson(
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of a tensor with the given size in each dimension, at a random place."""
+    """A part of a tensor with the given size in each dimension, at a random offset."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         given = convert_to_tensor(value, name="value")
         wanted = convert_to_tensor(size, int32, name="size")

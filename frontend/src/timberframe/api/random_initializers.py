@@ -88,7 +88,7 @@ class uniform_unit_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow'
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
+        inputs = max(1.0, float(math.prod(_full_shape(shape, partition_info)[:-1])))
         limit = math.sqrt(3 / inputs) * self.factor
         return draws.random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
 
@@ -96,7 +96,7 @@ class uniform_unit_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow'
         return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
 
 
-def _whole(shape: Any, partition_info: Any) -> StaticShape:
+def _full_shape(shape: Any, partition_info: Any) -> StaticShape:
     """The shape of the variable of which `shape` may be a part."""
     return static_sizes(shape if partition_info is None else partition_info.full_shape)
 
@@ -141,7 +141,7 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         kind = dtype or self.dtype
-        fan_in, fan_out = _fans(_whole(shape, partition_info))
+        fan_in, fan_out = _fans(_full_shape(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
@@ -204,7 +204,7 @@ def lecun_uniform(seed: int | None = None) -> variance_scaling_initializer:
 class orthogonal_initializer(Initializer):  # noqa: N801 - TensorFlow's name
     """Fills a variable with an orthogonal matrix, times `gain`; dimensions before the last count as one.
 
-    It is Q of a QR decomposition of normal numbers, whose columns turn so that R's diagonal is positive.
+    It is Q of a QR decomposition of normal numbers, with signs such that R's diagonal is positive.
     """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:

@@ -34,7 +34,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         graph.seeds_made += 1
     seed = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
     pair = seed % _LARGEST, _integer(op_seed) % _LARGEST
-    return pair if pair != (0, 0) else (0, _LARGEST)  # two zeros would mean that nobody gave a seed
+    return pair if pair != (0, 0) else (0, _LARGEST)  # two zeros would mean that no seed is given
 
 
 def seed_attrs(op_seed: int | None) -> dict[str, int]:

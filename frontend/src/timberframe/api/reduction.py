@@ -158,7 +158,7 @@ def reduce_logsumexp(
     axes = reduction_axes(x, renamed("axis", axis, "reduction_indices", reduction_indices))
     keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
     largest = apply_op("Max", [x, axes], {"keep_dims": True})
-    # Infinities are taken out of the shift: inf - inf would be NaN.
+    # The shift omits infinities: inf - inf would be NaN.
     finite = apply_op("SelectV2", [apply_op("IsFinite", [largest]), largest, apply_op("ZerosLike", [largest])])
     shift = apply_op("StopGradient", [finite])
     total = apply_op("Sum", [apply_op("Exp", [apply_op("Sub", [x, shift])]), axes], {"keep_dims": keep})

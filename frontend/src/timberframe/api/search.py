@@ -25,14 +25,14 @@ class TopKV2(NamedTuple):
 
 
 class Unique(NamedTuple):
-    """Distinct elements, and each element's place among them."""
+    """Distinct elements, and each element's index among them."""
 
     y: Tensor
     idx: Tensor
 
 
 class UniqueWithCounts(NamedTuple):
-    """Distinct elements, each element's place among them, and how often they occur."""
+    """Distinct elements, each element's index among them, and how often they occur."""
 
     y: Tensor
     idx: Tensor
@@ -40,7 +40,7 @@ class UniqueWithCounts(NamedTuple):
 
 
 class ListDiff(NamedTuple):
-    """Elements of one list that another lacks, and their positions."""
+    """Elements of one list that are not in another, and their positions."""
 
     out: Tensor
     idx: Tensor
@@ -58,7 +58,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """The distinct elements of a vector in order of first occurrence, and each element's place among them."""
+    """The distinct elements of a vector in order of first occurrence, and each element's index among them."""
     return Unique(*apply_op("Unique", [x], {"out_idx": out_idx}, name))
 
 
@@ -68,7 +68,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
-    """The elements of x that y does not hold, and their positions."""
+    """The elements of x that are not in y, and their positions."""
     return ListDiff(*apply_op("ListDiff", [x, y], {"out_idx": index_dtype}, name))
 
 
@@ -81,7 +81,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """The positions that put the values in order along the axis. Equal ones stay in order whatever `stable` says."""
+    """The positions that put the values in order along the axis. Equal ones stay in order even without `stable`."""
     with name_scope(name, "argsort"):
         return _order(values, axis, direction)[1]
 

@@ -89,8 +89,7 @@ to_complex128 = _to(dtypes.complex128, "ToComplex128")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` in another dtype; what lies outside its range becomes the nearest value in it.
 
-    Of a complex number real and imaginary part are brought into the range by themselves; a real dtype takes the real
-    part alone.
+    Real and imaginary parts are clipped separately; a real dtype takes the real part alone.
     """
     wanted = as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast") as scope:
@@ -123,7 +122,7 @@ def _inside(limit: float, dtype: DType) -> Any:
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """t, a tensor or IndexedSlices, brought below clip_value_max and then above clip_value_min."""
+    """t, a tensor or IndexedSlices, limited to clip_value_max and then to clip_value_min."""
     with name_scope(name, "clip_by_value") as scope:
         values = t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t, name="t")
         below = apply_op("Minimum", [values, clip_value_max])

@@ -26,7 +26,7 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, d
 
 
 def _along_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
-    """The op works on the last dimension; another axis changes places with that before and after."""
+    """Applies the op to the last dimension; another axis is exchanged with that before and after."""
     x = convert_to_tensor(logits)
     order = None if axis is None or axis == -1 else exchange_with_last(x, axis, f"{op} '{name or op}'")
     if order is None:

@@ -35,11 +35,11 @@ _REFERENCE_OPS = {
     "AssignVariableOp": "Assign", "AssignAddVariableOp": "AssignAdd", "AssignSubVariableOp": "AssignSub",
     "VarIsInitializedOp": "IsVariableInitialized",
 }  # fmt: skip
-"""What does the same to references; others have the same name without Resource before it."""
+"""The ops on references by those on resources; the others have the same name without the prefix Resource."""
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable are brought together; one process has one copy, so all mean the same."""
+    """When copies of a variable are synchronised; one process has one copy, so all mean the same."""
 
     AUTO = 0
     NONE = 1
@@ -48,7 +48,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How updates of copies of a variable are put together; one process has one copy, so all mean the same."""
+    """How updates of copies of a variable are combined; one process has one copy, so all mean the same."""
 
     NONE = 0
     SUM = 1
@@ -63,9 +63,9 @@ class Variable(PartialUpdates):
     the variable to GraphKeys.TRAINABLE_VARIABLES. collections: to which it belongs, by default
     GraphKeys.GLOBAL_VARIABLES. validate_shape: if False, values of any shape may be assigned. constraint: a function of
     the value that optimizers apply after each update. variable_def: a VariableDef that names the variable's operations
-    in the current graph, in the place of everything else. The other arguments are TensorFlow's and change nothing.
+    in the current graph, instead of the arguments above. The others are TensorFlow's and change nothing.
 
-    In a graph a variable stands for its value: operators, functions of `tf.*` and fetches read it.
+    In a graph a variable represents its value: operators, functions of `tf.*` and fetches read it.
     """
 
     __array_priority__ = 100  # so that ndarray + Variable asks the Variable
@@ -151,7 +151,7 @@ class Variable(PartialUpdates):
 
     @contextmanager
     def on_its_device(self) -> Iterator[None]:
-        """Places what is made inside where the variable is."""
+        """Places operations made inside on the variable's device."""
         graph = get_default_graph()
         with graph.device(None), graph.device(self.handle.device):
             yield
@@ -190,7 +190,7 @@ class Variable(PartialUpdates):
         return self.op.type in _REFERENCES
 
     def _own_op(self, op: str) -> str:
-        """The op that does to this variable what `op` does to a resource."""
+        """The op for this variable that corresponds to `op` for a resource."""
         return _REFERENCE_OPS.get(op, op.removeprefix("Resource")) if self._is_reference() else op
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -209,7 +209,7 @@ class Variable(PartialUpdates):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
-        """The variable whose operations a VariableDef names; import_scope stands before all its names."""
+        """The variable whose operations a VariableDef names; import_scope is a prefix of all its names."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
     # Reading
@@ -234,11 +234,11 @@ class Variable(PartialUpdates):
         return result
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
-        user = (name or "").rpartition("/")[0]  # the read is named after the operation that it is made for
+        user = (name or "").rpartition("/")[0]  # the read gets the name of the operation that it is made for
         return self._read(f"{user}/ReadVariableOp" if user and not user.endswith("/") else None)
 
     def _as_graph_element(self) -> Tensor:
-        """What a fetch or a feed of the variable means: one read, made with it."""
+        """The tensor that a fetch or feed of the variable uses: one read, made with it."""
         return self._fetched
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:

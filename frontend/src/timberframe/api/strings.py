@@ -18,7 +18,7 @@ NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match")}
 
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
-    """The strings of several tensors one after the other, element by element, with a separator between them.
+    """The strings of several tensors joined element by element, with a separator between them.
 
     All must have one shape, but for scalars, which are repeated.
     """
@@ -38,7 +38,7 @@ def reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The strings along the axes one after the other, the first axis varying fastest; row by row for None.
+    """The strings joined along the axes, the first axis varying fastest; row by row for None.
 
     keepdims keeps these dimensions with size 1.
     """

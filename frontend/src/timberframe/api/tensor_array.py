@@ -18,7 +18,7 @@ __all__ = ["TensorArray"]
 
 
 class _Known:
-    """What is known of an array and all that are made of it by writing: the shape of its elements, and its size."""
+    """What is known of an array and of those made from it by writing: the shape of its elements, and its size."""
 
     def __init__(self, shape: Shape, size: int | None) -> None:
         self.shape = shape
@@ -30,7 +30,7 @@ class TensorArray:
 
     dtype: of the elements. size: how many there are, an integer or a scalar tensor. dynamic_size: writing after the
     end makes it larger. infer_shape: all elements must have one shape. element_shape: what is known of that shape.
-    flow: the list of another array that this one is to stand for. clear_after_read, tensor_array_name and
+    flow: the list of an existing array that this object is to represent. clear_after_read, tensor_array_name and
     colocate_with_first_write_call are TensorFlow's and change nothing; handle must be None.
     """
 

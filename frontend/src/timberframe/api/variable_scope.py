@@ -1,4 +1,4 @@
-"""Variable scopes: where `tf.get_variable` looks, and what holds for the variables made there."""
+"""Variable scopes: where `tf.get_variable` looks, and the settings for the variables made there."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def no_regularizer(_: Any) -> None:
 
 
 class VariableScope:
-    """What holds for the variables of a scope: the beginning of their names, and defaults for get_variable.
+    """The settings for the variables of a scope: the prefix of their names, and defaults for get_variable.
 
     name: without the slash at its end, "" at the root. original_name_scope: the name scope that was opened with it,
     with its slash. reuse: False, True or tf.AUTO_REUSE.
@@ -105,11 +105,11 @@ class VariableScope:
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
-        """Sets the function that get_variable calls in the place of its own."""
+        """Sets the function that get_variable calls instead of its own."""
         self.custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
-        """What of a collection has a name in this scope."""
+        """The items of a collection whose names are in this scope."""
         return outermost(get_default_graph()).get_collection(name, f"{self.name}/" if self.name else None)
 
     def trainable_variables(self) -> list[Any]:
@@ -257,12 +257,12 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
         """The scope of variables alone."""
         scopes, chosen = Scopes.of(outermost(get_default_graph())), self._name_or_scope
         if isinstance(chosen, VariableScope):
-            return self._again(scopes, chosen)
+            return self._reopened(scopes, chosen)
         name = scopes.unique_name(self._default_name or "") if chosen is None else chosen
         return self._inside(scopes, name, name if name_scope is None else name_scope)
 
     def peek(self) -> VariableScope:
-        """The scope as it would be, marked as opened, without going in and without a name scope."""
+        """The scope as it would be, marked as opened, without entering it and without a name scope."""
         with self._pure(None) as scope:
             return scope
 
@@ -275,7 +275,7 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
         return VariableScope(reuse, name, name_scope=name_scope, constraint=self._constraint, **{**settings, **given})
 
     @contextmanager
-    def _again(self, scopes: Scopes, scope: VariableScope) -> Iterator[VariableScope]:
+    def _reopened(self, scopes: Scopes, scope: VariableScope) -> Iterator[VariableScope]:
         old, reuse = scopes.current, self._reuse or scope.reuse
         scopes.opened[scope.name] += 1
         opened = scopes.opened.copy()
@@ -315,7 +315,7 @@ def _name_scope(graph: Graph, name: str, new: bool) -> Iterator[str | None]:
 
 
 def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
-    """A getter that calls `inner`, for which `outer` is the way to the variable."""
+    """A getter that calls `inner` with `outer` as its `getter`."""
 
     def getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return inner(functools.partial(outer, getter), *args, **kwargs)

@@ -22,7 +22,7 @@ _COLLECTION = ("variable store",)
 
 
 class VariableStore:
-    """Variables by their full name; a name stands for one variable of the graph."""
+    """Variables by their full name, which is unique in the graph."""
 
     def __init__(self) -> None:
         self._variables: dict[str, Variable] = {}
@@ -149,7 +149,7 @@ def _default_initializer(name: str, dtype: DType) -> Any:
 def _needs_no_arguments(function: Any) -> bool:
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # built in functions may not tell
+    except (TypeError, ValueError):  # built-in functions may have no signature
         return False
     return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
 

@@ -36,7 +36,7 @@ from timberframe_core.graphdef import messages
 class Builder:
     """Collects graphs with their signatures, and writes them as a folder; the variables are written once.
 
-    The folder must be new or empty. It is a saved model when `save` has returned, and none before.
+    The folder must be new or empty. It becomes a saved model when `save` returns.
     """
 
     def __init__(self, export_dir: str) -> None:

@@ -46,7 +46,7 @@ def read_saved_model(export_dir: str) -> Any:
 def load(sess: Any, tags: Iterable[str], export_dir: str, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
     """Adds the graph with exactly these tags to the session's graph and gives its variables their values.
 
-    Returns the MetaGraphDef; its signature_def tells the names of inputs and outputs. Raises NotFoundError where there
+    Returns the MetaGraphDef; its signature_def has the names of inputs and outputs. Raises NotFoundError where there
     is no such folder, or no graph of these tags, and as Saver.restore does.
     """
     session = check_session(sess, [])

@@ -1,9 +1,9 @@
 """Our checkpoints: one safetensors file, and an index that makes it a checkpoint.
 
-`PREFIX.index.json` names the data file `PREFIX.<token>.safetensors` and holds name, dtype, shape, place and checksum of
-every tensor, and a checksum of its own. The data file is complete, on the disk, and under a name of its own before the
-index is renamed into place, and data that the index no longer names is removed after. So at any moment the index on the
-disk belongs to a complete data file.
+`PREFIX.index.json` names the data file `PREFIX.<token>.safetensors` and holds name, dtype, shape, location and checksum
+of every tensor, and a checksum of its own. The data file is complete, on the disk, and under a name of its own before
+the index is renamed into place, and data that the index no longer names is removed after. So at any moment the index on
+the disk belongs to a complete data file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHUNK = 16 << 20  # bytes that are checked and written at a time
 
 @dataclass(frozen=True)
 class Saved:
-    """A tensor to save; `array()` gives its value when its turn comes, so that one copy at a time is enough."""
+    """A tensor to save; `array()` is called when it is written, so that one copy at a time is enough."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class Saved:
 
 
 def write_checkpoint(prefix: str, tensors: Mapping[str, Saved], family: str | None = None) -> None:
-    """Writes a checkpoint, in the place of one of the same prefix; that one stays until the new one is complete.
+    """Writes a checkpoint. It replaces one of the same prefix, which stays until the new one is complete.
 
     family: how the names of all checkpoints of the same writer begin, by default as this one's; what killed writers
     left of them is removed.
@@ -58,13 +58,15 @@ def write_checkpoint(prefix: str, tensors: Mapping[str, Saved], family: str | No
     parts = {name: encode(name, t.dtype, t.shape, t.array) for name, t in tensors.items()}
     data = target.with_name(f"{target.name}.{new_token()}{_DATA}")
     with new_file(data) as file:
-        places, size = _write_data(file, sorted((p for group in parts.values() for p in group), key=_alignment))
+        locations, size = _write_data(file, sorted((p for group in parts.values() for p in group), key=_alignment))
         finish(file)
         sync_folder(target.parent)
-        entries = {name: {"dtype": t.dtype.name, "shape": list(t.shape), **places[name]} for name, t in tensors.items()}
+        entries = {
+            name: {"dtype": t.dtype.name, "shape": list(t.shape), **locations[name]} for name, t in tensors.items()
+        }
         for name, tensor in tensors.items():
             if tensor.dtype is string:
-                entries[name]["lengths"] = places[f"{name}{LENGTHS}"]
+                entries[name]["lengths"] = locations[f"{name}{LENGTHS}"]
         index = new_index(data.name, size, entries)
         replaced = _data_file(prefix)
         replace_file(_index_path(prefix), encode_index(index))
@@ -82,7 +84,7 @@ def _data_file(prefix: str) -> Path | None:
 
 
 def remove_checkpoint_files(prefix: str) -> None:
-    """Removes a checkpoint: its index first, so that it is whole as long as it is one."""
+    """Removes a checkpoint, its index first, so that no index names incomplete data."""
     target = Path(prefix)
     with contextlib.suppress(FileNotFoundError):
         _index_path(prefix).unlink()
@@ -101,7 +103,7 @@ def _prefix_of(data: str) -> str:
 
 
 def _is_data(path: Path) -> bool:
-    """Whether a file is one that a writer of checkpoints made, and no other that ends alike."""
+    """Whether a file was made by a writer of checkpoints, and not only has the same suffix."""
     if not _TOKEN.search(path.name):
         return False
     with open(path, "rb") as file:
@@ -110,7 +112,7 @@ def _is_data(path: Path) -> bool:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Whether a data file is of no use: no index names it."""
+    """Whether a data file is unused: no index names it."""
     if not _is_data(path):
         return False
     try:
@@ -128,7 +130,7 @@ def _alignment(part: Part) -> int:
 
 
 def _write_data(file: IO[bytes], parts: list[Part]) -> tuple[dict[str, dict[str, int]], int]:
-    """Writes a safetensors file; returns place and checksum of each part, and the size of the file.
+    """Writes a safetensors file; returns location and checksum of each part, and the size of the file.
 
     Its layout: the header's length in 8 bytes, the header in JSON, the elements of each tensor in row-major order.
     """
@@ -140,7 +142,7 @@ def _write_data(file: IO[bytes], parts: list[Part]) -> tuple[dict[str, dict[str,
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)
-    places, at = {}, 8 + len(text)
+    locations, at = {}, 8 + len(text)
     for part in parts:
         checksum = 0
         data = as_bytes(part.array())
@@ -149,9 +151,9 @@ def _write_data(file: IO[bytes], parts: list[Part]) -> tuple[dict[str, dict[str,
             chunk = data[start : start + _CHUNK]
             checksum = zlib.crc32(chunk, checksum)
             file.write(chunk)
-        places[part.name] = {"offset": at, "nbytes": part.nbytes, "crc32": checksum}
+        locations[part.name] = {"offset": at, "nbytes": part.nbytes, "crc32": checksum}
         at += part.nbytes
-    return places, at
+    return locations, at
 
 
 def open_checkpoint(prefix: str) -> Checkpoint:
@@ -190,15 +192,15 @@ class Checkpoint(CheckpointReader):
         return map_file(file)
 
     def _read(self, name: str) -> np.ndarray:
-        place, entry = self._tensors[name], self.entries[name]
+        location, entry = self._tensors[name], self.entries[name]
         if entry.dtype is string:
-            lengths = self._bytes(name, place["lengths"]).view(np.int64).reshape(entry.shape)
-            return decode_strings(name, self._bytes(name, place), lengths)
-        return decode(entry.dtype, entry.shape, self._bytes(name, place))
+            lengths = self._bytes(name, location["lengths"]).view(np.int64).reshape(entry.shape)
+            return decode_strings(name, self._bytes(name, location), lengths)
+        return decode(entry.dtype, entry.shape, self._bytes(name, location))
 
-    def _bytes(self, name: str, place: Mapping[str, int]) -> np.ndarray:
-        data = self._data[place["offset"] : place["offset"] + place["nbytes"]]
-        if zlib.crc32(data.data) != place["crc32"]:
+    def _bytes(self, name: str, location: Mapping[str, int]) -> np.ndarray:
+        data = self._data[location["offset"] : location["offset"] + location["nbytes"]]
+        if zlib.crc32(data.data) != location["crc32"]:
             raise DataLossError(
                 f"checkpoint '{self.path}': the bytes of tensor '{name}' have changed since they were written; "
                 "restore another checkpoint"

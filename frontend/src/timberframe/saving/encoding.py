@@ -1,4 +1,4 @@
-"""How the tensors of a checkpoint stand in a safetensors file.
+"""How the tensors of a checkpoint are stored in a safetensors file.
 
 Complex numbers are pairs of floats in a further dimension; strings are the bytes of all elements in one tensor and
 their lengths in another. Dtypes that safetensors does not know are stored as integers of their size.
@@ -23,7 +23,7 @@ _NAMES = {
     "quint16": "U16", "qint32": "I32", "int4": "I8", "uint4": "U8",
 }  # fmt: skip
 LENGTHS = ":lengths"
-"""Behind the name of a string tensor: that of its lengths. No variable has a colon in its name."""
+"""Suffix for the name of a string tensor's lengths. No variable has a colon in its name."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,6 @@ def decode_strings(name: str, data: np.ndarray, lengths: np.ndarray) -> np.ndarr
 
 
 def as_bytes(array: Any) -> memoryview:
-    """The elements in row-major order, as they stand in memory where they are in that order already."""
+    """The elements in row-major order; a view of the array's memory if it has that order."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).data

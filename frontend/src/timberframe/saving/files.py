@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all, and what a killed writer leaves behind.
+"""Files that are written completely or not at all, and the leftovers of killed writers.
 
-A writer holds a lock on the file that it is writing. A killed one holds it no longer, which is how its leftovers are
-told from files that are being written.
+A writer holds a lock on the file that it is writing. A killed writer no longer holds its lock; that distinguishes its
+leftovers from files that are being written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from timberframe_core.errors import (
 try:
     import fcntl
 except ImportError:  # Windows has no flock; leftovers of killed writers then stay
-    fcntl = None  # type: ignore[assignment] # stands for a module that is not there
+    fcntl = None  # type: ignore[assignment] # in place of a module that does not exist
 
 _TEMPORARY = ".writing"
 _QUIET = 600  # seconds without a change after which a file may be a leftover; locks may not reach other machines
@@ -60,7 +60,7 @@ def new_token() -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes created, renamed and removed names last through a loss of power."""
+    """Makes created, renamed and removed names survive a loss of power."""
     with contextlib.suppress(OSError):  # some file systems do not let folders be opened or synchronised
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -91,7 +91,7 @@ def finish(file: IO[bytes]) -> None:
 def map_file(path: Path) -> np.ndarray:
     """The bytes of a file, read as they are needed."""
     if not path.stat().st_size:
-        return np.empty(0, np.uint8)  # nothing cannot be mapped
+        return np.empty(0, np.uint8)  # an empty file cannot be mapped
     return np.memmap(path, np.uint8, "r")
 
 

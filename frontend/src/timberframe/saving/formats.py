@@ -29,7 +29,7 @@ def open_checkpoint(prefix: str) -> CheckpointReader:
     """A reader of the checkpoint of this name: ours, TensorFlow's version 2, or a safetensors file.
 
     Raises MissingCheckpointError where there is none, InvalidArgumentError for other files, DataLossError for damaged
-    ones, and what suits errors of the file system; each says what to do.
+    ones, and the class that matches an error of the file system; each message says what to do.
     """
     with file_errors(f"checkpoint '{prefix}' cannot be read"):
         return _open(prefix)
@@ -72,7 +72,7 @@ def _what_is_there(folder: Path) -> str:
 
 
 def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
-    """Makes one checkpoint of ours of several. remove: the sources then go, and their folders where they are empty.
+    """Merges several checkpoints into one of ours. remove: then removes the sources, and their folders if empty.
 
     Those of other formats are read, but never removed.
     """
@@ -89,7 +89,7 @@ def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_m
             for source in present:
                 checkpoint.remove_checkpoint_files(source)
             for folder in {Path(s).parent for s in present} - {Path(target).parent}:
-                with contextlib.suppress(OSError):  # it holds something else
+                with contextlib.suppress(OSError):  # the folder is not empty
                     folder.rmdir()
 
 

@@ -1,6 +1,6 @@
-"""The index of our checkpoints: name, dtype, shape, place and checksum of every tensor, as JSON with a checksum.
+"""The index of our checkpoints: name, dtype, shape, location and checksum of every tensor, as JSON with a checksum.
 
-What is read is checked here, once and wholly, so that whoever uses an index can believe it.
+Everything is checked once, when an index is read, so that its users can rely on it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def encode_index(index: Mapping[str, Any]) -> bytes:
 
 
 def read_index(path: Path) -> dict[str, Any]:
-    """The index that a file holds; DataLossError where it is damaged or says what cannot be."""
+    """The index that a file holds; DataLossError if it is damaged or inconsistent."""
     advice = "restore another checkpoint, such as one that the file 'checkpoint' beside it names"
     if path.stat().st_size > _LONGEST:
         raise DataLossError(f"'{path}': has {path.stat().st_size} bytes, too many for an index; {advice}")
@@ -54,7 +54,7 @@ def read_index(path: Path) -> dict[str, Any]:
 
 
 def _check(index: Mapping[str, Any]) -> None:
-    """Raises ValueError, TypeError or KeyError unless all that readers use is there and fits together."""
+    """Raises ValueError, TypeError or KeyError unless all that readers use exists and is consistent."""
     data, size = index["data"], _count(index["size"], "size")
     if not isinstance(data, str) or data in ("", "..") or "\0" in data or Path(data).name != data:
         raise ValueError(f"its data file is {data!r}, which is no name of a file beside it")
@@ -76,19 +76,19 @@ def _check_tensor(tensor: Mapping[str, Any], size: int) -> None:
     shape = tuple(_count(d, "a dimension") for d in tensor["shape"])
     if num_elements(tuple(d for d in shape if d)) * max(dtype.numpy.itemsize, 8) > MAX_ELEMENTS:
         raise ValueError(f"its shape is {list(shape)}")
-    _check_place(tensor, size, None if dtype is string else num_elements(shape) * dtype.numpy.itemsize)
+    _check_location(tensor, size, None if dtype is string else num_elements(shape) * dtype.numpy.itemsize)
     if dtype is string:
-        _check_place(tensor["lengths"], size, num_elements(shape) * 8)
+        _check_location(tensor["lengths"], size, num_elements(shape) * 8)
 
 
-def _check_place(place: Mapping[str, Any], size: int, wanted: int | None) -> None:
+def _check_location(location: Mapping[str, Any], size: int, wanted: int | None) -> None:
     """wanted: how many bytes it must have; None for any number."""
-    offset, nbytes = _count(place["offset"], "offset"), _count(place["nbytes"], "nbytes")
+    offset, nbytes = _count(location["offset"], "offset"), _count(location["nbytes"], "nbytes")
     if offset + nbytes > size:
         raise ValueError(f"{nbytes} bytes at {offset} are not within the {size} of the data file")
     if wanted is not None and nbytes != wanted:
         raise ValueError(f"it has {nbytes} bytes; its shape and dtype take {wanted}")
-    _count(place["crc32"], "crc32")
+    _count(location["crc32"], "crc32")
 
 
 def _count(value: Any, what: str) -> int:

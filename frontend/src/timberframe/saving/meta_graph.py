@@ -22,9 +22,9 @@ _VARIABLES = frozenset({
     GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.GLOBAL_STEP, GraphKeys.METRIC_VARIABLES,
 })  # fmt: skip
 _SAVER = "timberframe_saver"
-"""Where the settings of a Saver go: TensorFlow takes a saver_def only with nodes that save and restore."""
+"""Collection for the settings of a Saver: TensorFlow accepts a saver_def only with nodes that save and restore."""
 
-_LEFT_OUT = frozenset({GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT, GraphKeys.SAVERS, _SAVER})
+_OMITTED = frozenset({GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT, GraphKeys.SAVERS, _SAVER})
 """Collections of bookkeeping, which are no part of the graph."""
 
 
@@ -49,7 +49,7 @@ def build_meta_graph(
         meta.signature_def[key].CopyFrom(signature)
     for key in graph.get_all_collection_keys() if collections is None else collections:
         items = [x for x in graph.get_collection(key) if not _is_in_a_body(x, graph)]
-        if items and key not in _LEFT_OUT:
+        if items and key not in _OMITTED:
             _write_collection(meta, key, items)
     return meta
 
@@ -66,7 +66,7 @@ def saver_def_of(meta: Any) -> Any:
 
 
 def remove_devices(graph_def: Any) -> None:
-    """Takes the device requests out of a GraphDef."""
+    """Removes the device requests from a GraphDef."""
     for node in graph_def.node:
         node.device = ""
     for function in graph_def.library.function:
@@ -118,7 +118,7 @@ def load_meta_graph(
     import_graph_def(graph_def, input_map=input_map, name=scope)
     known: dict[bytes, Variable] = {}
     for key, collection in sorted(meta.collection_def.items()):
-        if key not in _LEFT_OUT:
+        if key not in _OMITTED:
             for item in _items(graph, key, collection, scope.rstrip("/"), known):
                 graph.add_to_collection(key, item)
     return meta

@@ -50,7 +50,7 @@ class CheckpointReader(ABC):
 
     @abstractmethod
     def _read(self, name: str) -> np.ndarray:
-        """Does what `read` says, for a tensor that an array can hold."""
+        """Implements `read` for a tensor that an array can hold."""
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether the checkpoint has a tensor of this name."""

@@ -20,9 +20,9 @@ def restore_values(
 ) -> None:
     """Gives variables their values of a checkpoint, all or none.
 
-    variables: by the name that each has in the checkpoint. reshape: another shape of as many elements is taken, too.
-    Raises NotFoundError where names are missing, InvalidArgumentError that lists every mismatch of dtype or shape, and
-    DataLossError for damaged values; all variables then keep theirs.
+    variables: by the name that each has in the checkpoint. reshape: another shape with the same number of elements is
+    accepted, too. Raises NotFoundError where names are missing, InvalidArgumentError that lists every mismatch of dtype
+    or shape, and DataLossError for damaged values; all variables then keep theirs.
     """
     check_fit(reader, variables, reshape)
     if variables:

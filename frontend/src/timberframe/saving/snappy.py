@@ -49,7 +49,7 @@ def expand(data: bytes) -> bytes:
 
 
 def _check_fits(result: bytearray, size: int) -> None:
-    """Stops as soon as there is more than there should be, which could be far more."""
+    """Stops as soon as there is more than there should be, since it could be far more."""
     if len(result) > size:
         raise DataLossError(f"a compressed block has more than its {size} bytes; the file is damaged")
 

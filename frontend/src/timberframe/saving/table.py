@@ -1,7 +1,7 @@
 """Sorted tables of keys and values in one file, as LevelDB lays them out and TensorFlow's checkpoints use them.
 
-Blocks of entries, an index block that says where they are, and a footer that says where that is. In a block a key is
-given by what it does not share with the key before. Each block has a checksum and may be compressed.
+Blocks of entries, an index block with their offsets, and a footer with that block's offset. In a block a key omits the
+prefix that it shares with the key before. Each block has a checksum and may be compressed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """Place and size of a block, and where the handle ends."""
+    """Offset and size of a block, and where the handle ends."""
     offset, at = read_varint(data, at)
     size, at = read_varint(data, at)
     return (offset, size), at

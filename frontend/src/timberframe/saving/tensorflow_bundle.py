@@ -79,7 +79,7 @@ class TensorFlowBundle(CheckpointReader):
                 raise self._damaged(name, "one of its slices is missing")
             own = messages.as_message(stored, messages.BundleEntryProto, f"slice of '{name}'")
             found.append(self._value(name, own, _entry(own, f"slice of '{name}'")))
-        whole = np.empty(entry.shape, entry.dtype.numpy)  # not before as many bytes were read
+        whole = np.empty(entry.shape, entry.dtype.numpy)  # allocated only after as many bytes were read
         for where, value in zip(parts, found, strict=True):
             assert where is not None
             if value.dtype != whole.dtype or value.shape != tuple(r.stop - r.start for r in where):
@@ -151,7 +151,7 @@ class TensorFlowBundle(CheckpointReader):
 
 
 def _entry(proto: Any, what: str) -> Entry:
-    """What an entry says of its tensor; DataLossError where no tensor can be so."""
+    """The entry's description of its tensor; DataLossError if no tensor can be like that."""
     try:
         dtype, shape = dtypes.as_dtype(proto.dtype).base_dtype, decode_shape(proto.shape, what)
     except InvalidArgumentError as e:
@@ -202,7 +202,7 @@ def _unsigned(value: int) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """Seven bits a byte, the highest first; as many ones as there are bytes stand before, zeros if negative."""
+    """Seven bits a byte, the highest first; preceded by as many ones as there are bytes, zeros if negative."""
     size = (value if value >= 0 else ~value).bit_length() // 7 + 1
     header = ((1 << size) - 1) << (7 * size)
     sign_bits = value & ((1 << (8 * size)) - 1)

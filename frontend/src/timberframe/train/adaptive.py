@@ -1,4 +1,4 @@
-"""Optimizers whose step adapts to each element by what its gradients were."""
+"""Optimizers whose step adapts to each element by its past gradients."""
 
 from __future__ import annotations
 
@@ -142,10 +142,10 @@ class RMSPropOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Steps by a decaying average of the gradient over the root of one of its square, both freed of their bias.
+    """Steps by a decaying average of the gradient over the root of one of its square, both corrected for their bias.
 
-    Kingma and Ba 2015, arXiv 1412.6980, in the form before section 2.1, so epsilon is "epsilon hat" there. A gradient
-    of some rows only lets the averages of all rows decay. Slots: "m", "v"; and the variables beta1_power, beta2_power.
+    Kingma and Ba 2015, arXiv 1412.6980, in the form before section 2.1, so epsilon is "epsilon hat" there. A sparse
+    gradient makes the averages of all rows decay. Slots: "m", "v"; and the variables beta1_power, beta2_power.
     """
 
     def __init__(

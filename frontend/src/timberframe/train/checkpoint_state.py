@@ -91,15 +91,15 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     except FileNotFoundError:
         return None
     except OSError as e:
-        logging.warning("%s: cannot be read (%s); it is left aside", path, e)
+        logging.warning("%s: cannot be read (%s); it is ignored", path, e)
         return None
     try:
         state = messages.parse_text(text, messages.CheckpointState, f"file '{path}'")
     except InvalidArgumentError as e:
-        logging.warning("%s: is no checkpoint state (%s); it is left aside", path, e)
+        logging.warning("%s: is no checkpoint state (%s); it is ignored", path, e)
         return None
     if not state.model_checkpoint_path:
-        logging.warning("%s: names no checkpoint; it is left aside", path)
+        logging.warning("%s: names no checkpoint; it is ignored", path)
         return None
     state.model_checkpoint_path = os.path.join(checkpoint_dir, state.model_checkpoint_path)
     joined = [os.path.join(checkpoint_dir, p) for p in state.all_model_checkpoint_paths]

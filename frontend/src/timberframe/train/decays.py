@@ -20,10 +20,10 @@ def _op(name: str, *inputs: Any) -> Any:
     return apply_op(name, list(inputs))
 
 
-def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, who: str) -> Any:
+def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, function: str) -> Any:
     """How many times `decay_steps` have passed, whole times with staircase."""
     if global_step is None:
-        raise InvalidArgumentError(f"tf.train.{who}: global_step is None; a step is required")
+        raise InvalidArgumentError(f"tf.train.{function}: global_step is None; a step is required")
     passed = cast(global_step, rate.dtype) / cast(decay_steps, rate.dtype)
     return _op("Floor", passed) if staircase else passed
 

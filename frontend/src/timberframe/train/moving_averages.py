@@ -1,4 +1,4 @@
-"""Averages of variables over the time of training."""
+"""Moving averages of variables during training."""
 
 from __future__ import annotations
 

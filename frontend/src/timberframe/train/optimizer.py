@@ -33,7 +33,7 @@ class Optimizer:
 
     A subclass defines `_resource_apply_dense(gradient, variable)` and `_resource_apply_sparse(gradient, variable,
     indices)`, which return the operation that changes the variable, and may define `_create_slots(variables)`,
-    `_prepare()` and `_finish(operations, name)`. use_locking changes nothing: updates of a variable never meet.
+    `_prepare()` and `_finish(operations, name)`. use_locking changes nothing: updates of a variable never overlap.
 
     Numbers such as learning rates may be Python values, tensors or functions without arguments that return one. A
     Python number becomes a float32, whatever the dtype of the variables, as in TensorFlow.
@@ -110,7 +110,7 @@ class Optimizer:
             self._check_dtype(item)
         found = gradients(
             value,
-            [_own(v, self._name) for v in variables],
+            [_checked_variable(v, self._name) for v in variables],
             grad_ys=grad_loss,
             gate_gradients=gate_gradients == self.GATE_OP,
             aggregation_method=aggregation_method,
@@ -141,7 +141,7 @@ class Optimizer:
             names = ", ".join(v.name for _, v in pairs)
             raise InvalidArgumentError(f"{self._name}: no gradients for any of the variables {names}; one is required")
         for gradient, variable in present:
-            self._check_pair(gradient, _own(variable, self._name))
+            self._check_pair(gradient, _checked_variable(variable, self._name))
         graph, root = get_default_graph(), outermost(get_default_graph())
         with root.as_default(), root.control_dependencies(None):
             self._create_slots([v for _, v in present])
@@ -281,20 +281,20 @@ def _key(variable: Any) -> tuple[Graph, str]:
     return variable.graph, variable.op.name
 
 
-def _own(variable: Any, who: str) -> Any:
+def _checked_variable(variable: Any, optimizer: str) -> Any:
     """The variable, which must be one of the current graph; within a branch or loop, of the graph around it."""
     if isinstance(variable, Tensor) or not isinstance(getattr(variable, "handle", None), Tensor):
-        raise InvalidTypeError(f"{who}: {variable!r} given; a variable is required")
+        raise InvalidTypeError(f"{optimizer}: {variable!r} given; a variable is required")
     if variable.graph is not outermost(get_default_graph()):
         raise InvalidArgumentError(
-            f"{who}: variable '{variable.name}' belongs to another graph; all must belong to the current one"
+            f"{optimizer}: variable '{variable.name}' belongs to another graph; all must belong to the current one"
         )
     return variable
 
 
 def _why_none(loss: Any, variables: Sequence[Any]) -> str:
-    """The operations that let no gradient through from the loss, as the end of a message."""
-    if callable(loss):  # its tensor is not known here, and another call would build it once more
+    """The operations that stop gradients from the loss, as the end of a message."""
+    if callable(loss):  # its tensor is not known here, and calling it would build it again
         return ""
     stopped = blocking_operations(convert_to_tensor(loss), [v.handle for v in variables])
     return f" (gradients stop at {', '.join(stopped[:_STOPS])})" if stopped else ""

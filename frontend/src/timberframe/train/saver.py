@@ -33,11 +33,11 @@ class Saver:
 
     var_list: variables, or a map from names in the checkpoint to variables; by default all global variables of the
     current graph. max_to_keep: how many checkpoints stay, None or 0 for all. keep_checkpoint_every_n_hours: besides
-    these, one for each so many hours. reshape: restores values of another shape with as many elements. defer_build: the
-    variables are looked up at first use. allow_empty: without variables nothing is saved, which else is an error.
-    pad_step_number: steps in file names have eight digits. save_relative_paths: the file `checkpoint` names checkpoints
-    relative to itself. saver_def: a SaverDef that gives max_to_keep and keep_checkpoint_every_n_hours. The others are
-    TensorFlow's and change nothing.
+    these, one for each period of that length. reshape: restores values of another shape with the same number of
+    elements. defer_build: the variables are looked up at first use. allow_empty: without variables nothing is saved,
+    which else is an error. pad_step_number: steps in file names have eight digits. save_relative_paths: the file
+    `checkpoint` names checkpoints relative to itself. saver_def: a SaverDef that gives max_to_keep and
+    keep_checkpoint_every_n_hours. The others are TensorFlow's and change nothing.
 
     A checkpoint is complete or not there, whenever the process ends; old ones are removed after a new one is complete.
     """
@@ -110,9 +110,9 @@ class Saver:
     ) -> str | None:
         """Writes a checkpoint and returns its path: save_path, with a hyphen and the step where global_step is given.
 
-        global_step: a number, or a tensor or variable. latest_filename: instead of `checkpoint`, the file that tells
-        the latest. write_meta_graph: also writes the graph. write_state: updates the file `checkpoint` and removes old
-        checkpoints. Returns None where there is nothing to save.
+        global_step: a number, or a tensor or variable. latest_filename: the file that names the latest, instead of
+        `checkpoint`. write_meta_graph: also writes the graph. write_state: updates the file `checkpoint` and removes
+        old checkpoints. Returns None where there is nothing to save.
 
         Raises FailedPreconditionError that names all variables without a value, ResourceExhaustedError where the disk
         is full, PermissionDeniedError where it may not be written to.
@@ -202,7 +202,7 @@ class Saver:
         self._last_checkpoints = [(path, float(saved)) for path, saved in last_checkpoints_with_time]
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Counts these checkpoints for max_to_keep, as far as they exist: what a new process does with old ones."""
+        """Counts these checkpoints for max_to_keep, as far as they exist: in a process that continues with them."""
         times = {p: get_checkpoint_mtimes([p]) for p in checkpoint_paths}
         self.set_last_checkpoints_with_time([(p, found[0]) for p, found in times.items() if found])
 

@@ -1,4 +1,4 @@
-"""Slots: the variables that an optimizer or an average keeps beside another variable."""
+"""Slots: the variables that an optimizer or an average keeps for another variable."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from timberframe_core.shapes import is_static
 def create_slot(primary: Any, value: Any, name: str) -> Any:
     """A variable with this initial value that is not trained, on the device of `primary`.
 
-    It is called ``<primary>/<name>``, where that scope is taken with a number after it, inside the current variable
-    scope: as in TensorFlow, so that names in checkpoints agree.
+    It is called ``<primary>/<name>`` (with a number after the scope if that is in use), inside the current variable
+    scope, as in TensorFlow, so that names in checkpoints agree.
     """
     tensor = convert_to_tensor(value)
     return _create(primary, name, initializer=tensor, validate_shape=is_static(tensor.static_shape))

@@ -36,7 +36,7 @@ def architecture(capability: int) -> str:
 
 
 def compiled(source: str, target: str) -> bytes:
-    """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's words."""
+    """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's message."""
     from cupy.cuda import nvrtc
 
     words = (source, headers_digest(source, header_folders()), target, *_FLAGS, repr(nvrtc.getVersion()))
@@ -46,7 +46,7 @@ def compiled(source: str, target: str) -> bytes:
     with contextlib.suppress(OSError):
         return kept.read_bytes()
     made = _compile(source, target)
-    with contextlib.suppress(OSError):  # without a cache it works as well, only slower
+    with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as scratch:
             scratch.write(made)

@@ -30,11 +30,11 @@ TYPE = "CUDA"
 OPTIONS = {"tf32": False, "graphs": True}
 """Whether products of float32 may round their operands to TF32; whether launches are captured into CUDA graphs."""
 STAGE_BYTES = 1 << 16
-"""Copies to the device of so many bytes go through page-locked memory; CUDA takes the bytes of smaller ones at once."""
+"""From this size in bytes, copies to the device use page-locked memory; CUDA reads smaller ones at once."""
 
 
 class CudaDevice(AcceleratorDevice):
-    """One GPU with a stream of its own. It waits for the default stream and that for it, so that DLPack needs no more.
+    """One GPU with a stream of its own. It and the default stream wait for each other, which suffices for DLPack.
 
     number: CUDA's number of the GPU. options: see OPTIONS.
     """
@@ -51,16 +51,16 @@ class CudaDevice(AcceleratorDevice):
         with self.gpu:
             self.streams = Streams()
         self.stream = self.streams.main
-        told = runtime.getDeviceProperties(number)
-        self.architecture = architecture(10 * told["major"] + told["minor"])
+        properties = runtime.getDeviceProperties(number)
+        self.architecture = architecture(10 * properties["major"] + properties["minor"])
         self.allocator = CudaAllocator(self.gpu, self.stream, limit)
-        self.limits = Limits(told["maxThreadsPerBlock"], told["sharedMemPerBlock"])
+        self.limits = Limits(properties["maxThreadsPerBlock"], properties["sharedMemPerBlock"])
         self.attributes = DeviceAttributes(
-            memory=told["totalGlobalMem"], vendor="NVIDIA", model=told["name"].decode(),
+            memory=properties["totalGlobalMem"], vendor="NVIDIA", model=properties["name"].decode(),
             driver=f"CUDA {_version(runtime.driverGetVersion())}", dtypes=DTYPES, leaves=LEAVES,
             details={
-                "CuPy": cupy.__version__, "compute capability": f"{told['major']}.{told['minor']}",
-                "multiprocessors": told["multiProcessorCount"], "shared memory": told["sharedMemPerBlock"],
+                "CuPy": cupy.__version__, "compute capability": f"{properties['major']}.{properties['minor']}",
+                "multiprocessors": properties["multiProcessorCount"], "shared memory": properties["sharedMemPerBlock"],
                 "runtime": _version(runtime.runtimeGetVersion()), "NVRTC": ".".join(map(str, nvrtc.getVersion())),
             },
         )  # fmt: skip
@@ -145,7 +145,7 @@ class CudaDevice(AcceleratorDevice):
                 )
         taken = self.event()
         with source.calling():
-            source.stream.wait_event(taken)  # only then may others get the memory
+            source.stream.wait_event(taken)  # before that, nobody else may get the memory
         return tensor
 
     def _reach(self, number: int) -> None:
@@ -187,7 +187,7 @@ class CudaDevice(AcceleratorDevice):
                 try:
                     machine_code = compiled(source, self.architecture)
                 except RuntimeError as e:
-                    raise InternalError(f"{self.spec}: NVRTC refuses a source; its words are\n{e}\n{source}") from e
+                    raise InternalError(f"{self.spec}: NVRTC refuses a source with the message\n{e}\n{source}") from e
                 module = cupy.cuda.Module()
                 module.load(machine_code)
                 self._modules[source] = module
@@ -213,7 +213,7 @@ def _version(number: int) -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
-    """Every GPU that CUDA sees; UnavailableError with CUDA's words where it sees none."""
+    """Every GPU that CUDA sees; UnavailableError with CUDA's message if it sees none."""
     options = dict(config.get("options", {}).get(TYPE, {}))
     if options.keys() - OPTIONS or not all(isinstance(v, bool) for v in options.values()):
         raise InvalidArgumentError(f"{TYPE}: options {options}; known are {', '.join(OPTIONS)}, each True or False")

@@ -1,4 +1,4 @@
-"""Work on a stream that somebody waits for later."""
+"""Pending work on a stream."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Launches captured into CUDA graphs: what was enqueued before on the same addresses is enqueued again by one call.
+"""Launches captured into CUDA graphs: launches that repeat with the same addresses are enqueued by one call.
 
 A cluster's steps are cut into segments: those that only launch kernels are captured, at the second run on the same
-addresses; those that draw random numbers, read from the device or call cuBLAS run as they are. Capturing does no work,
-so whatever it fails on runs as it is, too.
+addresses; those that draw random numbers, read from the device or call cuBLAS run as they are. Capturing executes
+nothing, so steps that cannot be captured are run as they are.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from timberframe_sdk.control_flow import CONTROL_FLOW
 from timberframe_sdk.kernel_device import Step
 
 FEWEST_STEPS = 4
-"""Steps that are worth a graph."""
+"""Least number of steps that are worth a graph."""
 MOST_GRAPHS = 8
-"""Graphs of a segment, each for other addresses."""
+"""Most graphs of a segment, each for other addresses."""
 
 
 @dataclass
 class Capture:
-    """What a thread captures: pointers that kernels were given, and in the end the graph."""
+    """A capture of one thread: the pointers that kernels were given, and in the end the graph."""
 
     pointers: list[Any] = field(default_factory=list)
     graph: Any = None
@@ -137,21 +137,21 @@ class CapturingExecutable(AcceleratorExecutable):
 
 
 def _segments(steps: list[Step]) -> Iterator[_Segment]:
-    for capturable, some in itertools.groupby(steps, _only_launches):
-        run = list(some)
+    for capturable, group in itertools.groupby(steps, _only_launches):
+        run = list(group)
         slots = sorted({i for step in run for i in step.slots})
         yield _Segment(run, slots, {} if capturable and len(run) >= FEWEST_STEPS else None)
 
 
 def _only_launches(step: Step) -> bool:
-    """Whether a step enqueues the same kernels in every run, as far as can be told beforehand."""
+    """Whether a step enqueues the same kernels in every run, as far as is known in advance."""
     node = step.node
     decides = node.op in CONTROL_FLOW or any(v.dynamic for v in node.outputs) or node.stream is not None
     return not decides and getattr(step.launch, "captured", True)
 
 
 def _remember(graphs: dict[tuple[int, ...], Capture | None], key: tuple[int, ...]) -> None:
-    """Notes addresses that were seen once, in place of the oldest that were seen no second time."""
+    """Notes addresses that were seen once, in place of the oldest that did not occur again."""
     if len(graphs) >= MOST_GRAPHS:
         stale = next((k for k, graph in graphs.items() if graph is None), None)
         if stale is None:
@@ -172,7 +172,7 @@ def capturing(device: Any) -> Iterator[Capture]:
                 try:
                     yield capture
                 except BaseException:
-                    with suppress(*DRIVER_ERRORS):  # the capture is lost, and the first error tells why
+                    with suppress(*DRIVER_ERRORS):  # the capture is lost, and the first error gives the reason
                         streams.current.end_capture()
                     raise
                 capture.graph = streams.current.end_capture()

@@ -1,4 +1,4 @@
-"""Memory of CUDA devices: CuPy's pools, and errors of the driver in a user's words."""
+"""Memory of CUDA devices: CuPy's pools, and the driver's errors as tf.errors."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ NOT_READY = 600  # cudaErrorNotReady
 
 
 def device_error(spec: str, error: Any) -> OpError:
-    """What a failed call of CUDA means to a user. Errors of a kernel show at some later call."""
+    """The error for a failed call of CUDA. Errors of a kernel are reported by some later call."""
     if error.status == OUT_OF_MEMORY:
         return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
     return InternalError(
         f"{spec}: CUDA reports {error}, perhaps of work that was enqueued before; "
-        "if the device does nothing any more, start the process anew"
+        "if the device does nothing any more, restart the process"
     )
 
 
 class CudaAllocator(Allocator):
     """Buffers out of a pool that keeps those which were given back; they are used on one stream alone."""
 
-    alignment = 512  # of all that the pool gives
+    alignment = 512  # of everything that the pool allocates
 
     def __init__(self, gpu: cupy.cuda.Device, stream: cupy.cuda.Stream, limit: int | None) -> None:
         super().__init__(limit)
@@ -73,5 +73,5 @@ class PinnedMemory:
 
 
 def finished(event: cupy.cuda.Event) -> bool:
-    """Whether the work before an event is over, be it by an error."""
+    """Whether the work before an event has ended, even with an error."""
     return bool(cupy.cuda.runtime.eventQuery(event.ptr) != NOT_READY)

@@ -97,7 +97,7 @@ def kernel_sources(most: int, ops: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _build(target: Target, trial: Trial) -> None:
-    """Builds the kernel of a trial's node. What fails at that has no source; the conformance suite tells why."""
+    """Builds the kernel of a trial's node; one that fails, which the conformance suite reports, has no source."""
     arrays = trial.arrays(trial.detail)
     attrs = trial.attrs(arrays)
     with contextlib.suppress(OpError, UnsupportedError):

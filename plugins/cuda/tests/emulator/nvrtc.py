@@ -26,7 +26,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def complaints(source: str, flags: Sequence[str]) -> str:
-    """What NVRTC has to say about a source: errors or warnings; empty if all is well."""
+    """NVRTC's errors and warnings for a source; empty if there are none."""
     nvrtc = library()
     assert nvrtc is not None
     program, size = ctypes.c_void_p(), ctypes.c_size_t()

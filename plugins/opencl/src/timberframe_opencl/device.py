@@ -46,7 +46,7 @@ class OpenCLDevice(AcceleratorDevice):
         self._launching = threading.Lock()
         is_cpu = bool(device.type & cl.device_type.CPU)
         self._staging = None if is_cpu else Staging(self.queue)
-        self.priority = 50 if is_cpu else 200  # a CPU behind a driver comes after the CPU itself
+        self.priority = 50 if is_cpu else 200  # a driver for the CPU ranks below the CPU's own plugin
         self.limits = Limits(
             device.max_work_group_size, device.local_mem_size, bool(device.double_fp_config),
             items=min(1024, device.max_work_group_size) if is_cpu else Limits.items,
@@ -159,12 +159,12 @@ class OpenCLDevice(AcceleratorDevice):
         if not self.limits.float64:
             options.append("-DTF_NO_FLOAT64")
         try:
-            with warnings.catch_warnings(action="ignore", category=cl.CompilerWarning):  # of drivers that greet
+            with warnings.catch_warnings(action="ignore", category=cl.CompilerWarning):  # a driver prints a banner
                 program: cl.Program = cl.Program(self.context, source).build(
                     options, cache_dir=str(cache_folder("opencl"))
                 )
         except cl.Error as e:
-            raise InternalError(f"{self.spec}: the driver refuses a source; its words are\n{e}\n{source}") from e
+            raise InternalError(f"{self.spec}: the driver refuses a source with the message\n{e}\n{source}") from e
         return program
 
     def _function(self, kernel: cl.Kernel) -> Function:
@@ -176,11 +176,11 @@ class OpenCLDevice(AcceleratorDevice):
             if len(arguments) != count:
                 raise InternalError(f"{spec}: kernel {name} takes {count} arguments; it was given {len(arguments)}")
             try:
-                with launching:  # a kernel object holds its arguments
+                with launching:  # a kernel object stores its arguments, so one thread at a time
                     for i, a in enumerate(arguments):
                         if isinstance(a, DeviceTensor):
                             kernel.set_arg(i, a.handle)
-                        elif numbers.get(i) is not a:  # a launcher's are the same each time
+                        elif numbers.get(i) is not a:  # launchers pass the same objects every time
                             kernel.set_arg(i, a)
                             numbers[i] = a
                     enqueue(queue, kernel, tuple(items), tuple(group))

@@ -13,7 +13,7 @@ SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 
 def find_drivers(prefix: Path = Path(sys.prefix)) -> None:
-    """Shows the drivers of this Python environment to the loader, beside those of the system.
+    """Makes the loader find the drivers of this Python environment besides those of the system.
 
     The loader looks in one folder of .icd files, which OCL_ICD_VENDORS names; where that is set, it stays. The files
     of a package name a folder of the machine that built it, so the library is looked for in the environment.

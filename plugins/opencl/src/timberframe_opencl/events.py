@@ -1,4 +1,4 @@
-"""Work on a queue that somebody waits for later."""
+"""Pending work on a queue."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LOST = frozenset({
 
 
 def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
-    """What a failed call of the driver means to a user. kernel: the name of the one that was to be launched."""
+    """The error for a failed call of the driver. kernel: the name of the one to be launched."""
     if error.code in _EXHAUSTED:
         return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
     what = f"{spec}: {kernel and f'kernel {kernel}: '}the driver reports {error}"
@@ -57,7 +57,7 @@ class OpenCLAllocator(Allocator):
 
 
 class Staging:
-    """Two pieces of page-locked host memory, through which long copies go: one is filled while the other travels."""
+    """Two pieces of page-locked host memory for long copies: one is filled while the other is transferred."""
 
     def __init__(self, queue: cl.CommandQueue, nbytes: int = STAGE_BYTES) -> None:
         self._queue = queue
@@ -77,7 +77,7 @@ class Staging:
                 busy[i % 2] = cl.enqueue_copy(
                     self._queue, target, half[: part.size], dst_offset=start, is_blocking=False
                 )
-            for event in busy:  # the memory is the next copy's
+            for event in busy:  # the next copy reuses the memory
                 self._wait(event)
 
     def read(self, source: Any, host: np.ndarray) -> None:

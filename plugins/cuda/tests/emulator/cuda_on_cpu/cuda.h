@@ -89,7 +89,7 @@ static emulated_dim3 emulated_place(unsigned number, emulated_dim3 size) {
   return {number % size.x, number / size.x % size.y, number / size.x / size.y};
 }
 
-/* Runs the fibers of a group in turns, from barrier to barrier; returns 0, or the line of a barrier that some missed. */
+/* Runs all fibers of a group from barrier to barrier; returns 0, or the line of a barrier that some missed. */
 static int emulated_group(unsigned count, int backwards) {
   for (;;) {
     for (unsigned i = 0; i < count; i++) {

@@ -36,7 +36,7 @@ extern "C" int launch_{0}(void **arguments, const unsigned *sizes, int backwards
 }}
 extern "C" void types_{0}(char *text) {{ emulated_types({0}, text); }}
 """
-_launching = threading.Lock()  # shared memory and the places of work-items are variables of a library
+_launching = threading.Lock()  # shared memory and the indices of work-items are variables of a library
 _launches = 0
 
 
@@ -69,8 +69,8 @@ class Program:
         if given != list(parameters):
             raise RuntimeError(f"{kernel}: takes {' '.join(parameters)}; it was given {' '.join(given)}")
         sizes = _sizes(kernel, items, group)
-        held = [np.array(v, np.uint64 if isinstance(v, int) else v.dtype) for v in values]
-        pointers = (ctypes.c_void_p * max(len(held), 1))(*(h.ctypes.data for h in held))
+        stored = [np.array(v, np.uint64 if isinstance(v, int) else v.dtype) for v in values]
+        pointers = (ctypes.c_void_p * max(len(stored), 1))(*(h.ctypes.data for h in stored))
         with _launching:
             _launches += 1
             stacks = ctypes.c_void_p(_stacks().ctypes.data if self._barriers else 0)
@@ -98,7 +98,7 @@ def _stacks() -> Any:
 
 
 def compiled(source: str) -> Path:
-    """The shared library of a source, from the cache or made now. RuntimeError with the compiler's words."""
+    """The shared library of a source, from the cache or made now. RuntimeError with the compiler's message."""
     path = compiler()
     if path is None:
         raise RuntimeError("no C++ compiler is installed; kernels cannot be run on the CPU")
