@@ -1,0 +1,28 @@
+"""The documents name files that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    path for pattern in ("*.md", "docs/*.md", "*/README.md", "plugins/*/README.md") for path in ROOT.glob(pattern)
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
+    assert not [link for link in links if not (document.parent / link).exists()]
+
+
+def test_glossary_names_the_files_of_its_terms() -> None:
+    rows = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("|")]
+    terms = [row for row in rows if not row.startswith(("|term|", "|-"))]
+    paths = [re.search(r"\|`([^`]+)`\|$", row) for row in terms]
+    assert terms
+    assert all(paths)
+    assert not [path[1] for path in paths if path and not (ROOT / path[1]).exists()]
