@@ -347,11 +347,11 @@ def test_stored_failure_is_replayed_first(command: Any, tmp_path: Path) -> None:
     fuzz = ("fuzz", "--device=reference", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}")
     status, output, _ = command(*fuzz, "--mutant=logistic-kink", "--oracles=slopes")
     assert status == 1
-    assert output.index("still    slopes") < output.index("oracle ")
+    assert output.index("still  slopes") < output.index("oracle ")
     assert len(store.all()) == 1
     status, output, _ = command(*fuzz)
     assert status == 0, output
-    assert "mended   slopes" in output
+    assert "fixed  slopes" in output
     assert not store.all()
 
 
@@ -370,7 +370,7 @@ def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path,
 
 
 @pytest.mark.parametrize("path", regressions(), ids=lambda p: p.stem)
-def test_failure_of_the_past_stays_mended(target: Target, path: Path) -> None:
+def test_failure_of_the_past_stays_fixed(target: Target, path: Path) -> None:
     verdict = judge(Finding.from_json(path.read_text()).program, target)
     assert not verdict.invalid
     assert verdict.failure is None

@@ -1,4 +1,4 @@
-"""What a level asks of a device: its own dtypes, and no op that it leaves to the host."""
+"""What a level requires of a device: its own dtypes, and no op that it leaves to the host."""
 
 from __future__ import annotations
 

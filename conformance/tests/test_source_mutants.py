@@ -11,7 +11,7 @@ pytest.importorskip("tree_sitter_c", reason="requirements-full.txt has it")
 TOOL = Path(__file__).parent.parent / "tools/source_mutants"
 sys.path.insert(0, str(TOOL))
 
-from child import in_child  # noqa: E402  # the tool's modules lie beside it
+from child import in_child  # noqa: E402  # the tool's modules are in its folder
 from faults import Fault, apply_fault, find_faults  # noqa: E402
 from ledger import Judged, Ledger, Result  # noqa: E402
 from workshop import CSRC, HEADERS, ROOT  # noqa: E402

@@ -64,7 +64,7 @@ def unpack(text, dtype, shape):
 def op_script(
     case_id: str, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any], spec: str, *, known: bool = True
 ) -> str:
-    """A script that runs one op on the same inputs, and prints its outputs beside the reference's."""
+    """A script that runs one op on the same inputs, and prints its outputs and the reference's."""
     lines = ["attrs = {"]
     lines += [f"    {k!r}: {value_source(v)}," for k, v in attrs.items()]
     lines += ["}", "inputs = ["]

@@ -160,7 +160,7 @@ class Bench:
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="source_mutants", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seed", default="1", help="any text; 'commit' is the checked-out commit")
-    parser.add_argument("--count", type=int, default=20, help="faults to try, beside those judged, equal, invalid")
+    parser.add_argument("--count", type=int, default=20, help="faults to try, without judged, equal, invalid ones")
     parser.add_argument("--match", default="", help="only lines with this in ``path: text``")
     parser.add_argument("--headers", action="store_true", help="the accelerators' headers, on OpenCL")
     parser.add_argument("--isa", default="scalar", help="instruction set of the CPU's kernels")

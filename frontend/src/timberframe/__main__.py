@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         p.add_argument("--json", action="store_true", help="prints JSON")
     probe = commands.add_parser("probe")  # the child process of doctor
     probe.add_argument("plugin")
-    probe.add_argument("beside", nargs="*")
+    probe.add_argument("others", nargs="*")
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = globals()[f"_{chosen.command}"]
     try:
@@ -150,9 +150,9 @@ def _doctor(_: argparse.Namespace) -> int:
     return int(any(verdict != "works" for verdict in verdicts.values()))
 
 
-def _examine(name: str, beside: Sequence[str] = ()) -> str:
+def _examine(name: str, others: Sequence[str] = ()) -> str:
     """Tries one plugin, with others loaded or alone, in a child, which may crash or hang without harm."""
-    command = [sys.executable, "-m", "timberframe", "probe", name, *beside]
+    command = [sys.executable, "-m", "timberframe", "probe", name, *others]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -168,7 +168,7 @@ def _probe(arguments: argparse.Namespace) -> int:
     """Loads plugins, makes their devices, copies an array to each of them and back, and prints the result."""
     import numpy as np
 
-    found = devices_for(SessionConfig(plugins=[arguments.plugin, *arguments.beside]))
+    found = devices_for(SessionConfig(plugins=[arguments.plugin, *arguments.others]))
     failure = loader.registry.failures().get(arguments.plugin)
     if failure is not None:
         print(f"{type(failure).__name__}: {failure}")

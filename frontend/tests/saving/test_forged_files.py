@@ -58,9 +58,9 @@ def set_to(*keys: str) -> Callable[[Any], Callable[[Any], None]]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_to("data")("../other"), "which is no name of a file beside it"),
+        (set_to("data")("../other"), "which is no name of a file in its folder"),
         (set_to("data")(None), "its data file is None"),
-        (set_to("data")(""), "which is no name of a file beside it"),
+        (set_to("data")(""), "which is no name of a file in its folder"),
         (set_to("size")(-1), "size is -1"),
         (set_to("tensors")([]), "no index of a checkpoint"),
         (set_to("tensors", "numbers", "dtype")("resource"), "its dtype is 'resource'"),

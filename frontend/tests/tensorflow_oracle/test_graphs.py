@@ -212,7 +212,7 @@ NEURAL: dict[str, Callable[..., Any]] = {
 
 
 def mlp_gradient(tf: Any, f: Any) -> Any:
-    """TensorFlow's own gradient graph, carried over like any other."""
+    """TensorFlow's own gradient graph, imported like any other."""
     x, w = f(A), tf.constant(weights(5, 6))
     loss = tf.reduce_mean(tf.square(tf.sin(tf.matmul(x, w)) * 2 - 1))
     return tf.gradients(loss, [x, w])

@@ -34,8 +34,8 @@ def test_an_unknown_option_is_refused(cuda: Any) -> None:
 
 def test_more_memory_than_there_is_says_what_was_asked_used_and_free(devices: Any) -> None:
     kept = devices[0].allocator.allocate(1 << 20)
-    words = r"allocation of 8589934592 bytes was refused by .*CUDA has \d+ of \d+ bytes free.*1048576 bytes used"
-    with pytest.raises(errors.ResourceExhaustedError, match=words):
+    message = r"allocation of 8589934592 bytes was refused by .*CUDA has \d+ of \d+ bytes free.*1048576 bytes used"
+    with pytest.raises(errors.ResourceExhaustedError, match=message):
         devices[0].allocator.allocate(8 << 30)
     kept.close()
 

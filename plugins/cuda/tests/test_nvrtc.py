@@ -32,7 +32,7 @@ def complaints(tasks: Sequence[tuple[str, str, str]]) -> list[str]:
         return f"{what}, {architecture}:\n{found}\n{source}" if found else ""
 
     with ThreadPoolExecutor(2) as pool:
-        return [words for words in pool.map(one, tasks) if words]
+        return [message for message in pool.map(one, tasks) if message]
 
 
 def test_nvrtc_takes_a_share_of_all_kernels(emulator: None) -> None:

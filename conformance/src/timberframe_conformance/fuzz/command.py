@@ -65,7 +65,7 @@ def _check(given: argparse.Namespace) -> None:
         try:
             from timberframe_conformance.fuzz.oracles import tensorflow as tensorflow
         except ImportError as e:
-            raise UsageError(f"tensorflow cannot be imported ({e}); --vs tensorflow runs beside it") from e
+            raise UsageError(f"tensorflow cannot be imported ({e}); --vs tensorflow needs it") from e
     if given.mutant:
         from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 

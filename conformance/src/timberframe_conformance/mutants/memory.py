@@ -94,7 +94,7 @@ def _(c: Call) -> Any:
     return None
 
 
-@mutant("writes-input", "Softplus", "leaves its exponentials in the input", ("float32",), suites=("guards",))
+@mutant("writes-input", "Softplus", "writes its exponentials to the input", ("float32",), suites=("guards",))
 def _(c: Call) -> Any:
     source = c.passed[0]
     c.write(0, c.true[0])

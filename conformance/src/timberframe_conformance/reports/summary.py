@@ -166,7 +166,7 @@ def describe_device(device: Any) -> dict[str, Any]:
 
 
 def left_to_the_host(run: Run) -> dict[str, list[str]]:
-    """The ops that the device leaves to the host and that this run asked for, by the reason."""
+    """The ops of this run that the device leaves to the host, by the reason."""
     asked = {r.op for r in run.results if r.verdict == "unsupported"}
     reasons: dict[str, list[str]] = {}
     for op, reason in sorted(run.device.get("leaves", {}).items()):

@@ -38,7 +38,7 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     for threads in THREADS:
         built = drive.build(trial.op, attrs, arrays, target.spec)
         with target.session(built.graph, intra_op_parallelism_threads=threads) as session:
-            for run in range(RUNS if trial.op.stream is None else 1):  # a second run of a stream draws anew
+            for run in range(RUNS if trial.op.stream is None else 1):  # a second run of a stream draws other numbers
                 got = drive.execute(built, session)
                 if first is None:
                     first = got

@@ -63,8 +63,8 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x + y by element; strings are joined."""
-    words = dtype_of(x, y) is string or any(isinstance(v, str | bytes) for v in (x, y))
-    result: Tensor = apply_op("Add" if words else "AddV2", [x, y], name=name or "Add")
+    strings = dtype_of(x, y) is string or any(isinstance(v, str | bytes) for v in (x, y))
+    result: Tensor = apply_op("Add" if strings else "AddV2", [x, y], name=name or "Add")
     return result
 
 

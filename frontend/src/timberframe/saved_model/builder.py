@@ -95,7 +95,7 @@ class Builder:
         if not self._has_variables:
             raise InvalidArgumentError("saved model: has no variables yet; add_meta_graph_and_variables comes first")
         if assets_list:
-            raise InvalidArgumentError("saved model: assets_list is given; files beside the graph are not kept")
+            raise InvalidArgumentError("saved model: assets_list is given; further files are not saved")
         graph = get_default_graph()
         meta = build_meta_graph(graph, None, tags, signature_def_map, clear_devices=clear_devices)
         for key, op in ((MAIN_OP_KEY, init_op), (GraphKeys.TRAIN_OP, train_op)):

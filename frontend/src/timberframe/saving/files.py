@@ -43,7 +43,7 @@ _KINDS: dict[int, type[OpError]] = {
 
 @contextmanager
 def file_errors(task: str) -> Iterator[None]:
-    """Turns errors of files into ours; `task` says what was to be done."""
+    """Converts errors of files to ours; `task` says what was to be done."""
     try:
         yield
     except OpError:

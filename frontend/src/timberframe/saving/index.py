@@ -33,7 +33,7 @@ def encode_index(index: Mapping[str, Any]) -> bytes:
 
 def read_index(path: Path) -> dict[str, Any]:
     """The index that a file holds; DataLossError if it is damaged or inconsistent."""
-    advice = "restore another checkpoint, such as one that the file 'checkpoint' beside it names"
+    advice = "restore another checkpoint, such as another one that the file 'checkpoint' in its folder names"
     if path.stat().st_size > _LONGEST:
         raise DataLossError(f"'{path}': has {path.stat().st_size} bytes, too many for an index; {advice}")
     raw = path.read_bytes()
@@ -57,7 +57,7 @@ def _check(index: Mapping[str, Any]) -> None:
     """Raises ValueError, TypeError or KeyError unless all that readers use exists and is consistent."""
     data, size = index["data"], _count(index["size"], "size")
     if not isinstance(data, str) or data in ("", "..") or "\0" in data or Path(data).name != data:
-        raise ValueError(f"its data file is {data!r}, which is no name of a file beside it")
+        raise ValueError(f"its data file is {data!r}, which is no name of a file in its folder")
     if not isinstance(index["tensors"], dict):
         raise TypeError("its tensors are no mapping")
     for name, tensor in index["tensors"].items():

@@ -39,8 +39,8 @@ def compiled(source: str, target: str) -> bytes:
     """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's message."""
     from cupy.cuda import nvrtc
 
-    words = (source, headers_digest(source, header_folders()), target, *_FLAGS, repr(nvrtc.getVersion()))
-    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
+    parts = (source, headers_digest(source, header_folders()), target, *_FLAGS, repr(nvrtc.getVersion()))
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = cache_folder("cuda")
     kept = folder / f"{key}.cubin"
     with contextlib.suppress(OSError):

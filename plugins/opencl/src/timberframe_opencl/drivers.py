@@ -1,4 +1,4 @@
-"""Finding drivers that were installed with pip beside this package, as intel-opencl-rt is."""
+"""Finding drivers that were installed with pip along with this package, such as intel-opencl-rt."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whole networks: built, measured beside other systems, and reported."""
+"""Whole networks: built, compared with other systems, and reported."""

@@ -1,4 +1,4 @@
-"""`conformance bench --models`: whole networks beside TensorFlow and ONNX Runtime."""
+"""`conformance bench --models`: whole networks compared with TensorFlow and ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def resnet50(layers: Layers, images: Any) -> Any:
 
 
 def bottleneck(layers: Layers, x: Any, channels: int, stride: int, project: bool) -> Any:
-    """A 1x1, a 3x3 and a 1x1 convolution beside a shortcut, which itself is a convolution where shapes change."""
+    """A 1x1, a 3x3 and a 1x1 convolution plus a shortcut, which is a convolution if shapes change."""
     shortcut = x
     if project:
         shortcut = layers.batch_norm(layers.conv(x, EXPANSION * channels, 1, stride, bias=True), EPSILON)

@@ -124,7 +124,7 @@ class Sides:
         return _runner(name, session, [t.name for t in model.fetches], {t.name: v for t, v in model.feeds.items()})
 
     def _onnxruntime(self, model: Model) -> Side:
-        onnxruntime: Any = importlib.import_module("onnxruntime")  # a peer that need not be there, like those below
+        onnxruntime: Any = importlib.import_module("onnxruntime")  # an optional peer, like those below
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         options.log_severity_level = 3

@@ -1,4 +1,4 @@
-/* The words of CUDA C++ that kernels use, for the system's C++ compiler: groups run one after the other, and the
+/* The parts of CUDA C++ that kernels use, for the system's C++ compiler: groups run one after the other, and the
  * work-items of a group as fibers that change places at barriers.
  *
  * Included before a kernel's source. Shared memory is filled with a pattern before each group, work-items that meet at
