@@ -126,7 +126,7 @@ def test_finding_is_shrunk_stored_and_tried_first(tmp_path: Path, command: Any) 
     assert verdict.signature == finding.signature
     status, output, _ = command("hostile", "--count=6", "--jobs=1", "--seed=1", f"--store={tmp_path}")
     assert status == 0
-    assert "1 stored files tried first: 1 fail no more" in output
+    assert "1 stored files tried first: 1 now pass" in output
     assert list(findings.stored(tmp_path)) == []
 
 

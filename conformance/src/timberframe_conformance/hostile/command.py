@@ -59,7 +59,7 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     before = run_files(findings.stored(folder), limits, jobs, done=report)
     fixed = findings.remove_fixed(folder, before)
     if before:
-        console.print(f"{len(before)} stored files tried first: {fixed} no longer fail", highlight=False)
+        console.print(f"{len(before)} stored files tried first: {fixed} now pass", highlight=False)
     console.print(f"mutated files of seed {seed}", highlight=False)
     known = {v.signature for v in before}
     verdicts = run_files(tasks_of(formats, seed, given.count), limits, jobs, given.seconds, report)
