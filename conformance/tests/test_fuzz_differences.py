@@ -84,7 +84,7 @@ def test_condition_on_elements_asks_for_the_first_input(graph: tf.Graph) -> None
     assert set(filters) & incomparable(graph) == {filters[0]}
 
 
-def test_order_of_what_is_no_number_is_left_open(graph: tf.Graph) -> None:
+def test_order_of_nan_is_not_compared(graph: tf.Graph) -> None:
     tops = [tf.nn.top_k(np.float32(x), 1).indices for x in ([1.0, np.nan], [1.0, 2.0])]
     assert set(tops) & incomparable(graph, lambda t: evaluate([t], {})[0]) == {tops[0]}
 

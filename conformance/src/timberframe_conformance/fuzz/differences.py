@@ -32,7 +32,7 @@ class Difference:
     ops: names, each with conditions after it: `T=int32`, of an attr that is a dtype; `empty`, where the first input has
     no elements; `gaps`, where strides are longer than windows; `nan`, where the first input has a NaN. outputs: only
     these are not compared, and what depends on them. copied: inputs of which TensorFlow is given a copy. error: a
-    pattern of what TensorFlow says where it raises; errors: the same by op, in place of ops and error.
+    pattern of TensorFlow's message if it raises; errors: the same by op, in place of ops and error.
     """
 
     reason: str
@@ -44,7 +44,7 @@ class Difference:
     errors: dict[str, str] = field(default_factory=dict)
 
     def explains(self, node: Any, error: str, value: Value = _unknown) -> bool:
-        """Whether a node makes this difference. error: TensorFlow's message where it raised, else nothing.
+        """Whether a node makes this difference. error: TensorFlow's message if it raised, else empty.
 
         value: what a tensor holds, None where that is not known.
         """
@@ -99,7 +99,7 @@ def is_explained(graph: Any, error: str) -> bool:
 
 
 def incomparable(graph: Any, value: Value = _unknown) -> set[Any]:
-    """Tensors that depend on outputs which differences leave open; value: as in `explains`."""
+    """Tensors that depend on outputs which are known to differ and are not compared; value: as in `explains`."""
     found: set[Any] = set()
     bodies = {name for name, body in graph.functions.items() if any(map(_differing_outputs, body.get_operations()))}
     for op in graph.get_operations():
