@@ -10,7 +10,7 @@ from pathlib import Path
 Files = dict[str, bytes]
 """The content of files by name, relative to a folder."""
 
-PROCESS = 8  # times the memory of a session that its process may take
+PROCESS = 8  # memory limit of a process, as a multiple of a session's
 
 
 @dataclass(frozen=True)
