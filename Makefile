@@ -15,6 +15,8 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PIP := $(BIN)/python $(INSTALL)
+# Builds find meson, ninja and the interpreter of the environment.
+BUILDING := PATH="$(abspath $(BIN)):$$PATH"
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
 ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda
@@ -27,7 +29,9 @@ OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: setup run check test lint types tests full sanitize faults peers clean
+CPU_BUILD := plugins/cpu/build/wheel
+
+.PHONY: always setup run check test lint types tests full sanitize faults peers clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -42,13 +46,21 @@ $(STAMPS)/below: $(STAMPS)/venv $(BELOW:%=%/pyproject.toml)
 	@time $(PIP) $(BELOW:%=-e ./%)
 	@touch $@
 
+# pip builds and installs the package once; from then on ninja compiles what is edited, in the same build folder.
+$(STAMPS)/wheel: $(STAMPS)/below plugins/cpu/pyproject.toml $(if $(wildcard $(CPU_BUILD)/build.ninja),,always)
+	@echo "== building and installing plugins/cpu"
+	@touch $(STAMPS)/cpu.begin
+	@time $(BUILDING) $(PIP) --no-build-isolation --config-settings=build-dir=build/wheel ./plugins/cpu
+	@touch -r $(STAMPS)/cpu.begin $@
+
 # A source that changes while it is compiled leaves an object file of its old text that is newer than the source. Ninja
 # would keep that, beside Python code that belongs to the new text; so such a source is compiled again.
-$(STAMPS)/cpu: $(STAMPS)/below $(NATIVE)
-	@echo "== building and installing plugins/cpu"
-	@time until touch $@.begin && $(PIP) --config-settings=build-dir=build/wheel ./plugins/cpu || exit 1; \
-	  changed=$$(find $(NATIVE) -newer $@.begin 2> /dev/null); [ -z "$$changed" ]; do \
-	  echo "changed meanwhile, compiled again:" $$changed; touch $$changed; done
+$(STAMPS)/cpu: $(STAMPS)/wheel $(NATIVE)
+	@echo "== bringing plugins/cpu up to date"
+	@[ -e $@.begin ] || touch $@.begin
+	@time while $(BIN)/python plugins/cpu/update.py || exit 1; \
+	  changed=$$(find $(NATIVE) -newer $@.begin 2> /dev/null); [ -n "$$changed" ]; do \
+	  echo "changed meanwhile, compiled again:" $$changed; touch $$changed $@.begin; done
 	@mv $@.begin $@
 
 $(STAMPS)/above: $(STAMPS)/below $(ABOVE:%=%/pyproject.toml) | $(STAMPS)/cpu
@@ -120,16 +132,16 @@ endif
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"
 	@time $(PIP) -r requirements-full.txt
-	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py address
-	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python plugins/cpu/tests/sanitize.py thread
+	@time $(BUILDING) $(BIN)/python plugins/cpu/tests/sanitize.py address
+	@time $(BUILDING) $(BIN)/python plugins/cpu/tests/sanitize.py thread
 
 # The commit decides which faults it tries. One that nothing notices is to be judged: see conformance/README.md.
 faults: setup
 	@echo "== random faults in the C sources"
 	@time $(PIP) -r requirements-full.txt
-	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --count 25
+	@time $(BUILDING) $(BIN)/python conformance/tools/source_mutants --seed commit --count 25
 ifneq ($(OPENCL),)
-	@time PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
+	@time $(BUILDING) $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
 endif
 
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
@@ -146,7 +158,9 @@ $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@echo "== installing TensorFlow and ONNX Runtime into $(PEERS)"
 	@time $(PYTHON) -m venv $(PEERS)
 	@time $(PEERS)/bin/python $(INSTALL) -r requirements-dev.txt -r requirements-peers.txt $(BELOW:%=-e ./%)
-	@time $(PEERS)/bin/python $(INSTALL) --config-settings=build-dir=build/wheel ./plugins/cpu
+	@time $(BUILDING) $(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+	  --config-settings=build-dir=build/wheel --wheel-dir plugins/cpu/build/dist ./plugins/cpu
+	@time $(PEERS)/bin/python $(INSTALL) --force-reinstall --no-deps plugins/cpu/build/dist/timberframe_cpu-*.whl
 	@time $(PEERS)/bin/python $(INSTALL) $(ABOVE:%=-e ./%)
 	@touch $@
 
