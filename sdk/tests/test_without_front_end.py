@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-PRELUDE = """
+NO_FRONT_END = """
 import sys
 
 class NoFrontEnd:
@@ -18,9 +20,8 @@ class NoFrontEnd:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, NoFrontEnd())
-
-import numpy as np
-from timberframe_core.dtypes import float32
+"""
+PRELUDE = """from timberframe_core.dtypes import float32
 from timberframe_core.gradients.reverse import gradients
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.graph import Graph
@@ -69,6 +70,18 @@ with Session(graph=copy) as session:
 """,
         "[0.25   0.0625 1.    ]",
     ),
+    "runs what TensorFlow 2 puts beside its variables": (
+        """
+with graph.as_default():
+    handle = apply_op("VarHandleOp", attrs={"dtype": float32, "shape": (3,)})
+    nothing = apply_op("DisableCopyOnRead", [handle])
+    with graph.control_dependencies([nothing, apply_op("AssignVariableOp", [handle, x])]):
+        read = apply_op("ReadVariableOp", [handle], {"dtype": float32})
+with Session(graph=graph) as session:
+    print(session.run(read, {x: [1, 2, 3]}), *session.read_variables([handle.op]))
+""",
+        "[1. 2. 3.] <DeviceArray float32 (3,) on /device:REFERENCE:0>",
+    ),
     "evaluates in the default session": (
         """
 with Session(graph=graph):
@@ -82,12 +95,25 @@ with Session(graph=graph):
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_core_without_front_end(what: str) -> None:
     program, printed = PROGRAMS[what]
+    assert run(NO_FRONT_END + PRELUDE + program) == printed
+
+
+def test_the_example_of_the_readme_prints_what_it_says() -> None:
+    text = (Path(__file__).parents[2] / "core/README.md").read_text()
+    found = re.search(r"```python\n(.*?)```\n```\n(.*?)\n```", text, re.DOTALL)
+    assert found is not None
+    assert run(NO_FRONT_END + found[1]) == found[2]
+
+
+def run(program: str) -> str:
+    """What a program prints in a process of its own, where the reference device is the only one."""
     ran = subprocess.run(
-        [sys.executable, "-c", PRELUDE + program],
+        [sys.executable, "-c", program],
         env={**os.environ, "TIMBERFRAME_PLUGINS": "reference"},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert (ran.stdout.strip(), ran.stderr) == (printed, "")
+    assert ran.stderr == ""
+    return ran.stdout.strip()
