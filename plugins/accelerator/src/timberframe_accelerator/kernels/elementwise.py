@@ -326,4 +326,6 @@ def _search(count: int, index: str) -> list[str]:
     ]
 
 
-KERNELS = [kernel for name in sorted({*SOURCES, "Cast"}) for kernel in source_kernels(registry.get(name))]
+_OWN_OPS = sorted(op for op in (*SOURCES, "Cast") if ">" not in op)  # a vendor's get theirs when they are needed
+
+KERNELS = [kernel for op in _OWN_OPS for kernel in source_kernels(registry.get(op))]

@@ -1,0 +1,54 @@
+"""Kernels that plugins make for ops when they are first looked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.kernels import KernelRegistry
+
+
+def made(node: Any) -> None: ...
+
+
+def written(node: Any) -> None: ...
+
+
+def generator(asked: list[str]) -> Any:
+    def generate(op: OpDef) -> list[KernelDef]:
+        asked.append(op.name)
+        return [KernelDef(op.name, "ACME", made)]
+
+    return generate
+
+
+def test_an_op_without_a_kernel_gets_a_generated_one() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]))
+    found = kernels.find("Tanh", "ACME", {})
+    assert found is not None
+    assert found.build is made
+
+
+def test_a_generator_is_asked_once_for_an_op() -> None:
+    asked: list[str] = []
+    kernels = KernelRegistry()
+    kernels.add_generator(generator(asked))
+    for device in ("ACME", "OTHER", "ACME", "OTHER"):
+        kernels.find("Tanh", device, {})
+    assert asked == ["Tanh"]
+
+
+def test_a_registered_kernel_wins_over_a_generated_one_also_if_it_comes_later() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]))
+    kernels.find("Tanh", "ACME", {})
+    kernels.register([KernelDef("Tanh", "ACME", written), KernelDef("Exp", "ACME", written)])
+    assert [getattr(kernels.find(op, "ACME", {}), "build", None) for op in ("Tanh", "Exp")] == [written, written]
+
+
+def test_errors_name_the_devices_for_which_a_kernel_can_be_generated() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]))
+    assert kernels.device_types("Tanh") == ["ACME"]
