@@ -11,6 +11,7 @@ import numpy as np
 
 from timberframe_core.ops.control_flow.functional import branch_number
 from timberframe_core.plugin.contracts import Array, KernelNode, Launcher, RunContext
+from timberframe_core.plugin.nodes import role
 
 _current: ContextVar[RunContext | None] = ContextVar("timberframe_run", default=None)
 
@@ -76,11 +77,18 @@ def _branch(device: Any, node: KernelNode, choose: Callable[[np.ndarray], int]) 
     return launch
 
 
-CONTROL_FLOW: Mapping[str, Callable[[Any, KernelNode], Launcher]] = {
-    "While": while_loop,
-    "StatelessWhile": while_loop,
-    "If": if_else,
-    "StatelessIf": if_else,
-    "Case": case,
-    "StatelessCase": case,
+_BY_ROLE: Mapping[str | None, Callable[[Any, KernelNode], Launcher]] = {
+    "loop": while_loop,
+    "branch": if_else,
+    "case": case,
 }
+
+
+def is_control_flow(node: KernelNode) -> bool:
+    """Whether the node is a loop or branch, whose bodies are its inner clusters."""
+    return role(node.op) in _BY_ROLE
+
+
+def control_flow(device: Any, node: KernelNode) -> Launcher:
+    """The launcher of a loop or branch."""
+    return _BY_ROLE[role(node.op)](device, node)

@@ -29,7 +29,7 @@ from timberframe_core.plugin.contracts import (
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer, at_node
-from timberframe_sdk.control_flow import CONTROL_FLOW, running
+from timberframe_sdk.control_flow import control_flow, is_control_flow, running
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in
 from timberframe_sdk.launching import build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
@@ -145,7 +145,7 @@ class KernelDevice:
 
     def supports(self, node: KernelNode) -> str | None:
         """None if there is a kernel for the node, else why the registered ones do not fit."""
-        if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS or self.kernel(node) is not None:
+        if is_control_flow(node) or node.op in UNIT_KERNELS or self.kernel(node) is not None:
             return None
         if node.op in self.attributes.leaves:
             return f"no kernel, on purpose: {self.attributes.leaves[node.op]}"
@@ -192,7 +192,7 @@ class KernelExecutable:
         self.device = device
         self.cluster = cluster
         self._free: list[_Instance] = []
-        definitions = [None if n.op in CONTROL_FLOW else device.kernel(n) for n in cluster.nodes]
+        definitions = [None if is_control_flow(n) else device.kernel(n) for n in cluster.nodes]
         builders: list[Launcher] = []
         for i, (node, kernel) in enumerate(zip(cluster.nodes, definitions, strict=True)):
             node.index = i
@@ -220,8 +220,8 @@ class KernelExecutable:
         return self._slot_count - 1
 
     def _build(self, node: KernelNode, kernel: KernelDef | None) -> Launcher:
-        if node.op in CONTROL_FLOW:
-            return CONTROL_FLOW[node.op](self.device, node)
+        if is_control_flow(node):
+            return control_flow(self.device, node)
         if kernel is not None:
             launcher: Launcher = build_kernel(kernel, node)
             return launcher

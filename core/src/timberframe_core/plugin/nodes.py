@@ -6,10 +6,18 @@ from functools import lru_cache
 
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import Role
 from timberframe_core.plugin.contracts import KernelNode
 
 UNIT_KERNELS = frozenset({"Identity"})
 """Ops that the compiler itself inserts (a copy of a tensor): every device runs them, with its own copy if need be."""
+
+
+@lru_cache(maxsize=4096)
+def role(op: str) -> Role | None:
+    """The role of an op, such as "loop" for those that run their `inner` clusters as While does."""
+    definition = registry.find(op)
+    return None if definition is None else definition.role
 
 
 @lru_cache(maxsize=4096)

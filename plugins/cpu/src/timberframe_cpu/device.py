@@ -21,7 +21,7 @@ from timberframe_cpu.allocator import ArenaPool, CpuAllocator
 from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
-from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.dlpack import HOST, host_view
 from timberframe_sdk.settings import device_count, memory_limit
 
@@ -86,7 +86,7 @@ class CpuDevice:
 
     def supports(self, node: KernelNode) -> str | None:
         """None if there is a kernel for the node, else why the registered ones do not fit."""
-        if node.op in CONTROL_FLOW or node.op in UNIT_KERNELS:
+        if is_control_flow(node) or node.op in UNIT_KERNELS:
             return None
         return self.kernels.refusal(node.op, self.type, node.attrs)
 

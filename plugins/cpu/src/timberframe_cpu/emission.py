@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from timberframe_core.plugin.contracts import KernelNode, Value
+from timberframe_core.plugin.nodes import role
 from timberframe_cpu.image import NULL, Image, Segment, Word
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.launchers import NativeLauncher
 from timberframe_cpu.library import lib
-from timberframe_cpu.preparation import CASES, LOOPS, Control, Prepared
+from timberframe_cpu.preparation import Control, Prepared
 
 _BYTES = np.dtype(np.uint8)
 _WHOLE = 1 << 60  # TF_WHOLE of program.h
@@ -138,9 +139,9 @@ class Emitter:
         return ~position
 
     def _control(self, scope: _Scope, node: KernelNode, control: Control, workspace: int) -> tuple[int, int]:
-        if node.op in LOOPS:
+        if role(node.op) == "loop":
             return lib.tf_while_address(), self._loop(scope, node, control, workspace)
-        choose = lib.tf_case_address if node.op in CASES else lib.tf_if_address
+        choose = lib.tf_case_address if role(node.op) == "case" else lib.tf_if_address
         return choose(), self._branches(scope, node, control, workspace)
 
     def _loop(self, scope: _Scope, node: KernelNode, control: Control, workspace: int) -> int:

@@ -9,7 +9,8 @@ import numpy as np
 
 from timberframe_core.errors import InternalError
 from timberframe_core.plugin.contracts import Cluster
-from timberframe_cpu.preparation import ALIGNMENT, LOOPS, Control, InplacePairs, Prepared
+from timberframe_core.plugin.nodes import role
+from timberframe_cpu.preparation import ALIGNMENT, Control, InplacePairs, Prepared
 from timberframe_sdk.memory import MemoryPlan
 from timberframe_sdk.testing.guard import GUARD, POISON, check_zone, zone_bytes
 from timberframe_sdk.testing.pages import PAGE, close_pages, place
@@ -79,7 +80,7 @@ class GuardedArena:
                     self._free(base + prepared.plan.offsets[value.id], value.nbytes)
             control = prepared.controls.get(i)
             if control is not None:
-                self._free_control(control, node.op in LOOPS, base + prepared.plan.workspaces[i])
+                self._free_control(control, role(node.op) == "loop", base + prepared.plan.workspaces[i])
             elif node.workspace_bytes:
                 self._free(base + prepared.plan.workspaces[i], node.workspace_bytes)
 

@@ -12,7 +12,7 @@ from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_cpu.native import native
-from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.control_flow import control_flow
 from timberframe_sdk.launching import build_kernel
 from timberframe_sdk.native import Native
 
@@ -81,7 +81,7 @@ class KernelBuilder:
 
     def python_control_flow(self, node: KernelNode) -> Launch:
         """A loop or branch that Python drives, its bodies being executables of their own."""
-        return Launch(None, CONTROL_FLOW[node.op](self._device, node), (), tuple(range(len(node.inputs))), 1)
+        return Launch(None, control_flow(self._device, node), (), tuple(range(len(node.inputs))), 1)
 
 
 def _unit_kernel(node: KernelNode) -> Any:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
+from timberframe_core.plugin.nodes import role
 from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse, can_reduce
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
-from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.memory import MemoryPlan, plan_memory
 
-LOOPS = frozenset({"While", "StatelessWhile"})
-CASES = frozenset({"Case", "StatelessCase"})
 ALIGNMENT = 64
 _ROW_UPDATES = frozenset({"TensorScatterUpdate"})
 
@@ -107,7 +106,7 @@ def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE, fu
     for i, node in enumerate(cluster.nodes):
         if node.op == FUSED:
             launches.append(build_blocks(node, builder.build))
-        elif node.op not in CONTROL_FLOW:
+        elif not is_control_flow(node):
             launches.append(builder.build(node))
         elif is_native(node, builder):
             controls[i] = _control(node, builder, layout, fusing)
@@ -132,15 +131,15 @@ def _is_native_body(body: Cluster, builder: KernelBuilder) -> bool:
     for node in body.nodes:
         if any(v.dynamic or v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
             return False
-        if node.op in CONTROL_FLOW and not is_native(node, builder):
+        if is_control_flow(node) and not is_native(node, builder):
             return False
     return True
 
 
 def _results_fit(node: KernelNode) -> bool:
-    bodies = node.inner[1:] if node.op in LOOPS else node.inner
+    bodies = node.inner[1:] if role(node.op) == "loop" else node.inner
     pairs = [(r, v) for b in bodies for r, v in zip(b.outputs, node.outputs, strict=True)]
-    if node.op in LOOPS:
+    if role(node.op) == "loop":
         pairs += list(zip(node.inputs, node.outputs, strict=False))
     return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
 
@@ -148,7 +147,7 @@ def _results_fit(node: KernelNode) -> bool:
 def _control(node: KernelNode, builder: KernelBuilder, layout: Layout, fusing: bool) -> Control:
     control = Control(tuple(prepare(c, builder, layout, fusing) for c in node.inner))
     top = layout.begin
-    if node.op in LOOPS:
+    if role(node.op) == "loop":
         control.predicate, top = layout.place(top, node.inner[0].outputs[0].nbytes)
         control.variables = _loop_variables(node)
         for variable in control.variables:

@@ -19,7 +19,7 @@ import cupy
 from timberframe_accelerator import AcceleratorExecutable
 from timberframe_cuda.memory import DRIVER_ERRORS
 from timberframe_sdk import Cluster, InternalError, RunContext
-from timberframe_sdk.control_flow import CONTROL_FLOW
+from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.kernel_device import Step
 
 FEWEST_STEPS = 4
@@ -146,7 +146,7 @@ def _segments(steps: list[Step]) -> Iterator[_Segment]:
 def _only_launches(step: Step) -> bool:
     """Whether a step enqueues the same kernels in every run, as far as is known in advance."""
     node = step.node
-    decides = node.op in CONTROL_FLOW or any(v.dynamic for v in node.outputs) or node.stream is not None
+    decides = is_control_flow(node) or any(v.dynamic for v in node.outputs) or node.stream is not None
     return not decides and getattr(step.launch, "captured", True)
 
 

@@ -27,16 +27,16 @@ def check_words(node: KernelNode) -> str:
 
 def planned_values(node: KernelNode) -> list[np.ndarray]:
     """The outputs of an op all of whose inputs, or their shapes, are known when planning."""
-    if node.op in ("Shape", "ShapeN"):
-        found = [np.array(v.shape, np.int64) for v in node.inputs]
-    elif node.op in ("Rank", "Size"):
-        x = node.inputs[0]
-        found = [np.array(len(x.shape) if node.op == "Rank" else x.size)]
+    op = registry.get(node.op)
+    assert op.reference is not None
+    given: list[np.ndarray | None]
+    if op.shape_only:
+        given = [np.broadcast_to(np.zeros((), v.dtype), v.shape) for v in node.inputs]
     else:
-        reference = registry.get(node.op).reference
-        assert reference is not None
-        found = list(reference(node.attrs, *(node.const(i) for i in range(len(node.inputs)))))
-    return [np.asarray(x).astype(v.dtype) for x, v in zip(found, node.outputs, strict=True)]
+        given = [node.const(i) for i in range(len(node.inputs))]
+    found = op.reference(node.attrs, *given)
+    results = found if isinstance(found, tuple) else (found,)
+    return [np.asarray(x).astype(v.dtype) for x, v in zip(results, node.outputs, strict=True)]
 
 
 def range_numbers(node: KernelNode) -> tuple[int | float, int | float]:

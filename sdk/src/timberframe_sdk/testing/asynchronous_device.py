@@ -18,6 +18,7 @@ import numpy as np
 
 from timberframe_core.ops.control_flow.functional import branch_number
 from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.plugin.nodes import role
 from timberframe_sdk import (
     Allocator,
     Cluster,
@@ -255,12 +256,13 @@ def translate(cluster: Cluster) -> Function:
 
 
 def step_of(node: KernelNode) -> Function:
-    if node.op in ("While", "StatelessWhile"):
+    kind = role(node.op)
+    if kind == "loop":
         return loop(node)
-    if node.op in ("If", "StatelessIf"):
+    if kind == "branch":
         then, otherwise = (translate(c) for c in node.inner)
         return lambda x: (then if truth(x[0]) else otherwise)(x[1:])
-    if node.op in ("Case", "StatelessCase"):
+    if kind == "case":
         branches = [translate(c) for c in node.inner]
         return lambda x: branches[branch_number(int(x[0]), len(branches))](x[1:])
     return lambda x: list(compute(node, x))

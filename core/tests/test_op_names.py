@@ -1,0 +1,98 @@
+"""What an op is like stands in its definition, not in lists of names elsewhere.
+
+A list of names leaves out the ops of other packages, and is forgotten when an op is added. Tables that say how each op
+is computed or rewritten are fine, as is the name of an op that a pass makes or looks for: they are listed here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from timberframe_core.ops.definition import registry
+
+WORKSPACE = Path(__file__).parents[2]
+ROOMS = ("core/src/timberframe_core", "sdk/src/timberframe_sdk")
+DEFINITIONS = "core/src/timberframe_core/ops"
+
+COMPUTED = "how the executor or the device computes each op"
+REWRITTEN = "what takes the place of each op"
+MATCHED = "the ops of which the pattern that is looked for consists"
+KERNELS = "the ops that it has a kernel or a plan for, and how each is computed"
+MADE = "ops that the code itself puts into graphs or clusters"
+ALLOWED = {
+    "core/src/timberframe_core/compiler/dense_lists.py": {"RULES": REWRITTEN},
+    "core/src/timberframe_core/compiler/trips.py": {
+        "_COMPARISONS": MATCHED, "_bound": MATCHED, "counter_step": MATCHED,
+    },
+    "core/src/timberframe_core/gradients/bodies.py": {"_FILLS": REWRITTEN},
+    "core/src/timberframe_core/gradients/loops.py": {"_adds_one": MATCHED},
+    "core/src/timberframe_core/graph/operators.py": {"_COMPARISONS": MADE},
+    "core/src/timberframe_core/graphdef/nodes.py": {"CALLS": MADE},
+    "core/src/timberframe_core/runtime/arrays.py": {"ARRAYS": COMPUTED},
+    "core/src/timberframe_core/runtime/drivers.py": {"_STATE": COMPUTED},
+    "core/src/timberframe_core/runtime/lists.py": {"LISTS": COMPUTED},
+    "core/src/timberframe_core/runtime/optional.py": {"OPTIONAL": COMPUTED},
+    "core/src/timberframe_core/runtime/variant_sums.py": {"VARIANT_SUMS": COMPUTED},
+    "core/src/timberframe_core/runtime/variants.py": {"VARIANTS": COMPUTED},
+    "sdk/src/timberframe_sdk/numpy_device.py": {"KERNELS": KERNELS},
+    "sdk/src/timberframe_sdk/plans/diagonals.py": {"diagonals": KERNELS},
+    "sdk/src/timberframe_sdk/plans/indexing.py": {"MODES": KERNELS},
+    "sdk/src/timberframe_sdk/plans/moves/__init__.py": {"COPIES": KERNELS},
+    "sdk/src/timberframe_sdk/plans/moves/blocks.py": {"PLANS": KERNELS},
+    "sdk/src/timberframe_sdk/plans/moves/joining.py": {"PLANS": KERNELS},
+    "sdk/src/timberframe_sdk/plans/moves/within.py": {"PLANS": KERNELS},
+    "sdk/src/timberframe_sdk/sources.py": {"SOURCES": KERNELS},
+}  # fmt: skip
+"""By file: the names or functions that hold collections of op names, and why these do not say what ops are like."""
+
+
+def _collections(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The collections of a file that name two ops or more, each with the function or name that it is part of."""
+    known = {op.name for op in registry.all_ops()}
+    for statement in ast.parse(path.read_text()).body:
+        for node in ast.walk(statement):
+            elements = [*node.keys, *node.values] if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+            names = [e.value for e in elements if isinstance(e, ast.Constant) and e.value in known]
+            if len(set(names)) > 1:
+                yield _owner(statement, node), names
+
+
+def _owner(statement: ast.stmt, inner: ast.AST) -> str:
+    """The innermost function around a node, what the statement assigns, or what a loop at the top adds to."""
+    around = [n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef) and inner in ast.walk(n)]
+    if around:
+        return around[-1].name
+    if isinstance(statement, ast.Assign):
+        return ast.unparse(statement.targets[0])
+    if isinstance(statement, ast.AnnAssign):
+        return ast.unparse(statement.target)
+    return "KERNELS" if "KERNELS" in ast.unparse(statement) else f"line {statement.lineno}"
+
+
+def _found() -> dict[str, dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for room in ROOMS:
+        for path in sorted((WORKSPACE / room).rglob("*.py")):
+            name = str(path.relative_to(WORKSPACE))
+            if not name.startswith(DEFINITIONS):
+                for owner, names in _collections(path):
+                    found.setdefault(name, {}).setdefault(owner, []).extend(names)
+    return found
+
+
+def test_no_list_of_names_says_what_ops_are_like() -> None:
+    lists = [
+        f"{path}: {owner} names {', '.join(names)}; what these have in common must be a field of OpDef"
+        for path, owners in _found().items()
+        for owner, names in owners.items()
+        if owner not in ALLOWED.get(path, {})
+    ]
+    assert not lists, "\n".join(lists)
+
+
+def test_what_is_allowed_is_there() -> None:
+    found = _found()
+    gone = [f"{path}: {name}" for path, names in ALLOWED.items() for name in names if name not in found.get(path, {})]
+    assert not gone
