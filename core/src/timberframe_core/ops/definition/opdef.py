@@ -323,8 +323,25 @@ def define_op(
         raise InvalidArgumentError(
             f"op {name}: {', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates; it must name an input"
         )
+    _check_traits(op)
     registry.register(op)
     return op
+
+
+def _check_traits(op: OpDef) -> None:
+    """InvalidArgumentError where a trait contradicts the rest of the definition."""
+    lists = any(arg.is_list for arg in (*op.inputs, *op.outputs))
+    reduces = not lists and len(op.inputs) == 2 and op.inputs[1].name in op.shape_inputs and len(op.outputs) == 1
+    for trait, fits, rule in (
+        ("elementwise", not lists and len(op.outputs) == 1, "it must have one output and no lists"),
+        ("reduction", reduces, "it must have one output and two inputs, the second a shape input"),
+        ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
+        ("total_value", op.value is not None, "it must have a value function"),
+        ("update_op", op.role == "assign_variable", "its role must be assign_variable"),
+        ("resource_op", op.role == "reference", "its role must be reference"),
+    ):
+        if getattr(op, trait) and not fits:
+            raise InvalidArgumentError(f"op {op.name}: is declared with {trait}={getattr(op, trait)!r}; {rule}")
 
 
 def from_reference(c: InferenceContext) -> list[np.ndarray | None]:
