@@ -14,7 +14,7 @@ sys.path.insert(0, str(TOOL))
 from child import in_child  # noqa: E402  # the tool's modules are in its folder
 from faults import Fault, apply_fault, find_faults  # noqa: E402
 from ledger import Judged, Ledger, Result  # noqa: E402
-from workshop import CSRC, HEADERS, ROOT  # noqa: E402
+from workshop import CSRC, HEADERS, ROOT, table_entries  # noqa: E402
 
 FUNCTION = b"""static int64_t count(const float *x, int64_t n) {
   int64_t found = 0;
@@ -48,6 +48,11 @@ def described(source: bytes) -> list[str]:
 )  # fmt: skip
 def test_kind_of_fault_is_found(fault):
     assert fault in described(FUNCTION)
+
+
+@pytest.mark.parametrize("entry", ['{"abs_int8", abs_int8}', '{"abs" "_int8", abs_int8}'])
+def test_kernel_of_a_table_is_found_however_its_name_is_written(entry):
+    assert table_entries(f'table[] = {{ {entry}, {{"other", thing}}, {{0}} }};') == ["abs_int8"]
 
 
 def test_constant_never_becomes_negative():

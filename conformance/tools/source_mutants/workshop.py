@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 CPU, ACCELERATOR = Path("plugins/cpu"), Path("plugins/accelerator/src/timberframe_accelerator")
 CSRC, HEADERS = CPU / "csrc", ACCELERATOR / "include"
 _COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, Path("sdk/src/timberframe_sdk/include"), HEADERS)
-_ENTRY = re.compile(r'\{"(\w+)", \1\}')
+_ENTRY = re.compile(r'\{((?:"\w+"\s*)+),\s*(\w+)\}')  # a name of one or more literals, and the function
 
 
 def digest(path: Path) -> str:
@@ -33,6 +33,12 @@ def revision(path: Path | str) -> str:
     """The hash of what the checked-out commit holds at a path; its own for no path."""
     command = ["git", "rev-parse", f"HEAD:{path}" if path else "HEAD"]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def table_entries(text: str) -> list[str]:
+    """The kernels in the tables of a preprocessed source: their functions, which are named as they are."""
+    found = ((re.sub(r'["\s]', "", name), function) for name, function in _ENTRY.findall(text))
+    return [function for name, function in found if name == function]
 
 
 class Workshop:
@@ -138,7 +144,7 @@ class Workshop:
                 text = subprocess.run(
                     command, check=True, capture_output=True, text=True, cwd=entry["directory"]
                 ).stdout
-                by_object[entry["output"]] = _ENTRY.findall(text)
+                by_object[entry["output"]] = table_entries(text)
         served = self._served(by_object)
         found: dict[str, set[str]] = defaultdict(set)
         deps = subprocess.run(
