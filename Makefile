@@ -114,6 +114,8 @@ ifneq ($(OPENCL),)
 	@time if command -v oclgrind > /dev/null; then \
 	  $(BIN)/python plugins/opencl/tests/oclgrind.py --share commit/$(OPENCL_SHARES); fi
 endif
+	@echo "== the core without plugins, on the reference device"
+	@time TIMBERFRAME_PLUGINS=reference $(BIN)/pytest core/tests
 	@echo "== all CUDA sources"
 	@time $(BIN)/python plugins/cuda/tests/test_nvrtc.py
 	@echo "== all mutants"

@@ -1,7 +1,10 @@
-"""GraphDefs written by hand, node by node."""
+"""A device where none is installed, and GraphDefs written by hand, node by node."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,42 @@ from timberframe_core.graphdef.attributes import encode_attr
 from timberframe_core.graphdef.messages import GraphDef
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_core.ops.definition import registry
+from timberframe_core.plugin import loader
+from timberframe_core.runtime.devices import devices_for
+from timberframe_sdk import reference_device
+from timberframe_sdk.testing.installed import installed_plugin
+
+REFERENCE = "reference"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def reference_plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The SDK's reference device as an installed plugin, if TIMBERFRAME_PLUGINS names it or no other is installed."""
+    chosen = os.environ.get(loader.SELECTION_VARIABLE, "").split(",")
+    if REFERENCE not in chosen and entry_points(group=loader.ENTRY_POINT_GROUP):
+        yield
+        return
+    with installed_plugin(tmp_path_factory.mktemp("plugin"), REFERENCE, reference_device.__name__):
+        loader.registry.discover()
+        if REFERENCE not in loader.registry.plugins:  # plugins were looked for before
+            loader.registry.add(REFERENCE, reference_device)
+        yield
+
+
+@pytest.fixture(scope="session")
+def device_type(reference_plugin: None) -> str:
+    """The type of the device that runs what is not placed."""
+    return devices_for(tf.SessionConfig())[0].type
+
+
+@pytest.fixture(autouse=True)
+def _cpu(request: pytest.FixtureRequest, device_type: str) -> None:
+    if request.node.get_closest_marker("cpu") and device_type != "CPU":
+        pytest.skip("asserts what the CPU plugin does")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "cpu: asserts what the CPU plugin does, and is skipped without it")
 
 
 class HandWritten:

@@ -10,6 +10,8 @@ import pytest
 
 from timberframe_core.standard_output import READER_LEFT, run_command
 
+COMMANDS = [pytest.param(("kernels",), marks=pytest.mark.cpu), ("ops",), ("ops", "Add"), ("devices", "--json")]
+
 
 def without_reader(*command: str, buffered: bool) -> subprocess.CompletedProcess[bytes]:
     """Runs a Python module whose standard output is a pipe that nobody reads."""
@@ -26,7 +28,7 @@ def without_reader(*command: str, buffered: bool) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
-@pytest.mark.parametrize("command", [("kernels",), ("ops",), ("ops", "Add"), ("devices", "--json")], ids=" ".join)
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_command_ends_quietly_when_its_reader_left(command: tuple[str, ...], buffered: bool) -> None:
     done = without_reader("timberframe", *command, buffered=buffered)
     assert (done.returncode, done.stderr) == (READER_LEFT, b"")

@@ -10,10 +10,11 @@ import timberframe as tf
 Invalid = tf.errors.InvalidArgumentError
 
 
-def test_unknown_device_lists_the_devices(world) -> None:
+def test_unknown_device_lists_the_devices(world, device_type: str) -> None:
+    words = f"Mul '.*': device /device:NOWHERE:3 does not exist; devices: /device:{device_type}:0"
     with tf.device("/device:NOWHERE:3"):
         z = world.x * 2.0
-    with pytest.raises(Invalid, match=r"Mul '.*': device /device:NOWHERE:3 does not exist; devices: /device:CPU:0"):
+    with pytest.raises(Invalid, match=words):
         world.session.run(z, {world.x: np.ones((1, 3))})
 
 
@@ -88,6 +89,7 @@ def test_control_edge_added_between_runs_takes_effect(world) -> None:
     assert world.session.run(counter) == 1.0
 
 
+@pytest.mark.cpu
 def test_rank_above_eight_runs_where_dimensions_merge_and_says_so_where_not(world) -> None:
     x = tf.placeholder(tf.float32, None)
     y = tf.placeholder(tf.float32, None)
@@ -103,13 +105,13 @@ def test_sizes_whose_product_passes_63_bits(world) -> None:
         world.session.run(tf.reduce_sum(huge))
 
 
-def test_fill_of_8_gigabytes_above_the_limit_names_the_node(world) -> None:
+def test_fill_of_8_gigabytes_above_the_limit_names_the_node(world, device_type: str) -> None:
     message = tf.GraphDef()
     with tf.Graph().as_default() as other:
         tf.reduce_sum(tf.fill([1 << 31], 1.0, name="huge"), name="total")
         message.CopyFrom(other.as_graph_def())
     (total,) = tf.import_graph_def(message, return_elements=["total:0"], name="")
-    config = tf.SessionConfig(memory_limit={"CPU": 1 << 30})
+    config = tf.SessionConfig(memory_limit={device_type: 1 << 30})
     with (
         tf.Session(graph=world.session.graph, config=config) as small,
         pytest.raises(tf.errors.ResourceExhaustedError, match=r"'huge'.*8589934592.*limit is 1073741824 bytes"),
@@ -117,8 +119,8 @@ def test_fill_of_8_gigabytes_above_the_limit_names_the_node(world) -> None:
         small.run(total)
 
 
-def test_memory_limit_is_kept_and_given_back(world) -> None:
-    config = tf.SessionConfig(memory_limit={"CPU": 1 << 20})
+def test_memory_limit_is_kept_and_given_back(world, device_type: str) -> None:
+    config = tf.SessionConfig(memory_limit={device_type: 1 << 20})
     with tf.Session(graph=world.session.graph, config=config) as small:
         n = tf.placeholder(tf.int32, [1])
         total = tf.reduce_sum(tf.tanh(tf.fill(n, 1.0)))

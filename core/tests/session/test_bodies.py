@@ -254,14 +254,14 @@ def test_average_of_what_a_branch_computes(session: tf.Session) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_constant_that_a_loop_hands_on_reaches_another_device(count: int) -> None:
+def test_constant_that_a_loop_hands_on_reaches_another_device(count: int, device_type: str) -> None:
     with tf.Graph().as_default():
         times = tf.placeholder(tf.int32, [])
-        with tf.device("/device:CPU:0"):
+        with tf.device(f"/device:{device_type}:0"):
             kept = tf.while_loop(lambda i, _: i < times, lambda i, x: (i + 1, x), [0, tf.constant(2.5)])[1]
-        with tf.device("/device:CPU:1"):
+        with tf.device(f"/device:{device_type}:1"):
             y = kept + 1.0
-        with tf.Session(config=tf.SessionConfig(device_count={"CPU": 2})) as session:
+        with tf.Session(config=tf.SessionConfig(device_count={device_type: 2})) as session:
             assert session.run(y, {times: count}) == 3.5
 
 

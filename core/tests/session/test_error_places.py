@@ -10,7 +10,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 
-PLACE = r"  \[/device:CPU:0, [^\[\]]*test_error_places\.py:\d+[^\[\]]*\]$"
+PLACE = r"  \[/device:\w+:0, [^\[\]]*test_error_places\.py:\d+[^\[\]]*\]$"
 
 
 def failing_assert(number: tf.Tensor) -> tf.Operation:
@@ -43,12 +43,12 @@ def test_error_of_a_run_ends_with_its_place(build: Callable[[tf.Tensor], tf.Tens
             session.run(result, {number: 7})
 
 
-def test_memory_limit_error_ends_with_its_place() -> None:
+def test_memory_limit_error_ends_with_its_place(device_type: str) -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [None])
         y = tf.cumsum(x)
         with (
-            tf.Session(graph=graph, config=tf.SessionConfig(memory_limit={"CPU": 100_000})) as session,
+            tf.Session(graph=graph, config=tf.SessionConfig(memory_limit={device_type: 100_000})) as session,
             pytest.raises(tf.errors.ResourceExhaustedError, match=r"the limit is 100000 bytes" + PLACE),
         ):
             session.run(y, {x: np.zeros(1 << 20, np.float32)})

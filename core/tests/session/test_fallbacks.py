@@ -30,7 +30,9 @@ def broken(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> N
     monkeypatch.setattr(fallback, "_logged", set())
 
 
-every_rewrite = pytest.mark.parametrize("broken", PLACES, indirect=True)
+every_rewrite = pytest.mark.parametrize(
+    "broken", [pytest.param(p, marks=pytest.mark.cpu) if p == "fusion" else p for p in PLACES], indirect=True
+)
 
 
 def loop_over_rows() -> tuple[Any, dict[Any, Any]]:

@@ -232,7 +232,7 @@ def test_closed_sessions_hold_no_memory_until_a_collection() -> None:
     assert used[2] == used[0]
 
 
-def test_ctrl_c_while_two_devices_overlap() -> None:
+def test_ctrl_c_while_two_devices_overlap(device_type: str) -> None:
     done = in_a_child(
         """
         import os, signal, threading
@@ -240,15 +240,15 @@ def test_ctrl_c_while_two_devices_overlap() -> None:
         x = tf.placeholder_with_default(np.float32(5.0), [])
         loops = []
         for k in range(2):
-            with tf.device(f"/device:CPU:{k}"):
+            with tf.device(f"/device:TYPE:{k}"):
                 loops.append(tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start * (1.0 - k / 8)]))
-        with tf.Session(config=tf.SessionConfig(device_count={"CPU": 2})) as session:
+        with tf.Session(config=tf.SessionConfig(device_count={"TYPE": 2})) as session:
             session.run(x * 2.0)
             threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
                 session.run(loops)
             except KeyboardInterrupt:
                 print("interrupted", session.run(x * 2.0))
-        """
+        """.replace("TYPE", device_type)
     )
     assert done.stdout.strip() == "interrupted 10.0", done.stderr

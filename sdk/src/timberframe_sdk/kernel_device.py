@@ -279,7 +279,7 @@ class KernelExecutable:
                 if guards.fence:
                     self._fence(slots, guards)
             for value in self.owned:
-                slots[value.id] = (guards or self.device).empty(value.dtype, value.shape)
+                slots[value.id] = self._owned(value, guards or self.device)
             with self.transaction.begin(self.device.empty) as arrays:
                 for key, array in arrays.items():
                     slots[key] = array
@@ -300,6 +300,17 @@ class KernelExecutable:
         if not late and not (guards and guards.fence):
             self._free.append(instance)
         return outputs
+
+    def _owned(self, value: Value, maker: KernelDevice | GuardedOutputs) -> Array:
+        """Memory for an output, which will be the caller's."""
+        try:
+            return maker.empty(value.dtype, value.shape)
+        except MemoryError as e:
+            node = next((n for n in self.cluster.nodes if value in n.outputs), None)
+            if isinstance(e, ResourceExhaustedError):
+                raise at_node(e, node) from e.__cause__
+            words = f"an output of {value.nbytes} bytes does not fit into the memory of {self.device.spec} ({e})"
+            raise at_node(ResourceExhaustedError(words), node) from e
 
     def _fence(self, slots: list[Array | None], guards: GuardedOutputs) -> None:
         """Gives each intermediate tensor, and each workspace, pages of its own in place of its part of the arena."""

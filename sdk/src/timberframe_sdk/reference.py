@@ -12,7 +12,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from timberframe_core.errors import InvalidArgumentError, OpError, UnimplementedError, UnknownError
+from timberframe_core.errors import (
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.random.philox import Philox
@@ -66,6 +72,8 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
             results = tuple(_rounded(x, v.dtype) for x, v in zip(found, node.outputs, strict=True))
     except OpError as e:
         raise e if e.node else type(e)(f"{head}: {e}", node.name) from e
+    except MemoryError as e:
+        raise ResourceExhaustedError(f"{head}: the host's memory does not suffice ({e})", node.name) from None
     except (ValueError, IndexError, ArithmeticError) as e:  # NumPy's words for values that the op does not accept
         raise InvalidArgumentError(f"{head}: {e}", node.name) from e
     except Exception as e:

@@ -104,8 +104,12 @@ def _element(x: Any) -> str:
 
 def assertion_error(op: str, name: str, attrs: Attrs, data: list[np.ndarray]) -> InvalidArgumentError:
     """The error of an Assert whose condition is false."""
+    return InvalidArgumentError(f"{op} '{name}': {_assertion_words(attrs, data)}", name)
+
+
+def _assertion_words(attrs: Attrs, data: list[np.ndarray]) -> str:
     shown = " ".join(summary(x, attrs["summarize"]) for x in data)
-    return InvalidArgumentError(f"{op} '{name}': assertion failed: {shown}; the condition must be true", name)
+    return f"assertion failed: {shown}; the condition must be true"
 
 
 def _assert_shape(c: InferenceContext) -> list[Shape]:
@@ -117,7 +121,7 @@ def _assert_shape(c: InferenceContext) -> list[Shape]:
 
 def _assert(attrs: Attrs, condition: np.ndarray, *data: np.ndarray) -> tuple[()]:
     if not condition:
-        raise assertion_error("Assert", "reference", attrs, list(data))
+        raise InvalidArgumentError(_assertion_words(attrs, list(data)))
     return ()
 
 

@@ -20,6 +20,7 @@ from timberframe_core.ops.definition.gradients import (
 )
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import check_indices, check_tuples
 from timberframe_core.shapes import Shape, format_shape, merge_dim
 
 INTEGERS_EMPTY = np.zeros(0, np.int32)
@@ -77,6 +78,9 @@ def _gather_v2_shape(c: InferenceContext) -> Sequence[Shape]:
     return [shared + params[batch:axis] + indices[batch:] + params[axis + 1 :]]
 
 
+_INDEX_RULE = "it must name a slice of params"
+
+
 def _read(params: np.ndarray, where: tuple[np.ndarray, ...]) -> np.ndarray:
     """params[where], which for one string would be bytes and no array."""
     result = np.empty(np.shape(where[0]) + params.shape[len(where) :], params.dtype)
@@ -85,11 +89,13 @@ def _read(params: np.ndarray, where: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def _gather_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    check_indices(indices, params.shape[0], rule=_INDEX_RULE)
     return _read(params, (indices.astype(np.int64),))
 
 
 def gather_v2_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray, axis: np.ndarray) -> np.ndarray:
     at = int(axis) % params.ndim
+    check_indices(indices, params.shape[at], rule=_INDEX_RULE)
     batch = attrs["batch_dims"] + (indices.ndim if attrs["batch_dims"] < 0 else 0)
     outer, inner = params.shape[batch:at], params.shape[at + 1 :]
     rows = math.prod(params.shape[:batch])
@@ -275,6 +281,7 @@ def gather_nd_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -
     if attrs.get("bad_indices_policy") != "IGNORE":
         if not depth:
             return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy()
+        check_tuples(indices, params.shape)
         return _read(params, tuple(np.moveaxis(at, -1, 0)))
     good = np.asarray(((at >= 0) & (at < np.array(params.shape[:depth], np.int64))).all(axis=-1))
     result = _read(params, tuple(np.moveaxis(np.where(good[..., None], at, 0), -1, 0)))

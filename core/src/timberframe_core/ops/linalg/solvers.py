@@ -34,13 +34,35 @@ _ALL = {"T": (*REALS, *COMPLEXES)}
 _SINGULAR_RULE = "must be invertible"
 
 
+def _singular(matrices: np.ndarray) -> str:
+    """The words for the first matrix that has no inverse."""
+    for i, matrix in enumerate(matrices.reshape(-1, *matrices.shape[-2:])):
+        try:
+            np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            return f"matrix {i} is singular: {_zero_pivot(matrix)}; it {_SINGULAR_RULE}"
+    return f"a matrix is singular; it {_SINGULAR_RULE}"
+
+
+def _zero_pivot(matrix: np.ndarray) -> str:
+    """Which pivot of the elimination with row exchanges is zero."""
+    rows = np.array(matrix)
+    for k in range(len(rows)):
+        best = k + int(np.argmax(np.abs(rows[k:, k])))
+        if rows[best, k] == 0:
+            return f"its pivot {k} is zero"
+        rows[[k, best]] = rows[[best, k]]
+        rows[k + 1 :] -= np.outer(rows[k + 1 :, k] / rows[k, k], rows[k])
+    return "a pivot is zero"
+
+
 def _solved(attrs: Attrs, matrix: Any, rhs: Any) -> Any:
     if 0 in matrix.shape or 0 in rhs.shape:
         return np.zeros((*np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2]), *rhs.shape[-2:]), rhs.dtype)
     try:
         return np.linalg.solve(adjoint(matrix) if attrs["adjoint"] else matrix, rhs)
     except np.linalg.LinAlgError:
-        raise InvalidArgumentError(f"a matrix is singular; it {_SINGULAR_RULE}") from None
+        raise InvalidArgumentError(_singular(np.asarray(matrix))) from None
 
 
 def _solve_shape(c: InferenceContext) -> list[Shape]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, RandomDraw, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import unchanged
@@ -127,7 +128,11 @@ def _integer_errors() -> Iterable[ErrorSample]:
 def integers(philox: Philox, shape: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Integers in [low, high) of the shape that an input spells."""
     sizes = sizes_of(shape)
-    return draws.uniform_int(philox, sizes, low, high) if math.prod(sizes) else np.empty(sizes, low.dtype)
+    if not math.prod(sizes):
+        return np.empty(sizes, low.dtype)
+    if low >= high:
+        raise InvalidArgumentError(f"minval {low} is not below maxval {high}; minval must be less than maxval")
+    return draws.uniform_int(philox, sizes, low, high)
 
 
 _define(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import OutOfRangeError
 from timberframe_core.ops.array.gather import gather_nd_reference, gather_v2_reference, index_depth
 from timberframe_core.ops.definition.gradients import apply_op, indexed_slices
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
@@ -163,6 +164,13 @@ define_op(
     level="training",
 )
 
+
+def _count(attrs: Attrs, resource: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if resource >= attrs["limit"]:
+        raise OutOfRangeError(f"the counter has reached its limit {attrs['limit']}; it must be below it")
+    return resource + np.ones_like(resource), resource
+
+
 define_op(
     "ResourceCountUpTo",
     inputs=["resource: resource"],
@@ -170,7 +178,7 @@ define_op(
     attrs=["limit: int", "T: {int32, int64}"],
     doc="The variable's value, to which one is added; an error that changes nothing where it is not below `limit`.",
     shape=_count_shape,
-    reference=lambda attrs, resource: (resource + np.ones_like(resource), resource),
+    reference=_count,
     gradient=NotDifferentiable("an update of variables is not a function of its inputs"),
     updates=("resource",),
     stateful=True,
