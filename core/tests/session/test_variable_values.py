@@ -63,3 +63,24 @@ def test_variables_of_a_closed_session_are_gone(session: tf.Session) -> None:
     session.close()
     with pytest.raises(tf.errors.FailedPreconditionError, match="session is closed"):
         session.read_variables([v])
+
+
+def test_as_many_values_as_variables_are_required(session: tf.Session) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        session.assign_variables([tf.Variable(1)], [1, 2])
+    assert str(error.value) == "assign_variables: 2 values for 1 variables; each needs one"
+
+
+@pytest.mark.parametrize("given", [3, None, "v"])
+def test_what_is_no_variable_is_refused(session: tf.Session, given: object) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{given!r} is no variable; a tf.Variable"):
+        session.read_variables([given])
+
+
+def test_a_tensor_is_no_variable(session: tf.Session) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'Const:0' .*is no variable"):
+        session.assign_variables([tf.constant(1)], [2])
+
+
+def test_assigning_to_no_variables_changes_nothing(session: tf.Session) -> None:
+    session.assign_variables([], [])

@@ -94,7 +94,7 @@ class _Told:
 class Run:
     """One run in flight: `found` holds the arrays made so far, `sent` what is on its way to the host.
 
-    An array that leaves its device is used when no error is left in `_doubts` that could have spoilt it.
+    An array that leaves its device is used only when none of its `_pending_errors` has come true.
     """
 
     def __init__(self, plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> None:
@@ -103,7 +103,7 @@ class Run:
         self.context = context
         self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
         self.sent: dict[Output, _Told] = {}
-        self._doubts: dict[Output, list[LateError]] = {}
+        self._pending_errors: dict[Output, list[LateError]] = {}
         self._copies: dict[tuple[Output, int], Array] = {}
         self.level = plan.bind(inputs)
 
@@ -188,7 +188,7 @@ class Run:
             if home is None:  # planning has found the value, so no kernel made it: it goes from the host
                 continue
             if self.context.late is not None:
-                self._doubts[x] = self.context.late.of(home)
+                self._pending_errors[x] = self.context.late.of(home)
             start = time.perf_counter_ns()
             direct = None if target is None else target.copy_from(home, array)
             if direct is not None:
@@ -225,7 +225,7 @@ class Run:
             return array
         copied = self._copies.get((x, id(device)))
         if copied is not None:
-            settle(self._doubts.get(x, ()), self.plan, self.context.cancel)
+            settle(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
             return copied
         start = time.perf_counter_ns()
         if home is None:
@@ -246,7 +246,7 @@ class Run:
         located = self._located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
-        settle(self._doubts.get(x, ()), self.plan, self.context.cancel)
+        settle(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.compiler.build import build_program
 from timberframe_core.compiler.plan import Located, collection_paused
 from timberframe_core.compiler.state import variable_key
-from timberframe_core.errors import InvalidArgumentError, WrongStateError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.graph.apply import apply_op, to_array
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation
@@ -33,6 +33,10 @@ def read_variables(session: BaseSession, variables: Sequence[Any]) -> list[Devic
 def assign_variables(session: BaseSession, variables: Sequence[Any], values: Sequence[Any]) -> None:
     """See `BaseSession.assign_variables`. The assigns stand in a graph of their own: the session's may be finalized."""
     runtime, operations = session.runtime, _operations(session, variables)
+    if len(values) != len(operations):
+        raise InvalidArgumentError(
+            f"assign_variables: {len(values)} values for {len(operations)} variables; each needs one"
+        )
     keys = [_key(op) for op in operations]
     arrays = [_suited(op, value) for op, value in zip(operations, values, strict=True)]
     graph, feeds, assigns = Graph(), [], []
@@ -65,10 +69,13 @@ def _operations(session: BaseSession, variables: Sequence[Any]) -> list[Operatio
     if session.closed:
         raise WrongStateError("session is closed; its variables are gone")
     operations = [getattr(v, "op", v) for v in variables]
+    for op, given in zip(operations, variables, strict=True):
+        if not isinstance(op, Operation) or not {"shared_name", "dtype", "shape"} <= op.attrs.keys():
+            raise InvalidTypeError(f"{given!r} is no variable; a tf.Variable or its VarHandleOp is required")
     foreign = next((op for op in operations if op.graph is not session.graph), None)
     if foreign is not None:
         raise InvalidArgumentError(
-            f"{foreign.type} '{foreign.name}': is of another graph; one of the session's is required",
+            f"{foreign.type} '{foreign.name}': is of another graph; a variable of the session's is required",
             foreign.name,
         )
     return operations
