@@ -1,4 +1,4 @@
-"""A device to judge that needs no plugin package, and the same as an installed plugin for worker processes."""
+"""A device that needs no plugin package, and the same as an installed plugin for worker processes."""
 
 from __future__ import annotations
 

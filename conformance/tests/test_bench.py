@@ -40,7 +40,7 @@ def test_peers_that_cannot_be_measured_are_left_out_with_a_reason() -> None:
 
 
 @pytest.mark.slow
-def test_bench_removes_variables_that_bend_libraries(plugin_path: Path, tmp_path: Path) -> None:
+def test_bench_removes_variables_that_change_the_speed_of_libraries(plugin_path: Path, tmp_path: Path) -> None:
     report = tmp_path / "bench.json"
     command = [sys.executable, "-m", "timberframe_conformance.cli", "bench", "--device=reference", "-k", "matmul 64"]
     environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott"}

@@ -39,7 +39,7 @@ PARAMETERS = {
     "EfficientNet-B0": 5_330_564,
     "NASNet mobile": 5_326_716,
 }
-"""What Keras' versions have; EfficientNet-B0 without the mean and variance of its images."""
+"""Numbers of parameters of Keras' versions; EfficientNet-B0 without the mean and variance of its images."""
 
 
 def run(model: catalogue.Model) -> np.ndarray:
@@ -165,7 +165,7 @@ def test_a_saved_model_gives_what_the_frozen_one_does(target: Target) -> None:
 
 
 def side(name: str, value: float = 1.0, error: Exception | None = None) -> tuple[str, Callable[[], Side]]:
-    """What opens a side that computes this value, or raises."""
+    """A function that opens a side which computes this value or raises this error."""
 
     def opener() -> Side:
         if error is not None:
@@ -257,7 +257,7 @@ def test_tables_for_documents_have_a_line_for_each_row() -> None:
     assert text.splitlines() == ["|model|batch|ours|", "|-|-|-|", "|net|8|2 ms ±5%|"]
 
 
-def test_command_refuses_a_model_that_there_is_not(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_refuses_an_unknown_model(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONFORMANCE_CLEARED", "{}")
     status, _, errors = command("bench", "--device=reference", "--models", "-k", "AlexNet", "--vs", "")
     assert status == 2

@@ -1,4 +1,4 @@
-"""The command `conformance`, on a device that is right by construction."""
+"""The command `conformance`, on a device that computes every op by its reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from timberframe_core.standard_output import READER_LEFT
 pytestmark = pytest.mark.slow
 
 
-def test_run_of_a_right_device_passes(command: Any, tmp_path: Path) -> None:
+def test_run_of_a_correct_device_passes(command: Any, tmp_path: Path) -> None:
     report = tmp_path / "run.json"
     status, output, _ = command("run", "--device=reference", "--op=Tanh,Sum", "--jobs=0", f"--json={report}")
     assert status == 0, output
@@ -96,7 +96,7 @@ def test_repro_of_an_unknown_case_is_a_wrong_call(command: Any) -> None:
 
 @pytest.fixture
 def reports(command: Any, tmp_path: Path) -> tuple[Path, Path]:
-    """Two reports: of a right device, and the same with one case turned into a failure."""
+    """Two reports: of a correct device, and the same with one case changed to a failure."""
     before, after = tmp_path / "a.json", tmp_path / "b.json"
     command("run", "--device=reference", "--op=Tanh", "--suite=forward", "--jobs=0", f"--json={before}")
     data = json.loads(before.read_text())
@@ -169,7 +169,7 @@ def test_shares_are_all_ops_and_no_op_twice(command: Any) -> None:
 
 
 @pytest.mark.parametrize("share", ["3/3", "a/3", "1", "1/0"])
-def test_a_share_that_is_none_is_a_wrong_call(command: Any, share: str) -> None:
+def test_an_invalid_share_is_a_wrong_call(command: Any, share: str) -> None:
     status, _, errors = command("list", "--device=reference", f"--share={share}")
     assert status == 2
     assert "K/N with 0 <= K < N" in errors

@@ -95,7 +95,7 @@ def bent(results: Any) -> Any:
 
 
 def when(condition: Callable[..., bool]) -> Callable[..., Any]:
-    """Bends results where a condition on (settings, number, fetches, feeds) holds."""
+    """Changes results if a condition on (settings, number, fetches, feeds) holds."""
     return lambda config, number, fetches, feeds, found: (
         bent(found) if condition(config, number, fetches, feeds) else found
     )
@@ -115,7 +115,7 @@ DEFECTS: dict[str, Callable[..., Any]] = {
     "make_callable": when(lambda config, number, fetches, feeds: number == 0),
     "passes": when(lambda config, *_: config.get("optimizations", {}).get("cse") is False),
 }
-"""By oracle, what is wrong with sessions so that it must notice."""
+"""By oracle, a defect of sessions that it must notice."""
 
 
 @pytest.mark.parametrize("oracle", DEFECTS)
@@ -177,7 +177,7 @@ INTENDED: dict[str, Program] = {
     "a row that a later one overwrites": _stitched([0], [0]),
     "a factor of 0 in a cumulative product": _cumulated(1.0, 0.0, 2.0),
 }
-"""Programs whose gradients are right, though differences show others."""
+"""Programs whose gradients are correct, though differences give other slopes."""
 
 
 @pytest.mark.parametrize("case", INTENDED)
@@ -302,7 +302,7 @@ def test_shrinking_leaves_what_fails(target: Target) -> None:
     assert small.steps[0].value.size == 1
 
 
-def test_script_runs_by_itself(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
+def test_script_runs_alone(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(Finding(SMALL, "truth", "wrong", "reference").script(target.spec), "script", "exec"), {})
     output = capsys.readouterr().out
     assert output.count("array(") == 6
@@ -402,7 +402,7 @@ print(judge(Finding.from_json(Path(sys.argv[2]).read_text()).program, open_targe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
-def test_known_bug_of_the_frame_is_noticed(name: str) -> None:
+def test_known_bug_of_the_framework_is_noticed(name: str) -> None:
     if not any(d.type == "CPU" for d in devices_for(tf.SessionConfig())):
         pytest.skip("the CPU's plugin is not installed")  # what the first bug needs, others lack
     (path,) = [str(p) for p in regressions() if p.stem == BUGS[name]]

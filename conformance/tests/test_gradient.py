@@ -1,4 +1,4 @@
-"""The gradient suite: what it finds out, and what it lets pass."""
+"""The gradient suite: which gradients it refuses, and which it accepts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def verdicts(target: Target, *names: str) -> dict[str, str]:
 
 @contextmanager
 def gradient_of(name: str, gradient: Callable[..., list[Any]]) -> Iterator[None]:
-    """Another gradient function for an op within the block."""
+    """Replaces the gradient function of an op within the block."""
     old = registry.substitute(dataclasses.replace(registry.get(name), gradient=gradient))
     try:
         yield
@@ -40,7 +40,7 @@ def gradient_of(name: str, gradient: Callable[..., list[Any]]) -> Iterator[None]
 
 
 @pytest.mark.parametrize("name", ["Tanh", "Mul", "Sum", "Relu", "Acosh", "Select"])
-def test_right_gradients_pass(target: Target, name: str) -> None:
+def test_correct_gradients_pass(target: Target, name: str) -> None:
     found = verdicts(target, name)
     assert found
     assert set(found.values()) == {"pass"}

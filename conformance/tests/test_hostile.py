@@ -1,4 +1,4 @@
-"""Hostile files: the share of the commit is used; defects that are put in are found, kept and tried first."""
+"""Hostile files: the share of the commit is used; defects put into the library are found, stored and tried first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from timberframe_core.graphdef.messages import GraphDef
 pytestmark = pytest.mark.slow
 
 UNCHECKED = "from timberframe_core.graph import signatures; signatures._check = lambda *a: None"
-SHARE = 60  # files a run of the tests
+SHARE = 60  # files for each run of the tests
 LIMITS = Limits(seconds=60)
 
 

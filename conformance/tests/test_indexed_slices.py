@@ -23,7 +23,7 @@ from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 
 tf: Any = timberframe
 SAMPLES = 12
-"""Samples of an op among which one is looked for that has rows."""
+"""Number of samples of an op that are searched for one with rows."""
 
 
 def is_candidate(op: OpDef) -> bool:
@@ -48,7 +48,7 @@ def add_node(op: OpDef, trial: Trial) -> tuple[list[Any], list[Any]]:
 
 
 def rows_of(y: Any, rng: np.random.Generator) -> tuple[Any, np.ndarray] | None:
-    """A gradient of y as slices, of which two are of the same row, and the same whole."""
+    """A gradient of y as slices, two of them of the same row, and the same as a dense tensor."""
     shape = y.static_shape
     if not shape or None in shape or 0 in shape:
         return None

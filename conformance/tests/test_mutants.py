@@ -39,7 +39,7 @@ def test_mutant_is_noticed_as_it_should(target: Target, name: str) -> None:
     assert proof.ok, proof.problems
 
 
-def test_right_kernels_are_back_after_a_mutant(target: Target, command: Any) -> None:
+def test_correct_kernels_are_back_after_a_mutant(target: Target, command: Any) -> None:
     prove(target, MUTANTS["tail-skipped"], Options("reference"))
     status, output, _ = command("run", "--device=reference", "--op=Tanh", "--suite=forward", "--jobs=0")
     assert status == 0, output
@@ -62,7 +62,7 @@ def test_changed_files_choose_their_mutants() -> None:
     assert "string-prefix" not in chosen
 
 
-def test_mutant_that_nobody_notices_fails_the_proof(target: Target) -> None:
+def test_unnoticed_mutant_fails_the_proof(target: Target) -> None:
     harmless = dataclasses.replace(MUTANTS["tail-skipped"], name="no bug at all")
     proof = prove(target, harmless, Options("reference"))
     assert proof.problems == ["no case of suite forward noticed"]
@@ -75,7 +75,7 @@ def test_list_shows_what_each_is(command: Any) -> None:
 
 
 def test_guard_zones_show_a_write_past_the_end(target: Target) -> None:
-    """The SDK's KernelDevice has guard zones too, so vendors get them for nothing."""
+    """The SDK's KernelDevice has guard zones too, so vendors need not write them."""
     import ctypes
 
     from timberframe_conformance.cluster import one_node, run_cluster

@@ -43,7 +43,7 @@ def test_classes_of_a_wrong_frequency_are_noticed(drawn: np.ndarray, message: st
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0, 300.0])
 @pytest.mark.parametrize("part", [0.3, 1.0, 1.7])
 def test_the_slope_of_gamma_numbers_is_the_derivative_at_an_equal_probability(alpha: float, part: float) -> None:
-    """Against differences with 40 digits; the slope's own roundings are some 100 of 1e-16."""
+    """Against differences with 40 digits; the slope's own rounding errors are about 100 times 1e-16."""
     with mpmath.workdps(40):
         x, a = mpmath.mpf(alpha * part), mpmath.mpf(alpha)
         density = mpmath.exp((a - 1) * mpmath.log(x) - x - mpmath.loggamma(a))

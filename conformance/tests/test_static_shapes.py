@@ -1,4 +1,4 @@
-"""Shape and value functions on inputs that are known in part: no error of Python's, nothing that a run contradicts."""
+"""Shape and value functions on partly known inputs: no Python exception, and nothing that a run contradicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from timberframe_core.ops.definition.opdef import UNKNOWN, InferenceContext, OpD
 from timberframe_core.ops.definition.samples import Sample
 from timberframe_core.shapes import compatible, is_static
 
-CONTEXTS = 4  # to blur each sample
+CONTEXTS = 4  # versions of each sample with parts unknown
 MOST_ELEMENTS = 3000
 INTEGERS, FLOATS = ("int32", "int64"), ("float32", "float64")
 OPS = [op for op in registry.all_ops() if is_callable(op) and not op.stateful and ">" not in op.name]
@@ -93,7 +93,7 @@ def agrees(value: np.ndarray, true: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_what_is_inferred_from_part_of_the_facts_is_true(op: OpDef) -> None:
+def test_inference_from_partly_known_inputs_is_correct(op: OpDef) -> None:
     for number, (attrs, inputs) in enumerate(calls(op, own_samples(op))):
         true = evaluate(op, attrs, inputs)
         for c in contexts(op, attrs, inputs, f"{op.name}/{number}"):

@@ -1,4 +1,4 @@
-"""Arguments that no function expects: an error of `tf.errors`, from every public function."""
+"""Arguments that no function expects raise an error of `tf.errors`, from every public function."""
 
 from __future__ import annotations
 

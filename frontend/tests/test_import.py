@@ -1,4 +1,4 @@
-"""What `import timberframe` loads, and what it leaves until it is used."""
+"""What `import timberframe` loads, and what is loaded only when it is used."""
 
 from __future__ import annotations
 

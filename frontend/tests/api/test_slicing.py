@@ -1,4 +1,4 @@
-"""`x[...]` on tensors: held against NumPy."""
+"""`x[...]` on tensors, compared with NumPy."""
 
 from typing import Any
 

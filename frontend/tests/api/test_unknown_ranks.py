@@ -1,4 +1,4 @@
-"""Functions that need the order of dimensions, of tensors whose rank only a run finds out."""
+"""Functions that need the order of dimensions, on tensors whose rank is known only in the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.get_variable, variable scopes and templates; names are held against TensorFlow's in tests/tensorflow_oracle."""
+"""tf.get_variable, variable scopes and templates; tests/tensorflow_oracle compares names with TensorFlow's."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ import pytest
 import timberframe as tf
 
 STORED = Path(__file__).parent / "data"
-STEP = 7  # every byte is too many for a test; 7 divides no size of a field
+STEP = 7  # testing every byte takes too long; 7 divides no size of a field
 
 
 def damaged(path: Path) -> Iterator[str]:
-    """Changes the file in one place after another, and restores it at the end."""
+    """Changes one position of the file after another, and restores it at the end."""
     raw = path.read_bytes()
     for i in range(0, len(raw), STEP):
         path.write_bytes(raw[:i])

@@ -1,4 +1,4 @@
-"""Files of which the checksums are right and what they say is not: an OpError, and neither memory nor time is taken."""
+"""Files with correct checksums and wrong content: they raise an OpError and cost neither much memory nor time."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_model_in_text_form_that_is_not_utf_8_is_refused(tmp_path: Path) -> None
 
 
 def variable_def(**fields: Any) -> Any:
-    """A MetaGraph of one variable, of which these fields of its VariableDef are others."""
+    """A MetaGraph of one variable, with these fields of its VariableDef changed."""
     with tf.Graph().as_default():
         tf.Variable(1.0, name="v")
         meta = tf.train.export_meta_graph()

@@ -1,4 +1,4 @@
-"""Graphs with their collections as files, and ops of graphs that save and restore by themselves."""
+"""Graphs with their collections as files, and graphs with their own ops for saving and restoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.train.Saver: what comes back, which checkpoints stay, and that an error changes nothing."""
+"""tf.train.Saver: restored values, which checkpoints are kept, and that an error changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds graphs in TensorFlow, carries them over as GraphDef, and holds our results against TensorFlow's.
+"""Builds graphs in TensorFlow, imports them as GraphDef, and compares our results with TensorFlow's.
 
 Everything here is skipped where tensorflow or a device plugin is not installed.
 """
@@ -30,7 +30,7 @@ TOLERANCE = {
 
 @dataclass
 class Feeds:
-    """Hands a graph its inputs: `feeds(array)` makes a placeholder and remembers what to feed."""
+    """The inputs of a graph: `feeds(array)` makes a placeholder and records its feed."""
 
     tf: Any
     values: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The update ops of optimizers and scattered updates, held against TensorFlow's on the same graph."""
+"""The update ops of optimizers and scattered updates, compared with TensorFlow's on the same graph."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Curve:
-    """Trains a model with an optimizer in a library; `losses` is what each step begins with."""
+    """Trains a model with an optimizer in a library; `losses` has the loss before each step."""
 
     digits: Digits
 

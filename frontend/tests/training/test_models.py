@@ -12,7 +12,7 @@ import timberframe
 STEPS = 100
 QUICK_STEPS = 40
 
-# Both sides round differently in every step; what one step is off by goes into the next ones. Relative to the loss:
+# Both sides round differently in every step, and the error of a step affects the next ones. Relative to the loss:
 TOLERANCE = {"float32": 1e-4, "float64": 1e-8}
 
 

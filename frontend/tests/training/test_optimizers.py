@@ -100,7 +100,7 @@ def test_five_steps_follow_the_formula(name: str) -> None:
             states = list(rule(states, g, i))
         kept = [optimizer.get_slot(variable, n) for n in slots]
         found = session.run([variable, *kept])
-    # Numbers given in Python are float32 in the graph: 6e-8 apart from those here, through five steps.
+    # Numbers given in Python are float32 in the graph: 6e-8 from those here, over five steps.
     for want, got in zip(states, found, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
     assert optimizer.get_slot_names() == sorted(slots)

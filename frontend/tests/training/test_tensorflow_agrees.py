@@ -1,4 +1,4 @@
-"""Optimizers on an embedding, rates, clipping and averages, held against TensorFlow's own `tf.train`."""
+"""Optimizers on an embedding, rates, clipping and averages, compared with TensorFlow's own `tf.train`."""
 
 from __future__ import annotations
 
