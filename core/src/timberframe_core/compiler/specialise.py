@@ -16,7 +16,6 @@ from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graph.inference import element_handle, run_shape_function
 from timberframe_core.ops.definition.host_values import infer_values
 from timberframe_core.ops.definition.opdef import InferenceContext
-from timberframe_core.ops.math.binary import DIVISIONS
 from timberframe_core.plugin.contracts import Device
 from timberframe_core.shapes import Shape, StaticShape, check_array, format_shape, is_static
 
@@ -146,10 +145,8 @@ def _checked(context: InferenceContext, shape: Shape) -> StaticShape:
 
 def _why_unknown(c: InferenceContext) -> str:
     """Why the value of a node that the host computes while planning is not there."""
-    if c.op.name in DIVISIONS and (y := c.value(1)) is not None and not np.all(y):
-        at = int(np.argmin(y.reshape(-1) != 0))
-        return f"integer division by zero: element {at} of y is 0; divisors of integers must not be 0"
-    return "its value is needed to plan the run; it must follow from shapes, constants and feeds"
+    why = None if c.op.no_value is None else c.op.no_value(c)
+    return why or "its value is needed to plan the run; it must follow from shapes, constants and feeds"
 
 
 def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape], facts: Facts) -> None:

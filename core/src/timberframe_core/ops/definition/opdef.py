@@ -182,6 +182,7 @@ class OpDef:
     gradient: Callable[..., Any] | NotDifferentiable | None = None
     gradient_takes_slices: bool = False
     value: ValueFunction | None = None
+    no_value: Callable[[InferenceContext], str | None] | None = None
     bound: BoundFunction | None = None
     shape_inputs: tuple[str, ...] = ()
     launch_inputs: tuple[str, ...] = ()
@@ -271,6 +272,7 @@ def define_op(
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
         shape arithmetic is made of; `from_reference` makes one of the reference.
+    no_value: why known inputs have no value, for the error of a node that planning computes; None where they have one.
     bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
     shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
     launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.

@@ -139,7 +139,6 @@ def host_value(function: Callable[[Any, Any], Any]) -> Callable[[InferenceContex
     return value
 
 
-DIVISIONS = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"})
 MAX_HOST_ELEMENTS = 1024  # shapes and what is computed of them are short; longer values are work for a kernel
 
 
@@ -149,6 +148,4 @@ def _known_value(c: InferenceContext, x: np.ndarray, y: np.ndarray) -> np.ndarra
     x, y = x.astype(dtype), y.astype(dtype)
     with np.errstate(all="ignore"):
         result = np.asarray(c.op.reference(c.attrs, x, y))
-    if c.op.name in DIVISIONS and c.dtypes[0].is_integer and result.size and not np.all(y):
-        return None
-    return result
+    return None if c.op.no_value is not None and c.op.no_value(c) else result
