@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.commands import UsageError, cache_folder, cores, open_device, parse_seed, select
+from timberframe_conformance.commands import (
+    UsageError,
+    cache_folder,
+    cores,
+    open_device,
+    parse_seed,
+    select,
+    split_names,
+)
 
 if TYPE_CHECKING:
+    from timberframe_conformance.fuzz.pool import Pool
     from timberframe_conformance.fuzz.session import Outcome
+    from timberframe_conformance.target import Target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
     parser.add_argument("--oracles", default="", metavar="A,B", help="only these oracles")
+    parser.add_argument("--op", default="", metavar="A,B", help="of the device's kernels draw only those of these ops")
     parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for one program")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a core)")
@@ -44,19 +55,20 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     _check(given)
     oracles = select(given.oracles, ORACLES, "oracle")
     target = open_device(Options(given.device))
+    pool = _pool(given.op, target)
     seed = parse_seed(given.seed) if given.seed else random.SystemRandom().randrange(1 << 31)
     seconds = 1e9 if given.programs is not None else given.seconds
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
         given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=oracles, mutant=given.mutant,
-        vs=given.vs,
+        vs=given.vs, ops=pool.ops,
     )  # fmt: skip
     store = Store(given.store or cache_folder("fuzz"), given.device)
     jobs = given.jobs or (1 if given.vs else cores())
     console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
     session = Session(task, store, target.spec, jobs, lambda text: console.print(escape(text), highlight=False))
     outcome = session.run()
-    _summary(outcome, target.spec, console)
+    _summary(outcome, target.spec, len(pool.own), console)
     return 1 if outcome.findings else 0
 
 
@@ -82,11 +94,27 @@ def _check(given: argparse.Namespace) -> None:
         raise UsageError(f"store {given.store} is no folder")
 
 
-def _summary(outcome: Outcome, spec: str, console: Console) -> None:
+def _pool(text: str, target: Target) -> Pool:
+    """What is drawn from, of the device; UsageError where it has no kernel of an op that --op names."""
+    from timberframe_conformance.fuzz.pool import Pool
+
+    pool = Pool(target, ops=split_names(text))
+    lacking = [n for n in pool.ops if n not in pool.own]
+    if lacking:
+        raise UsageError(f"--op {', '.join(lacking)}: {target.spec} has no kernel that programs may have")
+    return pool
+
+
+def _summary(outcome: Outcome, spec: str, own: int, console: Console) -> None:
     width = max((len(name) for name in outcome.compared), default=6)
     console.print(f"{'oracle':<{width}}  results compared", highlight=False)
     for name, count in outcome.compared.items():
         console.print(f"{name:<{width}}  {count:>16}", highlight=False)
+    console.print(
+        f"{outcome.programs_on_device} of {outcome.programs} programs had nodes on {spec}: "
+        f"{outcome.on_device.total()} nodes of {len(outcome.on_device)} of its {own} ops",
+        highlight=False,
+    )
     for name, count in outcome.repeated.most_common():
         console.print(escape(f"repeated, {count} times: {name}"), highlight=False)
     replayed = f", {outcome.replayed} replayed of which {outcome.fixed} are fixed" if outcome.replayed else ""

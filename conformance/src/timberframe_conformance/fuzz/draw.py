@@ -14,16 +14,22 @@ from timberframe_conformance.cases.trials import Trial, fits, input_dtype
 from timberframe_conformance.cases.values import fixed_array, make_array
 from timberframe_conformance.fuzz.draw_flow import FLOW
 from timberframe_conformance.fuzz.draw_rows import ROWS
-from timberframe_conformance.fuzz.pool import COMPOSITES, PLAIN, Composite, Entry, Pool
+from timberframe_conformance.fuzz.pool import COMPOSITES, OWN, PLAIN, Composite, Entry, Pool
 from timberframe_conformance.fuzz.program import Inputs, Program, Ref, Step
 from timberframe_conformance.fuzz.sketch import BrokenStepError, Sketch
 from timberframe_conformance.tolerance.ulp import FORMATS
-from timberframe_core.dtypes import BY_NAME, as_dtype
+from timberframe_core.dtypes import BY_NAME
 from timberframe_core.ops.definition.samples import Arg, Sample
 
 STEPS = 2, 12
 SMALL = 4
 """Least and greatest number of computing steps; half of the programs have at most SMALL, so that more are drawn."""
+
+SINGLE, SINGLE_SMALL = 0.46, 0.85
+"""How often a step is a single node; on a device with few kernels: of what other steps are made the host runs most."""
+
+ON_DEVICE, MIXED = 0.7, 0.2
+"""How many programs are put on the device wholly, as far as it has kernels, and how many partly; others are free."""
 
 NUMBERS = ("float32", "float64", "int32", "int64", "float16", "bfloat16")
 DIFFERENTIABLE = ("float32", "float64")
@@ -55,13 +61,13 @@ class Drawer:
         made = 0
         for _ in range(4 * count):
             kind = self.rng.random()
-            if kind < 0.46:
+            if self.chance(SINGLE_SMALL if self.pool.is_small else SINGLE):
                 done = self.op()
-            elif kind < 0.64:
+            elif kind < 0.33:
                 done = self.composite()
-            elif kind < 0.78:
+            elif kind < 0.59:
                 done = self.gradient()
-            elif kind < 0.90 or self.depth >= 2:
+            elif kind < 0.81 or self.depth >= 2:
                 done = self.choose(ROWS)(self)
             else:
                 done = self.choose(FLOW)(self)
@@ -184,8 +190,9 @@ class Drawer:
         near = self.pick()
         if near is not None and self.chance(0.8):
             wanted = self.sketch.dtype(near)
-        good = [t for t in entry.types if t and t[0][1] == wanted]
-        found: Types = self.choose(good or entry.types)
+        types = entry.own if entry.own and self.chance(OWN) else entry.types
+        good = [t for t in types if t and t[0][1] == wanted]
+        found: Types = self.choose(good or types)
         return found
 
     def _by_elements(self, entry: Entry, types: Types, sample: Sample) -> Inputs | None:
@@ -324,13 +331,13 @@ class Drawer:
         outputs = ends[-4:] + [self.choose(computed) for _ in range(2 * bool(computed) * self.chance(0.5))]
         if len(self.sketch.values) < len(steps):  # the last one could not be built
             outputs = [*outputs, (len(steps) - 1, 0)]
-        mixed = self.chance(0.5)
         for i, step in enumerate(steps):
             if step.kind == "feed":
                 steps[i] = replace(step, known=self._known(step))
-            elif step.kind == "op" and mixed:
-                steps[i] = replace(step, device=self._device(step))
-        return Program(tuple(steps), tuple(dict.fromkeys(outputs)))
+        program, where = Program(tuple(steps), tuple(dict.fromkeys(outputs))), self.rng.random()
+        if where < ON_DEVICE:
+            return program.placed(lambda step, number: "device")
+        return program.placed(lambda step, number: self._device(step)) if where < ON_DEVICE + MIXED else program
 
     def _known(self, step: Step) -> tuple[int | None, ...] | None:
         assert step.value is not None
@@ -340,16 +347,9 @@ class Drawer:
         return None if what < 0.6 else tuple(None if self.chance(0.5) else d for d in step.value.shape)
 
     def _device(self, step: Step) -> str:
-        entry = self.pool.entry(step.op)
-        if entry is None or self.chance(0.4):
+        if self.chance(0.3):
             return ""
-        names = dict(entry.types[0])
-        types = tuple((n, as_dtype(step.attrs[n]).name) for n in names if n in step.attrs)
-        return (
-            "device"
-            if len(types) == len(names) and self.pool.on_device(entry.op, types) and self.chance(0.7)
-            else "host"
-        )
+        return "device" if self.chance(0.6) else "host"
 
 
 SOURCES = ("input", "feed", "const", "variable")

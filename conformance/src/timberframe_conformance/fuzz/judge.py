@@ -24,12 +24,15 @@ BUILD, RUN = "build", "run"
 
 @dataclass
 class Verdict:
-    """The verdict on a program. failure: (oracle, message), None if it passes. compared: number of results by
-    oracle."""
+    """The verdict on a program. failure: (oracle, message), None if it passes. compared: number of results by oracle.
+
+    on_device: nodes that ran on the device under test, by op.
+    """
 
     failure: tuple[str, str] | None = None
     compared: Counter[str] = field(default_factory=Counter)
     invalid: str = ""
+    on_device: Counter[str] = field(default_factory=Counter)
 
 
 def judge(
@@ -59,4 +62,5 @@ def judge(
             stage,
             f"{type(e).__name__}: {e} (raised in {frame.name}, {frame.filename.rsplit('/', 1)[-1]})",
         )
+    verdict.on_device = subject.on_device
     return verdict

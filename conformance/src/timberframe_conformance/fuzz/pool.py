@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from timberframe_conformance.case import Types
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.trials import fits, own_samples, samples_of
 from timberframe_conformance.cases.types import combinations
+from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
@@ -35,13 +37,20 @@ POPULAR = (
 )  # fmt: skip
 """Ops that ordinary graphs consist of; half of the steps are drawn from them."""
 
+OWN = 0.9
+"""How often an op, and its dtypes, are ones that the device under test has a kernel for."""
+
 
 @dataclass
 class Entry:
-    """An op that programs may have: its dtypes on the devices, its samples, and whether it works by elements."""
+    """An op that programs may have: its dtypes, its samples, and whether it works by elements.
+
+    types: of the device under test or the host. own: of the device under test alone.
+    """
 
     op: OpDef
     types: list[Types]
+    own: list[Types]
     samples: list[Sample]
     elementwise: bool
 
@@ -122,18 +131,38 @@ COMPOSITES = (
 
 
 class Pool:
-    """The ops that the device under test or the host can run. host: the host's Target, None where it is the same."""
+    """The ops that the device under test or the host can run. host: the host's Target, None where it is the same.
 
-    def __init__(self, target: Target, host: Target | None = None) -> None:
+    ops: of the device's kernels only those of these ops are drawn; all where empty.
+    """
+
+    def __init__(self, target: Target, host: Target | None = None, ops: tuple[str, ...] = ()) -> None:
         self.target = target
         self.host = host
+        self.ops = ops
         self._entries: dict[str, Entry | None] = {}
         self.names = [op.name for op in registry.all_ops() if takes_part(op)]
-        self.popular = [n for n in POPULAR if n in set(self.names)]
+
+    @functools.cached_property
+    def own(self) -> list[str]:
+        """The ops that the device under test has kernels for."""
+        asked = [n for n in self.names if n in self.ops] if self.ops else self.names
+        return [n for n in asked if needs_kernel(registry.get(n)) and (e := self.entry(n)) is not None and e.own]
+
+    def ask(self) -> None:
+        """Asks the device about every op, which takes a second or two: before time is measured."""
+        assert self.own is not None
+
+    @functools.cached_property
+    def is_small(self) -> bool:
+        """Whether the device has kernels for less than half of the ops: then more steps are single nodes."""
+        return len(self.own) < len(self.names) / 2
 
     def draw(self, rng: np.random.Generator) -> Entry | None:
-        """A random op; None if the devices have no kernel of it."""
-        names = self.popular if self.popular and rng.random() < 1 / 2 else self.names
+        """A random op, mostly one of the device's; None if the devices have no kernel of it."""
+        names = self.own if self.own and rng.random() < OWN else self.names
+        popular = [n for n in POPULAR if n in set(names)]
+        names = popular if popular and rng.random() < 1 / 2 else names
         return self.entry(names[int(rng.integers(len(names)))])
 
     def entry(self, name: str) -> Entry | None:
@@ -147,15 +176,18 @@ class Pool:
         return self.target.supports(op, types) is None
 
     def _make(self, op: OpDef) -> Entry | None:
-        types = [t for group in combinations(op).values() for t in group if self._runs(op, t)]
+        all_types = [t for group in combinations(op).values() for t in group]
+        own = [t for t in all_types if self.on_device(op, t)]
+        types = [t for t in all_types if t in own or self._on_host(op, t)]
         samples = [s for s in samples_of(op) if is_small(s) and not s.implementation_defined]
         if not types or not any(fits(op, s, t) for s in samples for t in types):
             return None
+        own = [t for t in own if any(fits(op, s, t) for s in samples)]
         attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
-        return Entry(op, types, samples, bool(elementwise_shapes(op, attrs)))
+        return Entry(op, types, own, samples, bool(elementwise_shapes(op, attrs)))
 
-    def _runs(self, op: OpDef, types: Types) -> bool:
-        return self.on_device(op, types) or (self.host is not None and self.host.supports(op, types) is None)
+    def _on_host(self, op: OpDef, types: Types) -> bool:
+        return self.host is not None and self.host.supports(op, types) is None
 
 
 def takes_part(op: OpDef) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,9 @@ KINDS = {
     "array": "a TensorArray that the inputs are written to, read as attrs['read'] says",
     "grad": "tf.gradients of the first list of inputs by the second",
 }
+
+PLACED = ("op", "call", "grad")
+"""Kinds of steps whose nodes may be put on a device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,14 @@ class Program:
     def with_feeds(self, values: dict[int, np.ndarray]) -> Program:
         """The same with other values of the steps that are fed."""
         steps = [replace(s, value=values[i]) if i in values else s for i, s in enumerate(self.steps)]
+        return replace(self, steps=tuple(steps))
+
+    def placed(self, choose: Callable[[Step, int], str]) -> Program:
+        """The same with other devices of the steps that may have one, those of bodies too: ``choose(step, number)``."""
+        steps = []
+        for i, step in enumerate(self.steps):
+            bodies = tuple(body.placed(choose) for body in step.bodies)
+            steps.append(replace(step, bodies=bodies, device=choose(step, i) if step.kind in PLACED else ""))
         return replace(self, steps=tuple(steps))
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.fuzz.program import Program, Ref, Step, is_ref
+from timberframe_conformance.fuzz.program import PLACED, Program, Ref, Step, is_ref
 from timberframe_conformance.repro import array_source, value_source
 
 KEEP_SHAPE = """
@@ -78,7 +78,7 @@ class _Writer:
         name = f"{self.prefix}{i}"
         spec = {"device": self.spec, "host": "/device:CPU:0"}.get(step.device, "")
         lines = self._lines(name, step)
-        if spec and step.kind == "op":
+        if spec and step.kind in PLACED:
             lines = [f"with tf.device({spec!r}):", *("    " + line for line in lines)]
         return [indent + line for line in lines]
 

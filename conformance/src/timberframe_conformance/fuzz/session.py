@@ -30,10 +30,15 @@ CRASH_SHRINKING = 90.0
 
 @dataclass
 class Outcome:
-    """What a session found. repeated: how often further findings of a kind that was reported occurred."""
+    """What a session found. repeated: how often further findings of a kind that was reported occurred.
+
+    on_device: nodes that ran on the device under test, by op. programs_on_device: programs that had any.
+    """
 
     programs: int = 0
     invalid: int = 0
+    on_device: Counter[str] = field(default_factory=Counter)
+    programs_on_device: int = 0
     compared: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[Finding, Path]] = field(default_factory=list)
     repeated: Counter[str] = field(default_factory=Counter)
@@ -117,6 +122,8 @@ class Session:
             self.outcome.programs += 1
             self.outcome.invalid += bool(event["invalid"])
             self.outcome.compared.update(event["compared"])
+            self.outcome.on_device.update(event["on_device"])
+            self.outcome.programs_on_device += bool(event["on_device"])
             self._tasks[k] = dataclasses.replace(self._tasks[k], first=event["number"] + self._tasks[k].step, replay=())
         elif "finding" in event:
             self._add(Finding.from_json(json.dumps(event["finding"])))

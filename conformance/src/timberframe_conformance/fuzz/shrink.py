@@ -112,7 +112,7 @@ def _values(program: Program) -> dict[int, list[np.ndarray]]:
 
 
 def _undeviced(program: Program) -> Program:
-    return replace(program, steps=tuple(replace(s, device="") for s in program.steps))
+    return program.placed(lambda step, number: "")
 
 
 def _replaced(program: Program, i: int, step: Step) -> Program:
@@ -169,7 +169,7 @@ def _simpler_bodies(program: Program) -> Iterator[Program]:
 
 
 def _simpler_leaves(program: Program) -> Iterator[Program]:
-    if any(s.device for s in program.steps):
+    if any(s.device for s in program.all_steps()):
         yield _undeviced(program)
     for i, step in enumerate(program.steps):
         if step.device:

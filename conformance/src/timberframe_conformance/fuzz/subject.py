@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.build import Built, build
 from timberframe_conformance.fuzz.expected import Expected, evaluate, expect
 from timberframe_conformance.fuzz.program import Program
+from timberframe_conformance.target import needs_kernel
 from timberframe_core.errors import OpError
+from timberframe_core.ops.definition import registry
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -32,6 +35,8 @@ class Subject:
     target: Target
     host: Target | None = None
     seed: int = 0
+    on_device: Counter[str] = field(default_factory=Counter)
+    """After the first run: nodes that kernels of the device under test carried out, by op; those of bodies not."""
 
     @property
     def rng(self) -> np.random.Generator:
@@ -63,7 +68,9 @@ class Subject:
         """The results of the first run of a session."""
         try:
             with self.session() as session:
-                return list(self.run(session))
+                found = list(self.run(session))
+                self.on_device = self._count(session)
+                return found
         except OpError as e:
             try:  # references take wrong arguments that an op refuses
                 build(constant_wholly(self.program), self.target.spec)
@@ -72,6 +79,15 @@ class Subject:
             if self._refuses_alone(e):
                 raise InvalidProgramError(str(e)) from e
             raise
+
+    def _count(self, session: Any) -> Counter[str]:
+        explain = getattr(session, "explain", None)
+        if explain is None:
+            return Counter()
+        plan = explain(self.built.fetches, self.built.feeds)
+        ops = {p.node: p.op for p in plan.placements}
+        ran = (ops.get(name, "") for s in plan.stages if s.device == self.target.spec for name in s.nodes)
+        return Counter(op for op in ran if (known := registry.find(op)) is not None and needs_kernel(known))
 
     def _refuses_alone(self, error: OpError) -> bool:
         """Whether the node that an error names raises it by itself, for the inputs that references compute."""

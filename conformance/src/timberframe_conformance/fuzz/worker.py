@@ -42,7 +42,8 @@ class Task:
 
     It stops after `seconds`, or with program `end`. oracles: names, all if empty. folder: for its journal. program:
     the path of a single program to judge in place of all that. known: kinds of findings that are reported already.
-    mutant: a known bug to put into the framework. vs: another system that runs the same programs.
+    mutant: a known bug to put into the framework. vs: another system that runs the same programs. ops: of the
+    device's kernels only those of these ops are drawn, all if empty.
     """
 
     device: str
@@ -60,6 +61,7 @@ class Task:
     known: tuple[str, ...] = ()
     mutant: str = ""
     vs: str = ""
+    ops: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -67,7 +69,7 @@ class Task:
     @staticmethod
     def from_json(text: str) -> Task:
         data = json.loads(text)
-        for name in ("oracles", "replay", "known"):
+        for name in ("oracles", "replay", "known", "ops"):
             data[name] = tuple(data[name])
         return Task(**data)
 
@@ -97,14 +99,16 @@ class Worker:
             return
         for path in self.task.replay:
             self._replay(Path(path))
-        pool = Pool(self.target, self.host)
+        pool = Pool(self.target, self.host, self.task.ops)
+        pool.ask()
         end = time.monotonic() + self.task.seconds
         number = self.task.first
         while number < self.task.end and time.monotonic() < end:
             self._watch()
             program = draw_program(pool, self.task.seed, number)
             verdict = self.judge(program, number, self._chosen(number))
-            self._report(number=number, compared=dict(verdict.compared), invalid=verdict.invalid)
+            told = {"compared": dict(verdict.compared), "invalid": verdict.invalid, "on_device": verdict.on_device}
+            self._report(number=number, **told)
             if verdict.failure is not None:
                 self._found(Finding(program, *verdict.failure, self.task.device, self.task.seed, number))
             number += self.task.step

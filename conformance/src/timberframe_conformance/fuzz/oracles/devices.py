@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 from timberframe_conformance.fuzz.build import build
-from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.subject import Subject, oracle
-
-
-def _placed(program: Program, choose: Any) -> Program:
-    steps = tuple(replace(s, device=choose(s, i)) if s.kind == "op" else s for i, s in enumerate(program.steps))
-    return replace(program, steps=steps)
 
 
 @oracle("placement")
@@ -23,7 +14,7 @@ def placement(s: Subject) -> int:
         placements["alternately on the host"] = lambda step, i: ("host", step.device)[i % 2]
     count = 0
     for what, choose in placements.items():
-        built = build(_placed(s.program, choose), s.target.spec)
+        built = build(s.program.placed(choose), s.target.spec)
         with s.session(built) as session:
             for _ in range(2):
                 count += s.check_close(s.run(session, built=built), f"with all nodes {what}")

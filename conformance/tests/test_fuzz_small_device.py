@@ -1,0 +1,83 @@
+"""conformance fuzz on a vendor's first device, which has three ops beside a host that has all."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.fuzz.draw import draw_program
+from timberframe_conformance.fuzz.judge import judge
+from timberframe_conformance.fuzz.pool import Pool
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import Target, open_target
+from timberframe_core.plugin import loader
+
+PROGRAMS = 40
+
+
+@pytest.fixture(scope="module")
+def plugin(plugin_path: Path) -> Iterator[None]:
+    """The small device as an installed plugin, for this process and its children."""
+    information = plugin_path / "small_device-1.0.dist-info"
+    information.mkdir(exist_ok=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: small-device\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[timberframe]\nsmall = small_device\n")
+    old = os.environ["PYTHONPATH"]
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(Path(__file__).parent), old))
+    sys.path.insert(0, str(Path(__file__).parent))
+    if "small" not in loader.registry.plugins:
+        loader.registry.add("small", importlib.import_module("small_device"))
+    yield
+    sys.path.remove(str(Path(__file__).parent))
+    os.environ["PYTHONPATH"] = old
+    (information / "entry_points.txt").unlink()
+
+
+@pytest.fixture(scope="module")
+def small(plugin: None, target: Target) -> Target:
+    return open_target(Options("small"))
+
+
+@pytest.fixture(scope="module")
+def pool(small: Target, target: Target) -> Pool:
+    return Pool(small, target)
+
+
+def test_most_programs_have_nodes_on_a_device_of_three_ops(pool: Pool, small: Target, target: Target) -> None:
+    verdicts = [judge(draw_program(pool, 1, n), small, target, oracles=[]) for n in range(PROGRAMS)]
+    assert sum(bool(v.on_device) for v in verdicts) > 0.6 * PROGRAMS
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wrong_last_element_of_a_product_is_found_soon(
+    pool: Pool, small: Target, target: Target, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setenv("SMALL_DEVICE_WRONG", "1")
+    programs = (draw_program(pool, seed, n) for n in range(PROGRAMS))
+    assert any(judge(p, small, target, oracles=["truth"]).failure for p in programs)
+
+
+def test_op_limits_which_kernels_of_the_device_are_drawn(small: Target, target: Target) -> None:
+    pool = Pool(small, target, ("Neg",))
+    nodes = [s for n in range(10) for s in draw_program(pool, 2, n).steps if s.op in ("AddV2", "Neg", "Mul")]
+    assert sum(s.op == "Neg" for s in nodes) > 0.6 * len(nodes)
+
+
+def test_command_says_how_many_nodes_ran_on_the_device(command: Any, plugin: None, tmp_path: Path) -> None:
+    fuzz = ("fuzz", "--device=small", "--programs=6", "--seed=1", "--jobs=1", f"--store={tmp_path}")
+    status, output, _ = command(*fuzz, "--oracles=truth")
+    assert status == 0, output
+    assert " of 6 programs had nodes on /device:SMALL:0: " in output
+    assert "nodes of 2 of its 3 ops" in output
+
+
+def test_op_without_a_kernel_on_the_device_is_a_wrong_call(command: Any, plugin: None) -> None:
+    status, _, errors = command("fuzz", "--device=small", "--op=Tanh")
+    assert status == 2
+    assert "Tanh" in errors
