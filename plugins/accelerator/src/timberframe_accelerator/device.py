@@ -15,10 +15,8 @@ import numpy as np
 
 from timberframe_accelerator.kernels.elementwise import build_fused, can_fuse, can_reduce
 from timberframe_accelerator.launches import Function, Limits, Source
-from timberframe_core.fallback import attempt
-from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin.contracts import Cluster, Executable, KernelDef, KernelNode, RunContext
+from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, arg_ranges, attempt
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable

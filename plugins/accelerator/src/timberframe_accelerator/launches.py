@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from timberframe_core.errors import OpError
-from timberframe_core.plugin.contracts import Launcher
+from timberframe_sdk import Launcher, OpError
 from timberframe_sdk.declare import Builder
 
 GROUP = 256

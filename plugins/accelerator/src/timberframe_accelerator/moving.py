@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.launches import GROUP, MOST_GROUPS, MOST_ITEMS, Source, index_name, index_type, spread
-from timberframe_core.plugin.contracts import KernelNode, Launcher
-from timberframe_core.plugin.nodes import passed_inputs
+from timberframe_sdk import KernelNode, Launcher, passed_inputs
 from timberframe_sdk.plans.moves import LITERAL, Dim, Stages, View, itemsize, literal, merged
 
 Step = Callable[[Sequence[Any]], None]

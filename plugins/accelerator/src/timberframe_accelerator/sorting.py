@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_accelerator.device import DeviceTensor
 from timberframe_accelerator.launches import Source, index_name, index_type, spread
-from timberframe_core.plugin.contracts import KernelNode
+from timberframe_sdk import KernelNode
 
 REFUSE, IGNORE, IGNORE_NEGATIVE = range(3)
 """What to do about indices out of range: the policies of tuples.h."""

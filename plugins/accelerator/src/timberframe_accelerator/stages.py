@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timberframe_accelerator.launches import Source
-from timberframe_core.plugin.contracts import KernelNode, Launcher
-from timberframe_core.plugin.nodes import passed_inputs
+from timberframe_sdk import KernelNode, Launcher, passed_inputs
 
 _ALIGNMENT = 64
 _SIDE = 16  # of a tile of layout.h

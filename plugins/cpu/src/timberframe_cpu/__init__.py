@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import Device, KernelDef
-from timberframe_core.plugin.hooks import hookimpl
+from timberframe_sdk import Device, KernelDef, OpDef, hookimpl
 
 
 @hookimpl

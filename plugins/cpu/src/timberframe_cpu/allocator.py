@@ -13,9 +13,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from timberframe_core.errors import ResourceExhaustedError
-from timberframe_core.plugin.contracts import AllocatorStatistics
 from timberframe_cpu.library import ffi
+from timberframe_sdk import AllocatorStatistics, ResourceExhaustedError
 from timberframe_sdk.allocator import Allocator, Buffer
 
 COUNTED_BYTES = 1 << 16

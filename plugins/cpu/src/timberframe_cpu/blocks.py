@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from timberframe_core.dtypes import as_dtype
-from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.native import built_isa, native
+from timberframe_sdk import Cluster, KernelNode, Value, as_dtype
 from timberframe_sdk.elementwise import Fold, c_source
 from timberframe_sdk.fusion import Dim, merged_dims, reduction
 from timberframe_sdk.native import Native

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from timberframe_core.errors import UnimplementedError
-from timberframe_core.shapes import MAX_RANK, StaticShape
+from timberframe_sdk import MAX_RANK, StaticShape, UnimplementedError
 from timberframe_sdk.fusion import merged_dims
 
 OPERANDS = 3

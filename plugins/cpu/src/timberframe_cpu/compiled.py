@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core import logging
+from timberframe_sdk import logging
 from timberframe_sdk.headers import headers_digest
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.settings import cache_folder

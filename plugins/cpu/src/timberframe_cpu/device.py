@@ -11,16 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import NUMERIC
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.fallback import attempt
-from timberframe_core.plugin.contracts import Cluster, Deferred, DeviceAttributes, KernelNode, Pending
-from timberframe_core.plugin.kernels import KernelRegistry
-from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_cpu.allocator import ArenaPool, CpuAllocator
 from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
+from timberframe_sdk import (
+    NUMERIC,
+    UNIT_KERNELS,
+    Cluster,
+    Deferred,
+    DeviceAttributes,
+    InvalidArgumentError,
+    KernelNode,
+    KernelRegistry,
+    Pending,
+    attempt,
+)
 from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.dlpack import HOST, host_view
 from timberframe_sdk.settings import device_count, memory_limit

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import RunContext
 from timberframe_cpu.allocator import is_counted
 from timberframe_cpu.library import ffi, lib
+from timberframe_sdk import RunContext
 
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelNode, Value
-from timberframe_core.plugin.nodes import role
 from timberframe_cpu.image import NULL, Image, Segment, Word
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.launchers import NativeLauncher
 from timberframe_cpu.library import lib
 from timberframe_cpu.preparation import Control, Prepared
+from timberframe_sdk import KernelNode, Value, role
 
 _BYTES = np.dtype(np.uint8)
 _WHOLE = 1 << 60  # TF_WHOLE of program.h

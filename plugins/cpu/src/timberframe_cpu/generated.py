@@ -10,15 +10,12 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe_core import logging
-from timberframe_core.errors import NotFoundError
-from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP, OPERANDS
 from timberframe_cpu.compiled import FUNCTION, compiler, sources
 from timberframe_cpu.kernels.binary import elementwise
 from timberframe_cpu.loops import includes, loop_source
 from timberframe_cpu.native import built_isa, find, isa
+from timberframe_sdk import KernelDef, KernelNode, NotFoundError, OpDef, logging
 from timberframe_sdk.elementwise import literals, source_types
 from timberframe_sdk.native import Native
 from timberframe_sdk.reference import reference_launcher

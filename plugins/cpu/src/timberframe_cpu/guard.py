@@ -7,10 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from timberframe_core.errors import InternalError
-from timberframe_core.plugin.contracts import Cluster
-from timberframe_core.plugin.nodes import role
 from timberframe_cpu.preparation import ALIGNMENT, Control, InplacePairs, Prepared
+from timberframe_sdk import Cluster, InternalError, role
 from timberframe_sdk.memory import MemoryPlan
 from timberframe_sdk.testing.guard import GUARD, POISON, check_zone, zone_bytes
 from timberframe_sdk.testing.pages import PAGE, close_pages, place

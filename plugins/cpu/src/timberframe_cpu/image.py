@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import as_dtype
-from timberframe_core.plugin.contracts import Value
-from timberframe_core.shapes import MAX_RANK
+from timberframe_sdk import MAX_RANK, Value, as_dtype
 from timberframe_sdk.native import TENSOR, Native, tensor_row
 
 TENSOR_WORDS = TENSOR.itemsize // 8

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
-from timberframe_core.plugin.kernels import KernelRegistry
-from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_cpu.native import native
+from timberframe_sdk import UNIT_KERNELS, KernelDef, KernelNode, KernelRegistry, Value, passed_inputs
 from timberframe_sdk.control_flow import control_flow
 from timberframe_sdk.launching import build_kernel
 from timberframe_sdk.native import Native

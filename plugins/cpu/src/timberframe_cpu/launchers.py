@@ -10,9 +10,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelNode
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.library import ffi, lib
+from timberframe_sdk import KernelNode
 
 _numbers = itertools.count(1)
 _registered: WeakValueDictionary[int, NativeLauncher] = WeakValueDictionary()

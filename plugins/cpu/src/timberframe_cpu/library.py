@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from timberframe_core.errors import InternalError
 from timberframe_cpu import _native
+from timberframe_sdk import InternalError
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib

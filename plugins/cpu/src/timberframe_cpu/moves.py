@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from timberframe_core.errors import UnimplementedError
 from timberframe_cpu.native import native
+from timberframe_sdk import UnimplementedError
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.moves import Dim, Stages, View, merged
 

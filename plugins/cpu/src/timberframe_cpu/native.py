@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import as_dtype
-from timberframe_core.errors import InvalidArgumentError, NotFoundError
 from timberframe_cpu.library import ffi, lib
+from timberframe_sdk import InvalidArgumentError, NotFoundError, as_dtype
 from timberframe_sdk.native import TENSOR, Native, failure, tensor_row, words
 
 ISAS = ("scalar", "avx2", "avx512")

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
-from timberframe_core.plugin.nodes import role
 from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse, can_reduce
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
+from timberframe_sdk import Cluster, KernelNode, Value, role
 from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.memory import MemoryPlan, plan_memory

@@ -9,15 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import CancelledError, InternalError, OpError, ResourceExhaustedError, UnknownError
-from timberframe_core.plugin.contracts import Array, Cluster, KernelNode, Memory, RunContext, Update, Value
-from timberframe_core.shapes import format_shape
 from timberframe_cpu.direct import direct_call
 from timberframe_cpu.emission import Emitter, PythonPiece
 from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
 from timberframe_cpu.launchers import take_raised
 from timberframe_cpu.library import ffi, lib
 from timberframe_cpu.preparation import DENSE, Layout, Prepared, prepare
+from timberframe_sdk import (
+    Array,
+    CancelledError,
+    Cluster,
+    InternalError,
+    KernelNode,
+    Memory,
+    OpError,
+    ResourceExhaustedError,
+    RunContext,
+    UnknownError,
+    Update,
+    Value,
+    format_shape,
+)
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.control_flow import running
 from timberframe_sdk.launching import true_shapes

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from timberframe_core.plugin.contracts import KernelNode, Launcher
+from timberframe_sdk import KernelNode, Launcher
 from timberframe_sdk.native import Native
 from timberframe_sdk.reference import reference_launcher
 

@@ -8,18 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import DType, as_dtype, resource
-from timberframe_core.errors import InternalError, InvalidArgumentError, OpError, UnknownError
-from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
 from timberframe_core.ops.definition.signature import ArgDef
-from timberframe_core.plugin.contracts import KernelNode, RandomStream, Value
-from timberframe_core.plugin.kernels import KernelRegistry
-from timberframe_core.shapes import StaticShape, check_size, is_static
 from timberframe_cpu.generated import source_kernels
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
+from timberframe_sdk import (
+    DType,
+    InferenceContext,
+    InternalError,
+    InvalidArgumentError,
+    KernelNode,
+    KernelRegistry,
+    OpDef,
+    OpError,
+    RandomStream,
+    StaticShape,
+    UnknownError,
+    Value,
+    arg_ranges,
+    as_dtype,
+    check_size,
+    is_static,
+    resource,
+)
 from timberframe_sdk.native import Native
 from timberframe_sdk.testing.guard import GuardedArray, fenced
 

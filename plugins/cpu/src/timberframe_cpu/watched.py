@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import Array, KernelNode, RunContext, Value
 from timberframe_cpu.emission import Piece, PythonPiece
 from timberframe_cpu.guard import GuardedArena, GuardedLayout
 from timberframe_cpu.library import ffi
 from timberframe_cpu.native import using_isa
+from timberframe_sdk import Array, KernelNode, RunContext, Value
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.testing.guard import GuardedArray
 from timberframe_sdk.testing.pages import new_pages

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from timberframe_core.errors import UnavailableError
-from timberframe_sdk import Device, KernelDef, OpDef, hookimpl
+from timberframe_sdk import Device, KernelDef, OpDef, UnavailableError, hookimpl
 
 
 @hookimpl

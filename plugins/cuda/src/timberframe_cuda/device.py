@@ -11,7 +11,6 @@ import numpy as np
 from cupy.cuda import nvrtc, runtime
 
 from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
-from timberframe_core.errors import UnavailableError
 from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
@@ -22,6 +21,7 @@ from timberframe_sdk import (
     InternalError,
     InvalidArgumentError,
     Pending,
+    UnavailableError,
     device_count,
     memory_limit,
 )

@@ -6,8 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 
-from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import KernelDef
+from timberframe_sdk import KernelDef, OpDef
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:

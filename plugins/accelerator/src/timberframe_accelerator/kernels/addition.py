@@ -9,7 +9,7 @@ from typing import Any
 from timberframe_accelerator.kernels.elementwise import build_single
 from timberframe_accelerator.kernels.reduction import FLOATS, INTEGERS, accumulator
 from timberframe_accelerator.launches import Source, index_name, index_type, spread
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread_rows
-from timberframe_core.errors import UnimplementedError
 from timberframe_core.ops.image.boxes import PALETTE
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher, UnimplementedError
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

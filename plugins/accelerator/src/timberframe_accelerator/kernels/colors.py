@@ -7,7 +7,7 @@ from typing import Any
 
 from timberframe_accelerator.kernels.indexing import FLOATS
 from timberframe_accelerator.launches import GROUP, Source, index_name, index_type, spread
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

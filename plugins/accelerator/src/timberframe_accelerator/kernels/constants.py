@@ -8,8 +8,7 @@ import numpy as np
 
 from timberframe_accelerator.kernels.indexing import FLOATS, INDICES, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.values import PERMUTATION_REASONS, SHAPES_DIFFER, check_words, planned_values, range_numbers
 

@@ -22,7 +22,7 @@ from timberframe_accelerator.product import (
     written_type,
 )
 from timberframe_accelerator.stages import Place, Stages, nothing
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher, Value
+from timberframe_sdk import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.convolution import Convolution, Window
 

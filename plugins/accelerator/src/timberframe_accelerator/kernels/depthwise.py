@@ -11,7 +11,7 @@ import numpy as np
 from timberframe_accelerator.launches import Source
 from timberframe_accelerator.product import add_parts, cut_depth, part_type, written_type
 from timberframe_accelerator.stages import Place, Stages, Whole, nothing
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher, Value
+from timberframe_sdk import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.convolution import Convolution, Window, dilation_windows
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread_rows
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
 

@@ -9,7 +9,7 @@ import numpy as np
 from timberframe_accelerator.launches import Source, index_name, index_type, spread
 from timberframe_accelerator.product import Product, add_parts, cut_depth, part_type, written_type
 from timberframe_accelerator.stages import Place, Stages, Whole, nothing
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.einsum import Copy, EinsumPlan, Walk, plan_einsum
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from timberframe_accelerator.kernels.reduction import Element, Reduction, reduce, rule
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, needs_float64, spread
-from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import Cluster, KernelDef, KernelNode, Launcher
+from timberframe_sdk import Cluster, InvalidArgumentError, KernelDef, KernelNode, Launcher, OpDef
 from timberframe_sdk.elementwise import (
     Expression,
     allowed_types,

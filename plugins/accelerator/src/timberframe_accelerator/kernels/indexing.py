@@ -8,8 +8,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.moving import divisor_words
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.indexing import INDEX_REASON, TUPLE_REASON, gather_sizes, tuple_sizes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from timberframe_accelerator.product import Product
 from timberframe_accelerator.stages import Place, Stages
 from timberframe_core.ops.math.matmul import MIXED_TYPES
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

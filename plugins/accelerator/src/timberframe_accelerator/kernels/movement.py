@@ -9,8 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, failing
 from timberframe_accelerator.moving import Step, launcher, steps
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.moves import COPIES, PLANS, element, itemsize, target
 from timberframe_sdk.plans.moves.slices import (

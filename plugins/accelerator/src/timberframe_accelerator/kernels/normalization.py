@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.kernels.reduction import Element, Reduction, Rule
 from timberframe_accelerator.launches import GROUP, Source, index_name, index_type, spread
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.reduction import reduction_passes
 

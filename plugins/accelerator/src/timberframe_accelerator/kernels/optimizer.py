@@ -9,8 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.plans.indexing import NUMBER_REASON
 from timberframe_sdk.plans.updates import UpdateInputs, update_inputs, updating_ops
 

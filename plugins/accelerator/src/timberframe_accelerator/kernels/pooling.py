@@ -9,8 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.pooling import PLACE_REASON, Sizes, windows
 

@@ -10,12 +10,10 @@ import numpy as np
 from timberframe_accelerator.device import DTYPES
 from timberframe_accelerator.kernels.indexing import bits_name
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, needs_float64, spread
-from timberframe_core.errors import InternalError, InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
-from timberframe_core.plugin.nodes import passed_inputs
+from timberframe_sdk import InternalError, InvalidArgumentError, KernelDef, KernelNode, Launcher, passed_inputs
 from timberframe_sdk.plans.streams import (
     SeedOrigin,
     StreamOrigin,

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_accelerator.kernels.indexing import NUMBERS, bits_name
 from timberframe_accelerator.launches import Source, spread
 from timberframe_accelerator.sorting import BLOCK, SORTING, Sort, key_of, order_arguments
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

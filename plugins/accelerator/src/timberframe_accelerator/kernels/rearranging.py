@@ -11,8 +11,7 @@ from timberframe_accelerator.kernels.constants import unsigned
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, NUMBERS, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.moves.mirror import mirrored_dimensions
 from timberframe_sdk.plans.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes

@@ -17,7 +17,7 @@ from timberframe_accelerator.launches import Source, index_name, index_type, spr
 from timberframe_accelerator.moving import quotient_words
 from timberframe_core.ops.image.interpolation import area, bicubic
 from timberframe_core.ops.image.resizing import nearest, neighbours
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

@@ -9,8 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.kernels.reduction import FLOATS
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []

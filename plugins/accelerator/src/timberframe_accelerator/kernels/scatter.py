@@ -15,9 +15,8 @@ from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBER
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.moving import divisor_words
 from timberframe_accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
-from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.math.segments import start
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.indexing import (
     DIVISOR_REASON,

@@ -12,9 +12,8 @@ from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBER
 from timberframe_accelerator.kernels.scatter import combining
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
-from timberframe_core.errors import InvalidArgumentError, OutOfRangeError
 from timberframe_core.ops.math.segments import start
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher, OutOfRangeError
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.indexing import COUNT_REASON, MODES, PARTITION_REASON, sorted_segment_ids, stitch_table
 

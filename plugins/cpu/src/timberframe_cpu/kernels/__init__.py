@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from timberframe_core.plugin.contracts import KernelDef
+from timberframe_sdk import KernelDef
 
 
 def all_kernels() -> list[KernelDef]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP
 from timberframe_cpu.kernels.binary import COMPLEX, FLOATS, INTEGERS, SIGNED, unsigned
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 _BITS = {name: 8 * np.dtype(name).itemsize for name in ("bool", *INTEGERS)}

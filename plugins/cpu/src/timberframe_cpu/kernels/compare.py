@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP
 from timberframe_cpu.kernels.binary import COMPLEX, FLOATS, INTEGERS, elementwise, unsigned
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 _REAL = (*FLOATS, *INTEGERS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from timberframe_core.ops.array.checks import assertion_error
-from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.values import PERMUTATION_REASONS, check_words, planned_values, range_numbers
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.convolution import C_NAMES, WIDEST_LANES, filter_parts, region_offsets
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from timberframe_core.errors import UnimplementedError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode, UnimplementedError
 from timberframe_sdk.native import Native
 
 TYPES = ("float32", "float64", "complex64", "complex128")  # in the order of csrc/common/lapack.h

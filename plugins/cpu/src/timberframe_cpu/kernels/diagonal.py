@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from timberframe_core.dtypes import NUMERIC
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from timberframe_core.dtypes import as_dtype
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.linalg import BEYOND_BLAS, aligned, gemm_parameters
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode, as_dtype
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.einsum import Copy, EinsumPlan, Products, Walk, plan_einsum
 

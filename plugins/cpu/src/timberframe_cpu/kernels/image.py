@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from timberframe_core.ops.image.crop_and_resize import NOT_FINITE, OUTSIDE
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import dilation_windows
 

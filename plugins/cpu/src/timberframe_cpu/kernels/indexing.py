@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe_core.errors import OutOfRangeError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode, OutOfRangeError
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import (
     COUNT_REASON,

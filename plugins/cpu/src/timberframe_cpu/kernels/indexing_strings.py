@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
-from timberframe_core.shapes import row_major_strides
+from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, row_major_strides
 from timberframe_sdk.plans import indexing
 from timberframe_sdk.plans.values import LENGTH_REASON, reverse_sequence_sizes
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from timberframe_core.dtypes import FLOATING, INTEGER
 from timberframe_core.ops.math.matmul import MIXED_TYPES
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import isa, native
+from timberframe_sdk import FLOATING, INTEGER, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"

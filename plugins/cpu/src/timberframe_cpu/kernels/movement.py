@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from timberframe_core.dtypes import NUMERIC
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.moves import plan
 from timberframe_cpu.native import native
 from timberframe_cpu.reference import or_reference
+from timberframe_sdk import NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.moves import COPIES, PLANS, dense, itemsize, literal
 from timberframe_sdk.plans.moves.mirror import mirrored_dimensions

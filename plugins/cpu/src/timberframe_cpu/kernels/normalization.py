@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 _BLOCKS = 64  # partial sums of a channel: MAXIMUM_BLOCKS of csrc/norm/batch_norm.c

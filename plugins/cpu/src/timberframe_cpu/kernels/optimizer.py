@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import (
     DIVISOR_REASON,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from timberframe_core.ops.nn.windows import spatial_axes
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.pooling import PLACE_REASON, Sizes, padding_before, window_values, windows
 

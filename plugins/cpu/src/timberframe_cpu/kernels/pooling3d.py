@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.pooling import windows
 

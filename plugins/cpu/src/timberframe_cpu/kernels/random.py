@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from timberframe_core.dtypes import NUMERIC
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.streams import (
     SeedOrigin,

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe_core.dtypes import FLOATING, INTEGER, NUMERIC
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.native import native
+from timberframe_sdk import FLOATING, INTEGER, NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.reduction import reduction_runs
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe_core.dtypes import FLOATING, NUMERIC
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import FLOATING, NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 _ALL = tuple(t.name for t in NUMERIC)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.broadcast import CHEAP, broadcast_walk
 from timberframe_cpu.kernels.binary import COMPLEX, FLOATS, INTEGERS, SIGNED, elementwise
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from timberframe_core.dtypes import FLOATING
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.native import native
+from timberframe_sdk import FLOATING, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 _FLOATING = {"T": tuple(t.name for t in FLOATING[:4])}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_cpu.kernels.movement import copy
 from timberframe_cpu.native import native
+from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
