@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 SUITE = "forward"
 
-GRAPH_ONLY = frozenset({"_Arg", "_Retval", "_Send", "_Recv", "Placeholder", "VarHandleOp"})
-"""Ops that are not called on values: the runtime's own, and those that only represent an input or state."""
-
 
 def is_callable(op: OpDef) -> bool:
     """Whether a device can be asked to call the op on values by itself; the graphs suite tries others."""
-    if op.on_host or op.name in GRAPH_ONLY or any(a.dtype is resource for a in op.outputs):
+    if op.on_host or any(a.dtype is resource for a in op.outputs):
         return False
     return op.reference is not None and not op.function_attrs
 
