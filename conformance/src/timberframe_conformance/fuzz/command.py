@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
     parser.add_argument("--oracles", default="", metavar="A,B", help="only these oracles")
     parser.add_argument("--op", default="", metavar="A,B", help="of the device's kernels draw only those of these ops")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="judge a stored failure (.json) alone")
     parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for one program")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a core)")
@@ -55,6 +56,8 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     _check(given)
     oracles = select(given.oracles, ORACLES, "oracle")
     target = open_device(Options(given.device))
+    if given.replay:
+        return _replay(given, console)
     pool = _pool(given.op, target)
     seed = parse_seed(given.seed) if given.seed else random.SystemRandom().randrange(1 << 31)
     seconds = 1e9 if given.programs is not None else given.seconds
@@ -92,6 +95,24 @@ def _check(given: argparse.Namespace) -> None:
         raise UsageError("--seconds, --timeout, --programs and --jobs must be positive")
     if given.store is not None and given.store.exists() and not given.store.is_dir():
         raise UsageError(f"store {given.store} is no folder")
+
+
+def _replay(given: argparse.Namespace, console: Console) -> int:
+    """Judges a stored failure by the oracle that found it; status 1 if it still fails."""
+    from timberframe_conformance.fuzz.findings import Finding
+    from timberframe_conformance.fuzz.session import replay
+    from timberframe_conformance.fuzz.worker import Task
+
+    try:
+        finding = Finding.from_json(given.replay.read_text())
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise UsageError(f"--replay {given.replay}: {e}; a finding's .json is required") from e
+    mutant = given.mutant or finding.mutant
+    oracle, message = replay(finding, Task(given.device, finding.seed, "", mutant=mutant, vs=given.vs), given.timeout)
+    with_mutant = f" with mutant {mutant}" if mutant else ""
+    text = f"FAILED {oracle}: {message}{with_mutant}" if oracle else f"{finding.oracle}: passes{with_mutant}"
+    console.print(escape(text), highlight=False)
+    return 1 if oracle else 0
 
 
 def _pool(text: str, target: Target) -> Pool:

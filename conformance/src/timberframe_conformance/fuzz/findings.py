@@ -16,7 +16,7 @@ from timberframe_conformance.fuzz.script import script
 @dataclass(frozen=True)
 class Finding:
     """A program that fails. oracle: which one failed, or `build`, `run`, `crash`, `timeout`. seed, number: with which
-    it was drawn."""
+    it was drawn. mutant: the known bug that was put into the framework."""
 
     program: Program
     oracle: str
@@ -24,6 +24,7 @@ class Finding:
     device: str
     seed: int = 0
     number: int = 0
+    mutant: str = ""
 
     @property
     def kind(self) -> str:
@@ -46,11 +47,14 @@ class Finding:
         return Finding(**{**data, "program": from_json(json.dumps(data["program"]))})
 
     def script(self, spec: str) -> str:
-        """A script that builds and runs the program; its docstring says what is wrong."""
+        """A script that shows the failure and exits with status 1 for as long as there is one; see `script.py`."""
+        mutant = f" --mutant {self.mutant}" if self.mutant else ""
+        command = f"conformance fuzz --device={self.device}"
         title = (
-            f"{self.oracle}: {self.message}\n\nFound by `conformance fuzz --device={self.device} --seed {self.seed}`, "
+            f"{self.oracle}: {self.message}\n\nFound by `{command} --seed {self.seed}{mutant}`, program {self.number}."
+            f"\n\n`{command} --replay {self.name}.json`, in this file's folder, lets the oracle judge it again."
         )
-        return script(self.program, title + f"program {self.number}.", spec)
+        return script(self.program, title, spec, self.oracle, self.mutant)
 
 
 def kind(oracle: str, message: str) -> str:

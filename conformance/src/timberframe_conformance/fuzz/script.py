@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from timberframe_conformance.fuzz.build import build
+from timberframe_conformance.fuzz.checks import CHECKS, SETUP, VARIANT, WITHOUT_LIMITS, limits_source
+from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.program import PLACED, Program, Ref, Step, is_ref
+from timberframe_conformance.fuzz.subject import known_wholly, unknown_wholly
 from timberframe_conformance.repro import array_source, value_source
 
 KEEP_SHAPE = """
@@ -19,41 +24,90 @@ def keep_shape(tensor, variable):
 
 """
 
-HEADER = '''"""{title}"""
-import base64, zlib
-import ml_dtypes
-import numpy as np
-import timberframe as tf
-from timberframe_core.graph.apply import apply_op
-
-
+UNPACK = """
 def unpack(text, dtype, shape):
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype).reshape(shape)
 
 
-feeds, variables = {{}}, []
-'''
-
-RUN = """
-with tf.Session() as session:
-    session.run([v.initializer for v in variables])
-    for _ in range(2):
-        print(session.run([{fetches}], feeds))
 """
 
+START = "feeds, variables = {}, []\n"
 
-def script(program: Program, title: str, spec: str = "", ending: str = "") -> str:
-    """A script that builds the program's graph and runs it twice. ending: what to do in place of the run."""
-    writer = _Writer(spec)
-    lines = [line for i, step in enumerate(program.steps) for line in writer.step(i, step, "")]
-    fetches = ", ".join(writer.ref(r) for r in program.outputs)
-    return (
-        HEADER.format(title=title.replace('"""', "'''").replace("\\", "\\\\"))
-        + (KEEP_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else "")
-        + "\n".join(lines)
-        + "\n"
-        + (ending or RUN).format(fetches=fetches)
+RUN = """
+with tf.Session(config=tf.SessionConfig(allow_soft_placement=True)) as session:
+    for _ in range(2):
+        session.run([v.initializer for v in variables])
+        print(session.run(fetches, feeds))
+"""
+
+MUTANT = """from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
+
+FRAMEWORK_MUTANTS[{!r}].apply()
+"""
+
+IMPORTS = {
+    "import base64, zlib": "unpack(",
+    "import sys": "sys.",
+    "import ml_dtypes": "ml_dtypes.",
+    "import numpy as np": "np.",
+    "import timberframe as tf": "tf.",
+    "from timberframe_core.graph.apply import apply_op": "apply_op(",
+}
+"""Imports, each with what needs it."""
+
+
+def script(program: Program, title: str, spec: str = "", oracle: str = "", mutant: str = "") -> str:
+    """A script that builds the program's graph, does what the oracle did, and exits with status 1 if that fails.
+
+    Where the oracle has no such script (see `checks.CHECKS`), it runs the graph twice. mutant: a known bug to put into
+    the framework first.
+    """
+    body = _graph(program, spec) + (_check(program, spec, oracle) or RUN)
+    helpers = UNPACK if "unpack(" in body else ""
+    helpers += KEEP_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else ""
+    whole = helpers + START + body
+    imports = "".join(
+        f"{line}\n" for line, need in IMPORTS.items() if re.search(rf"(?<![\w.]){re.escape(need)}", whole)
     )
+    docstring = title.replace('"""', "'''").replace("\\", "\\\\")
+    return f'"""{docstring}"""\n' + imports + (MUTANT.format(mutant) if mutant else "") + "\n" + whole
+
+
+def _graph(program: Program, spec: str, indent: str = "") -> str:
+    """The lines that build a program's graph, feeds, variables and fetches."""
+    writer = _Writer(spec)
+    lines = [line for i, step in enumerate(program.steps) for line in writer.step(i, step, indent)]
+    lines.append(f"{indent}fetches = [{', '.join(writer.ref(r) for r in program.outputs)}]")
+    return "\n".join(lines) + "\n"
+
+
+def _check(program: Program, spec: str, oracle: str) -> str:
+    """What an oracle did, "" if that cannot be written: then the program's truth cannot be computed here, either."""
+    if oracle not in CHECKS:
+        return ""
+    limits = ""
+    if oracle not in WITHOUT_LIMITS:
+        try:
+            built = build(program, spec)
+            limits = limits_source(expect(built.fetches, built.feeds, built.initializers), oracle == "truth")
+        except Exception:  # building the graph, or a reference, is what fails
+            return ""
+    text = SETUP + limits + CHECKS[oracle]
+    for what, other in VARIANTS.get(oracle, {}).items():
+        text += f"with tf.Graph().as_default():\n    {START}" + _graph(other(program), spec, "    ")
+        text += VARIANT.format(what=what)
+    return text
+
+
+VARIANTS: dict[str, dict[str, Callable[[Program], Program]]] = {
+    "shapes": {"all shapes known": known_wholly, "no shapes known": unknown_wholly},
+    "placement": {
+        "nodes placed freely": lambda p: p.placed(lambda step, i: ""),
+        "nodes on the host": lambda p: p.placed(lambda step, i: "host"),
+        "nodes alternately on the host": lambda p: p.placed(lambda step, i: ("host", step.device)[i % 2]),
+    },
+}
+"""By oracle other graphs that give the same results."""
 
 
 class _Writer:

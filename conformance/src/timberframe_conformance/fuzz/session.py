@@ -82,7 +82,7 @@ class Session:
         return self.outcome
 
     def _first_task(self, k: int) -> Task:
-        stored = [self.store.folder / f"{f.name}.json" for f in self.store.all()]
+        stored = [self.store.folder / f"{f.name}.json" for f in self.store.all() if f.mutant in ("", self.task.mutant)]
         paths = [str(p) for p in (*stored, *(() if self.task.mutant else regressions()))]
         first = self.task.first + k * self.task.step
         replay = tuple(paths[k :: self.jobs])
@@ -166,7 +166,7 @@ class Session:
         number, program = current
         oracle, message = _cause(status, folder)
         (folder / "current.json").unlink()
-        found = Finding(program, oracle, message, task.device, task.seed, number)
+        found = Finding(program, oracle, message, task.device, task.seed, number, task.mutant)
         if task.replay:
             self._replayed(k, Path(task.replay[0]), (oracle, message))
         else:
@@ -200,6 +200,11 @@ def _spawn(task: Task, folder: Path) -> subprocess.Popen[str]:
 
 def judge_apart(finding: Finding, task: Task, timeout: float) -> str:
     """Judges a program in a process of its own: the oracle that failed, `crash`, `timeout`, or nothing."""
+    return replay(finding, task, timeout)[0]
+
+
+def replay(finding: Finding, task: Task, timeout: float) -> tuple[str, str]:
+    """As `judge_apart`, with the message."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as base:
         folder = Path(base)
         path = folder / "program.json"
@@ -210,8 +215,8 @@ def judge_apart(finding: Finding, task: Task, timeout: float) -> str:
         for line in output.splitlines():
             if line.startswith(MARK) and "verdict" in line:
                 failure = json.loads(line.removeprefix(MARK))["verdict"]
-                return str(failure[0]) if failure else ""
-        return _cause(process.returncode, folder)[0]
+                return (str(failure[0]), str(failure[1])) if failure else ("", "")
+        return _cause(process.returncode, folder)
 
 
 def _cause(status: int, folder: Path) -> tuple[str, str]:

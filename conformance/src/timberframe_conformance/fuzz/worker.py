@@ -110,7 +110,8 @@ class Worker:
             told = {"compared": dict(verdict.compared), "invalid": verdict.invalid, "on_device": verdict.on_device}
             self._report(number=number, **told)
             if verdict.failure is not None:
-                self._found(Finding(program, *verdict.failure, self.task.device, self.task.seed, number))
+                found = Finding(program, *verdict.failure, self.task.device, self.task.seed, number, self.task.mutant)
+                self._found(found)
             number += self.task.step
 
     def _chosen(self, number: int) -> list[str]:
