@@ -15,7 +15,7 @@ from timberframe_cpu.native import available_isas, call, native, using_isa
 
 NAMES = (
     "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-    "acosh", "atanh", "erf", "sigmoid", "softplus", "softsign", "elu", "selu", "reciprocal", "sqrt", "rsqrt",
+    "acosh", "atanh", "erf", "sigmoid", "softplus", "elu", "selu", "reciprocal", "sqrt", "rsqrt",
 )  # fmt: skip
 BLOCK = 1 << 20
 LARGEST = float(np.finfo(np.float32).max)

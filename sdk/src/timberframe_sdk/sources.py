@@ -185,7 +185,7 @@ SOURCES: dict[str, Source] = {
     # Activations, and what gradients are made of
     "Sigmoid": _function("sigmoid"),
     "Softplus": _function("softplus"),
-    "Softsign": _function("softsign"),
+    "Softsign": Source("{0} / (1 + tf_abs_{f}({0}))"),
     "Elu": _function("elu"),
     "Selu": _function("selu"),
     "Relu": Source("{0} <= 0 ? 0 : {0}", "{0} > 0 ? {0} : 0"),
@@ -197,7 +197,7 @@ SOURCES: dict[str, Source] = {
     "EluGrad": _gradient("elu"),
     "SeluGrad": _gradient("selu"),
     "SoftplusGrad": _gradient("softplus"),
-    "SoftsignGrad": _gradient("softsign"),
+    "SoftsignGrad": Source("({T})((tf_wide){0} / (1 + TF_WIDE(abs)({1})) / (1 + TF_WIDE(abs)({1})))"),
     "TanhGrad": _gradient("tanh"),
     "SigmoidGrad": _gradient("sigmoid"),
     "SqrtGrad": _gradient("sqrt"),

@@ -10,7 +10,7 @@
   X(sinh, tf_sinh_f32) X(cosh, tf_cosh_f32) X(tanh, tf_tanh_f32)                                                   \
   X(asinh, tf_asinh_f32) X(acosh, tf_acosh_f32) X(atanh, tf_atanh_f32)                                             \
   X(asin, tf_asin_f32) X(acos, tf_acos_f32) X(atan, tf_atan_f32)                                                   \
-  X(erf, tf_erf_f32) X(sigmoid, tf_sigmoid_f32) X(softplus, tf_softplus_f32) X(softsign, tf_softsign_f32)          \
+  X(erf, tf_erf_f32) X(sigmoid, tf_sigmoid_f32) X(softplus, tf_softplus_f32)                                       \
   X(elu, tf_elu_f32) X(selu, tf_selu_f32)
 
 #define TF_DEFINE(name, f)                                                                                         \

@@ -8,7 +8,7 @@
 /* The functions whose straight-line form holds for every argument. */
 #define TF_FUNCTIONS(X)                                                                                            \
   X(reciprocal) X(sqrt) X(rsqrt) X(exp) X(expm1) X(log) X(log1p) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) \
-  X(asin) X(acos) X(atan) X(sigmoid) X(softplus) X(softsign) X(elu) X(selu)
+  X(asin) X(acos) X(atan) X(sigmoid) X(softplus) X(elu) X(selu)
 
 #define TF_DEFINE(name)                                                                                            \
   TF_RANGE64(name##_range, tf_##name##_f64)                                                                        \

@@ -17,7 +17,7 @@
 
 #define TF_FUNCTIONS(X)                                                                                            \
   X(tanh_grad) X(sigmoid_grad) X(sqrt_grad) X(rsqrt_grad) X(reciprocal_grad) X(relu_grad) X(relu6_grad)            \
-  X(elu_grad) X(selu_grad) X(softplus_grad) X(softsign_grad)
+  X(softplus_grad)
 #define TF_DEFINE(name) TF_FLOAT_PAIRS(name, (tf_##name(x, y)), 0.0)
 TF_FUNCTIONS(TF_DEFINE)
 TF_FLOAT_PAIRS(leaky_relu_grad, (y > 0.0 ? x : parameter * x), tf_double(parameters[0]))

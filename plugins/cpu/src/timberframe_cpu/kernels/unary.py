@@ -75,7 +75,7 @@ _FUNCTIONS = (
     "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Sigmoid",
 )  # fmt: skip
 _REAL_FUNCTIONS = (
-    "Softplus", "Softsign", "Elu", "Selu", "Floor", "Ceil", "Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma",
+    "Softplus", "Elu", "Selu", "Floor", "Ceil", "Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma",
 )  # fmt: skip
 
 KERNELS: list[KernelDef] = [
@@ -91,7 +91,7 @@ KERNELS: list[KernelDef] = [
     KernelDef("LeakyRelu", "CPU", leaky_relu, {"T": FLOATS}, inplace=IN_PLACE),
     *gradients(("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad"), (*FLOATS, *COMPLEX)),
     gradient("InvGrad", "reciprocal_grad", (*FLOATS, *COMPLEX)),
-    *gradients(("EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"), FLOATS),
+    gradient("SoftplusGrad", "softplus_grad", FLOATS),
     *gradients(("ReluGrad", "Relu6Grad"), (*FLOATS, *INTEGERS)),
     KernelDef("LeakyReluGrad", "CPU", leaky_relu_gradient, {"T": FLOATS}, inplace=EITHER_IN_PLACE),
     unary("Round", "rint", FLOATS),

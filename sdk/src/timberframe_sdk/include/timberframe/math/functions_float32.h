@@ -30,7 +30,6 @@ static inline float tf_erf_f32(float x) {
 static inline float tf_reciprocal_f32(float x) { return 1.0f / x; }
 static inline float tf_sqrt_f32(float x) { return tf_root_f32(x); }
 static inline float tf_rsqrt_f32(float x) { return 1.0f / tf_root_f32(x); }
-static inline float tf_softsign_f32(float x) { return x / (1.0f + tf_abs_f32(x)); }
 static inline float tf_elu_f32(float x) { return x < 0.0f ? tf_expm1_f32(x) : x; }
 
 static inline float tf_selu_f32(float x) {

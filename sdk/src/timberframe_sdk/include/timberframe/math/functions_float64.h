@@ -18,7 +18,6 @@ static inline double tf_tanh_f64(double x) {
 static inline double tf_reciprocal_f64(double x) { return 1.0 / x; }
 static inline double tf_sqrt_f64(double x) { return tf_root_f64(x); }
 static inline double tf_rsqrt_f64(double x) { return 1.0 / tf_root_f64(x); }
-static inline double tf_softsign_f64(double x) { return x / (1.0 + tf_abs_f64(x)); }
 static inline double tf_elu_f64(double x) { return x < 0.0 ? tf_expm1_f64(x) : x; }
 
 static inline double tf_selu_f64(double x) {

@@ -33,11 +33,6 @@ static inline tf_wide tf_relu6_grad(tf_wide g, tf_wide x) { return g * (tf_wide)
 static inline tf_wide tf_elu_grad(tf_wide g, tf_wide y) { return y < 0.0 ? (y + 1.0) * g : g; }
 static inline tf_wide tf_softplus_grad(tf_wide g, tf_wide x) { return g * TF_WIDE(sigmoid)(x); }
 
-static inline tf_wide tf_softsign_grad(tf_wide g, tf_wide x) {
-  tf_wide d = 1.0 + TF_WIDE(abs)(x);
-  return g / d / d;
-}
-
 /* Where y is near it, y + alpha * scale has only the digits that the constant has: hence its rounding error, too. */
 static inline tf_wide tf_selu_grad(tf_wide g, tf_wide y) {
   return g * (y < 0.0 ? (y + TF_SELU_HIGH) + TF_SELU_LOW : 1.0507009873554804935);
