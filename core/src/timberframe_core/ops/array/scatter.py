@@ -12,6 +12,7 @@ from timberframe_core.ops.definition.accuracy import EXACT, Accumulation
 from timberframe_core.ops.definition.gradients import apply_op, indicator, shape_of, zeros_like
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import check_tuples
 from timberframe_core.ops.nn.windows import widen
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape, num_elements, row_major_strides
 
@@ -67,6 +68,8 @@ def _scattered(attrs: Attrs, target: np.ndarray, indices: np.ndarray, updates: n
     if attrs.get("bad_indices_policy") == "IGNORE":
         good = ((at >= 0) & (at < np.array(shape[:depth], np.int64))).all(axis=1)
         at, values = at[good], values[good]
+    else:
+        check_tuples(at, shape)
     rows = at @ np.array(row_major_strides(shape[:depth]), np.int64)
     slices = target.reshape(num_elements(shape[:depth]), *shape[depth:])
     if combine is not None:

@@ -17,6 +17,7 @@ from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDi
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors, variable_behind
+from timberframe_core.ops.definition.value_checks import check_indices, check_tuples
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape
 
 _UPDATE = NotDifferentiable("an update of variables is not a function of its inputs")
@@ -112,6 +113,7 @@ def _plain(x: Any) -> np.ndarray:
 def _row_reference(combine: Combine) -> Callable[..., Any]:
     def reference(attrs: Attrs, resource: Any, indices: Any, updates: Any) -> Any:
         at = [int(i) for i in _plain(indices).flat]
+        check_indices(_plain(indices), _plain(resource).shape[0], rule="it must name a slice of the variable")
         given = _plain(updates)
         rows = np.broadcast_to(given, (len(at), *_plain(resource).shape[1:])) if not given.ndim else given
         return _changed(resource, at, rows.reshape(len(at), *_plain(resource).shape[1:]), combine)
@@ -128,6 +130,8 @@ def _tuple_reference(combine: Combine) -> Callable[..., Any]:
         if attrs["bad_indices_policy"] == "IGNORE":
             good = [all(0 <= i < n for i, n in zip(row, shape, strict=False)) for row in tuples]
             tuples, slices = [t for t, g in zip(tuples, good, strict=True) if g], slices[np.array(good, bool)]
+        else:
+            check_tuples(where, shape)
         return _changed(ref, tuples, slices, combine)
 
     return reference

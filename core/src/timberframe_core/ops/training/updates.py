@@ -16,6 +16,7 @@ from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDi
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors, merge_shapes, variable_behind
+from timberframe_core.ops.definition.value_checks import check_indices
 from timberframe_core.ops.training import rules
 from timberframe_core.shapes import Shape, StaticShape, format_shape
 
@@ -103,6 +104,10 @@ class _Signature:
         return Sample(args, attrs)
 
 
+def _value(x: Any) -> np.ndarray:
+    return np.asarray(x.value if isinstance(x, Approximate) else x)
+
+
 def _sparse_reference(rule: Callable[..., Any], signature: _Signature) -> Callable[..., tuple[Any, ...]]:
     """The rule applied to one row after the other."""
     count, at, rows = len(signature.states), signature.gradient, signature.indices
@@ -111,7 +116,9 @@ def _sparse_reference(rule: Callable[..., Any], signature: _Signature) -> Callab
         states = [x if isinstance(x, Approximate) else np.array(x) for x in inputs[:count]]
         others = [x for i, x in enumerate(inputs) if i >= count and i != rows]
         indices = inputs[rows or 0]
-        for i, row in enumerate(np.asarray(indices.value if isinstance(indices, Approximate) else indices)):
+        places = _value(indices)
+        check_indices(places, _value(states[0]).shape[0], rule="it must name a slice of the variable")
+        for i, row in enumerate(places):
             others[at - count] = inputs[at][i]
             new = rule(attrs, *(s[row] for s in states), *others)
             states = [_with_row(s, row, n) for s, n in zip(states, new, strict=True)]
