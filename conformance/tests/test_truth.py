@@ -46,7 +46,8 @@ def test_reference_of_binary_function_is_right(name: str) -> None:
 
 
 def test_every_function_with_a_limit_in_ulp_is_in_the_table() -> None:
-    limited = [op.name for op in registry.all_ops() if isinstance(op.accuracy, Pointwise) and len(op.inputs) <= 2]
+    ours = [op for op in registry.all_ops() if ">" not in op.name]  # other tests of the process may define Vendor>Op
+    limited = [op.name for op in ours if isinstance(op.accuracy, Pointwise) and len(op.inputs) <= 2]
     missing = [n for n in limited if n not in FUNCTIONS and n not in CORRECTLY_ROUNDED]
     assert not missing
 
