@@ -366,7 +366,7 @@ def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path,
     )  # fmt: skip
     assert status == 1
     assert verdict in output
-    assert "1 programs" in output
+    assert "1 program in" in output
 
 
 @pytest.mark.parametrize("path", regressions(), ids=lambda p: p.stem)

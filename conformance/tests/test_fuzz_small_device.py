@@ -81,3 +81,16 @@ def test_op_without_a_kernel_on_the_device_is_a_wrong_call(command: Any, plugin:
     status, _, errors = command("fuzz", "--device=small", "--op=Tanh")
     assert status == 2
     assert "Tanh" in errors
+
+
+def test_mutant_of_an_op_that_the_device_lacks_is_skipped(command: Any, plugin: None) -> None:
+    status, output, _ = command("mutants", "--device=small", "--name=gather-clamps")
+    assert status == 0
+    assert "skipped gather-clamps: the device has no kernel of GatherV2" in output
+
+
+def test_summary_tells_known_programs_from_stored_failures(command: Any, plugin: None, tmp_path: Path) -> None:
+    fuzz = ("fuzz", "--device=small", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--oracles=again")
+    _, output, _ = command(*fuzz)
+    assert "22 known programs replayed: 0 failures" in output
+    assert "run  " not in output

@@ -14,8 +14,16 @@ from rich.markup import escape
 
 from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
-from timberframe_conformance.commands import UsageError, cores, open_device, select, split_names
-from timberframe_conformance.commit import commit_number
+from timberframe_conformance.commands import (
+    UsageError,
+    cores,
+    current_commit,
+    duration,
+    open_device,
+    select,
+    split_names,
+    whole,
+)
 from timberframe_conformance.fuzz import command as fuzz
 from timberframe_conformance.hostile import command as hostile
 from timberframe_conformance.keyword import KeywordError, compile_keyword
@@ -57,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run the suite on a device")
     _selection(run)
-    run.add_argument("--jobs", type=int, default=cores(), metavar="N", help="worker processes (default: one a core)")
+    run.add_argument(
+        "--jobs", type=whole(0), default=cores(), metavar="N", help="worker processes (default: one a core)"
+    )
     run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
@@ -100,7 +110,7 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'commit'"
     )
-    parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
+    parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
 
@@ -109,7 +119,7 @@ def _share(text: str) -> tuple[int, int]:
     part, _, of = text.partition("/")
     count = int(of) if of.isdecimal() else 0
     if count and part == "commit":
-        return commit_number() % count, count
+        return current_commit("--share commit/N") % count, count
     if not part.isdecimal() or int(part) >= count:
         raise UsageError(f"share {text!r} is not one; K/N with 0 <= K < N, or commit/N, is required")
     return int(part), count

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import math
 import os
-from collections.abc import Iterable
+import random
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +16,10 @@ from timberframe_conformance.commit import commit_number
 if TYPE_CHECKING:
     from timberframe_conformance.options import Options
     from timberframe_conformance.target import Target
+
+
+SEEDS = 1 << 31
+"""How many seeds are drawn from."""
 
 
 class UsageError(Exception):
@@ -40,10 +48,69 @@ def select(text: str, known: Iterable[str], noun: str) -> tuple[str, ...]:
 def parse_seed(text: str) -> int:
     """The seed that an option gives: a number, or 'commit' for one that follows from the checked-out commit."""
     if text == "commit":
-        return commit_number() % (1 << 31)
+        return current_commit("--seed commit") % SEEDS
     if not text.isdecimal():
         raise UsageError(f"seed {text!r} is no number; a number of at least 0, or 'commit', is required")
     return int(text)
+
+
+def random_seed() -> int:
+    """Another seed each time."""
+    return random.SystemRandom().randrange(SEEDS)
+
+
+def current_commit(option: str) -> int:
+    """The number of the checked-out commit; UsageError, which names the option, where there is none."""
+    number = commit_number()
+    if not number:
+        raise UsageError(f"{option}: the current folder is in no git checkout with a commit; a number is required")
+    return number
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """What argparse calls for a whole number of at least this; its error names the option."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is given; a whole number of at least {least} is required")
+        return value
+
+    return read
+
+
+def duration(text: str) -> float:
+    """What argparse calls for seconds; its error names the option."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is given; a finite number above 0 is required")
+    return value
+
+
+def writable(option: str, folder: Path) -> Path:
+    """The folder, made if need be; UsageError where files cannot be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as e:
+        raise UsageError(f"{option} {folder}: {e.strerror or e}; a folder that can be written is required") from e
+
+
+def shortened(text: str, length: int) -> str:
+    """The text, cut after a word with "..." if it is longer."""
+    return text if len(text) <= length else text[: length - 3].rpartition(" ")[0] + "..."
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def open_device(options: Options) -> Target:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,15 @@ from timberframe_conformance.commands import (
     UsageError,
     cache_folder,
     cores,
+    counted,
+    duration,
     open_device,
     parse_seed,
+    random_seed,
     select,
     split_names,
+    whole,
+    writable,
 )
 
 if TYPE_CHECKING:
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
-    parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long to draw programs")
-    parser.add_argument("--programs", type=int, metavar="N", help="how many programs to draw, without a time limit")
+    parser.add_argument("--seconds", type=duration, default=60.0, metavar="S", help="how long to draw programs")
+    parser.add_argument(
+        "--programs", type=whole(1), metavar="N", help="how many programs to draw, without a time limit"
+    )
     parser.add_argument(
         "--seed", default="", metavar="S", help="seed of the programs: a number or 'commit' (default: a random one)"
     )
@@ -39,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", default="", metavar="A,B", help="of the device's kernels draw only those of these ops")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="judge a stored failure (.json) alone")
     parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
-    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for one program")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--timeout", type=duration, default=60.0, metavar="S", help="seconds for one program")
+    parser.add_argument("--jobs", type=whole(1), metavar="N", help="worker processes (default: one a core)")
     parser.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the framework first")
     parser.set_defaults(command=fuzz)
 
@@ -59,7 +65,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     if given.replay:
         return _replay(given, console)
     pool = _pool(given.op, target)
-    seed = parse_seed(given.seed) if given.seed else random.SystemRandom().randrange(1 << 31)
+    seed = parse_seed(given.seed) if given.seed else random_seed()
     seconds = 1e9 if given.programs is not None else given.seconds
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
@@ -67,6 +73,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
         vs=given.vs, ops=pool.ops,
     )  # fmt: skip
     store = Store(given.store or cache_folder("fuzz"), given.device)
+    writable("--store", store.folder)
     jobs = given.jobs or (1 if given.vs else cores())
     console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
     session = Session(task, store, target.spec, jobs, lambda text: console.print(escape(text), highlight=False))
@@ -86,15 +93,8 @@ def _check(given: argparse.Namespace) -> None:
 
         if given.mutant not in FRAMEWORK_MUTANTS:
             raise UsageError(f"mutant {given.mutant!r} is not known; known are {', '.join(FRAMEWORK_MUTANTS)}")
-    if (
-        given.seconds <= 0
-        or given.timeout <= 0
-        or given.jobs < 0
-        or (given.programs is not None and given.programs < 1)
-    ):
-        raise UsageError("--seconds, --timeout, --programs and --jobs must be positive")
-    if given.store is not None and given.store.exists() and not given.store.is_dir():
-        raise UsageError(f"store {given.store} is no folder")
+    if "tensorflow" in split_names(given.oracles) and not given.vs:
+        raise UsageError("oracle tensorflow needs --vs tensorflow")
 
 
 def _replay(given: argparse.Namespace, console: Console) -> int:
@@ -127,9 +127,12 @@ def _pool(text: str, target: Target) -> Pool:
 
 
 def _summary(outcome: Outcome, spec: str, own: int, console: Console) -> None:
-    width = max((len(name) for name in outcome.compared), default=6)
+    from timberframe_conformance.fuzz.judge import ORACLES
+
+    rows = {name: outcome.compared[name] for name in ORACLES if name in outcome.compared}
+    width = max((len(name) for name in rows), default=6)
     console.print(f"{'oracle':<{width}}  results compared", highlight=False)
-    for name, count in outcome.compared.items():
+    for name, count in rows.items():
         console.print(f"{name:<{width}}  {count:>16}", highlight=False)
     console.print(
         f"{outcome.programs_on_device} of {outcome.programs} programs had nodes on {spec}: "
@@ -138,10 +141,12 @@ def _summary(outcome: Outcome, spec: str, own: int, console: Console) -> None:
     )
     for name, count in outcome.repeated.most_common():
         console.print(escape(f"repeated, {count} times: {name}"), highlight=False)
-    replayed = f", {outcome.replayed} replayed of which {outcome.fixed} are fixed" if outcome.replayed else ""
+    replayed = f", {counted(outcome.known, 'known program')} replayed" if outcome.known else ""
+    if outcome.replayed:
+        replayed += f", {counted(outcome.replayed, 'stored failure')} replayed ({outcome.fixed} fixed)"
     invalid = f" ({outcome.invalid} of them void)" if outcome.invalid else ""
     console.print(
-        f"{spec}: {outcome.programs} programs{invalid} in {outcome.seconds:.0f} s{replayed}: "
-        f"{len(outcome.findings)} failures",
+        f"{spec}: {counted(outcome.programs, 'program')}{invalid} in {outcome.seconds:.0f} s{replayed}: "
+        f"{counted(len(outcome.findings), 'failure')}",
         highlight=False,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.commands import cores, open_device, select
+from timberframe_conformance.commands import cores, open_device, select, shortened
 from timberframe_conformance.fuzz.findings import Finding, Store
 from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 from timberframe_conformance.fuzz.session import Outcome, Session, judge_apart
@@ -32,7 +32,7 @@ def prove_frame(device: str, names: str, console: Console) -> int:
             found = caught[0]
             console.print(
                 f"[green]caught[/]  {name}: by {found.oracle} in {outcome.seconds:.0f} s, program {found.number}: "
-                f"{escape(found.message[:200])}",
+                f"{escape(shortened(found.message, 200))}",
                 highlight=False,
             )
         else:

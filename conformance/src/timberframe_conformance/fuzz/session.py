@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from timberframe_conformance.commands import shortened
 from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.shrink import shrink
@@ -32,6 +33,8 @@ CRASH_SHRINKING = 90.0
 class Outcome:
     """What a session found. repeated: how often further findings of a kind that was reported occurred.
 
+    known: failures of the past, shipped with the suite, that were replayed. replayed, fixed: findings of the store.
+
     on_device: nodes that ran on the device under test, by op. programs_on_device: programs that had any.
     """
 
@@ -42,6 +45,7 @@ class Outcome:
     compared: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[Finding, Path]] = field(default_factory=list)
     repeated: Counter[str] = field(default_factory=Counter)
+    known: int = 0
     replayed: int = 0
     fixed: int = 0
     seconds: float = 0.0
@@ -134,27 +138,38 @@ class Session:
 
     def _replayed(self, k: int, path: Path, failure: Any) -> None:
         finding = Finding.from_json(path.read_text())
-        self.outcome.replayed += 1
         rest = tuple(p for p in self._tasks[k].replay if p != str(path))
         self._tasks[k] = dataclasses.replace(self._tasks[k], replay=rest)
         kept = path.parent == self.store.folder
+        self.outcome.replayed += kept
+        self.outcome.known += not kept
         if failure is not None:
-            script = path.with_suffix(".py") if kept else self.store.add(finding, self.spec)
+            script = path.with_suffix(".py") if kept else self._store(finding)
             self.outcome.findings.append((finding, script))
-            self.report(f"still  {path.stem}: {failure[1]:.300}\n       {script}")
+            self.report(f"still  {path.stem}: {shortened(failure[1], 300)}\n       {script}")
         elif kept:
             self.store.remove(finding)
             self.outcome.fixed += 1
-            self.report(f"fixed  {path.stem}: {finding.message:.100}")
+            self.report(f"fixed  {path.stem}: {shortened(finding.message, 100)}")
 
     def _add(self, finding: Finding) -> None:
         if finding.kind in {f.kind for f, _ in self.outcome.findings}:
             self.outcome.repeated[finding.kind] += 1
             return
-        path = self.store.add(finding, self.spec)
+        path = self._store(finding)
         self.outcome.findings.append((finding, path))
         self._enough = self.stop is not None and self.stop(finding)
-        self.report(f"FAILED {finding.oracle}, program {finding.number}: {finding.message:.600}\n       {path}")
+        self.report(
+            f"FAILED {finding.oracle}, program {finding.number}: {shortened(finding.message, 600)}\n       {path}"
+        )
+
+    def _store(self, finding: Finding) -> Path:
+        """Writes a finding; if that fails, prints it, so that it is not lost."""
+        try:
+            return self.store.add(finding, self.spec)
+        except OSError as e:
+            self.report(f"a failure cannot be stored ({e}); this is its .json:\n{finding.to_json()}")
+            return self.store.folder / f"{finding.name}.py"
 
     def _died(self, k: int, status: int, end: float) -> None:
         """A worker died: the program that it judged is a finding; a new worker continues after it."""

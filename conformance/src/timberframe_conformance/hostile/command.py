@@ -12,26 +12,45 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.commands import cache_folder, cores, open_device, parse_seed, select
+from timberframe_conformance.commands import (
+    cache_folder,
+    cores,
+    counted,
+    duration,
+    open_device,
+    parse_seed,
+    random_seed,
+    select,
+    whole,
+    writable,
+)
+from timberframe_conformance.commit import commit_number
 
 if TYPE_CHECKING:
     from timberframe_conformance.hostile.verdict import Verdict
 
 _SHOWN = 20
 
+LEAST_MEMORY = 16
+"""MB without which no session of the undamaged files runs."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", default="", metavar="NAME", help="device that runs the graphs (default: the best)")
-    parser.add_argument("--count", type=int, default=5000, metavar="N", help="how many files (default: 5000)")
-    parser.add_argument("--seconds", type=float, metavar="S", help="start no further file after this time")
+    parser.add_argument("--count", type=whole(1), default=5000, metavar="N", help="how many files (default: 5000)")
+    parser.add_argument("--seconds", type=duration, metavar="S", help="start no further file after this time")
     parser.add_argument(
-        "--seed", default="commit", metavar="S", help="a number, or 'commit' for the commit's (default)"
+        "--seed", default="", metavar="S", help="a number, or 'commit' for the commit's (default; without git: random)"
     )
     parser.add_argument("--format", default="", metavar="A,B", help="only files of these formats")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds for one file (default: 30)")
-    parser.add_argument("--memory", type=int, default=256, metavar="MB", help="limit of a session (default: 256)")
+    parser.add_argument("--jobs", type=whole(1), metavar="N", help="processes (default: one a core)")
+    parser.add_argument(
+        "--timeout", type=duration, default=30.0, metavar="S", help="seconds for one file (default: 30)"
+    )
+    parser.add_argument(
+        "--memory", type=whole(LEAST_MEMORY), default=256, metavar="MB", help="limit of a session (default: 256)"
+    )
     parser.add_argument("--store", type=Path, metavar="DIR", help="where failures are kept (default: the user's cache)")
     parser.set_defaults(command=hostile)
 
@@ -44,10 +63,12 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.hostile.run import run_files, tasks_of
     from timberframe_conformance.options import Options
 
-    formats, seed = select(given.format, FORMATS, "format") or tuple(FORMATS), parse_seed(given.seed)
+    formats = select(given.format, FORMATS, "format") or tuple(FORMATS)
+    seed = parse_seed(given.seed or ("commit" if commit_number() else str(random_seed())))
     kind = open_device(Options(given.device)).device.type if given.device else ""
     limits = Limits(seconds=given.timeout, memory=given.memory << 20, device_type=kind)
-    folder, jobs, start = given.store or cache_folder("hostile"), given.jobs or cores(), time.monotonic()
+    folder = writable("--store", given.store or cache_folder("hostile"))
+    jobs, start = given.jobs or cores(), time.monotonic()
     seen: set[tuple[str, str, str]] = set()
 
     def report(verdict: Verdict) -> None:
@@ -83,4 +104,4 @@ def _summary(console: Console, formats: Sequence[str], verdicts: list[Verdict], 
     for name in formats:
         console.print(f"{name:<12}" + "".join(f"{counts[name, w] or '':>15}" for w in used), highlight=False)
     failed = sum(v.failed for v in verdicts)
-    console.print(f"{len(verdicts)} files in {seconds:.0f} s: {failed} failures", highlight=False)
+    console.print(f"{counted(len(verdicts), 'file')} in {seconds:.0f} s: {counted(failed, 'failure')}", highlight=False)

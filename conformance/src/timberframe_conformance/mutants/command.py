@@ -10,8 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.commands import UsageError, open_device, split_names
-from timberframe_conformance.commit import commit_number
+from timberframe_conformance.commands import UsageError, current_commit, open_device, split_names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="", metavar="NAME", help="whose kernels get the bugs (default: the best)")
     parser.add_argument("--list", action="store_true", help="print the mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
-    parser.add_argument("--eighth", type=int, metavar="K", help="only the Kth of eight parts; -1 takes the commit's")
+    parser.add_argument(
+        "--eighth",
+        type=int,
+        choices=range(-1, 8),
+        metavar="K",
+        help="only the Kth of eight parts; -1 takes the commit's",
+    )
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
     parser.add_argument("--framework", action="store_true", help="known bugs of the framework, which fuzzing must find")
     parser.set_defaults(command=mutants)
@@ -30,8 +35,13 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.mutants.catalogue import MUTANTS
 
     if given.framework:
+        from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
         from timberframe_conformance.fuzz.prove import prove_frame
 
+        if given.list:
+            for bug in FRAMEWORK_MUTANTS.values():
+                console.print(f"{bug.name}: {bug.what}", highlight=False)
+            return 0
         return prove_frame(given.device or _best_device(), given.name, console)
     if given.list:
         for m in MUTANTS.values():
@@ -82,12 +92,14 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
         if unknown:
             raise UsageError(f"mutant {', '.join(unknown)} is not known; --list prints all")
     if given.eighth is not None:
-        k = given.eighth if given.eighth >= 0 else commit_number()
+        k = given.eighth if given.eighth >= 0 else current_commit("--eighth -1")
         chosen += eighth(names, k)
     if given.changed:
         done = subprocess.run(
             ["git", "diff", "--name-only", given.changed], capture_output=True, text=True, check=False
         )
+        if done.returncode:
+            raise UsageError(f"--changed {given.changed}: {done.stderr.strip() or 'git fails'}; a revision is required")
         chosen += changed_mutants(done.stdout.split())
     if not given.name and given.eighth is None and not given.changed:
         chosen = names

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.collect import collect
+from timberframe_conformance.commands import shortened
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.mutants.activate import activate, active
 from timberframe_conformance.mutants.base import Mutant
@@ -98,19 +99,26 @@ def _sample(cases: Sequence[Case]) -> list[Case]:
 
 def _judge(proof: Proof, results: Sequence[Result]) -> None:
     mutant = proof.mutant
+    tried = {r.suite for r in results}
     noticing = [r for r in results if r.verdict in FAILING]
     proof.tried, proof.noticed = len(results), len(noticing)
     proof.first = noticing[0].id if noticing else ""
     suites = Counter(r.suite for r in noticing)
+    ran = {
+        r.suite for r in results if r.verdict != "unsupported" and all(r.dtypes.get(n) in t for n, t in mutant.types)
+    }
+    if not ran:
+        proof.skipped = f"the device has no kernel of {mutant.op} in these dtypes"
+        return
     for suite in mutant.suites:
-        if not suites[suite]:
+        if not suites[suite] and not (suite in tried and suite not in ran):
             proof.problems.append(f"no case of suite {suite} noticed")
     types = dict(mutant.types)
     for r in noticing:
         if any(r.dtypes.get(name) not in allowed for name, allowed in types.items()):
             proof.problems.append(f"{r.id} failed, though the mutant is no kernel of its dtypes")
         elif r.suite not in mutant.suites and r.suite not in mutant.also:
-            proof.problems.append(f"{r.id} failed, and should not: {r.message[:200]}")
+            proof.problems.append(f"{r.id} failed, and should not: {shortened(r.message, 200)}")
         elif mutant.only and not any(text in r.id for text in mutant.only):
             proof.problems.append(f"{r.id} failed, and should not")
         elif r.verdict != mutant.verdict:
