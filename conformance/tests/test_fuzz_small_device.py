@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from timberframe_conformance.fuzz.draw import draw_program
+from timberframe_conformance.fuzz.findings import Finding
 from timberframe_conformance.fuzz.judge import judge
 from timberframe_conformance.fuzz.pool import Pool
+from timberframe_conformance.fuzz.program import Program, Step
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.plugin import loader
@@ -94,3 +97,38 @@ def test_summary_tells_known_programs_from_stored_failures(command: Any, plugin:
     _, output, _ = command(*fuzz)
     assert "22 known programs replayed: 0 failures" in output
     assert "run  " not in output
+
+
+def test_failure_names_op_dtype_and_plain_numbers(
+    pool: Pool, small: Target, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMALL_DEVICE_WRONG", "1")
+    steps = (
+        Step("feed", value=np.arange(6, dtype=np.float32), known=(6,)),
+        Step("op", "Mul", ((0, 0),) * 2, device="device"),
+    )
+    failure = judge(Program(steps, ((1, 0),)), small, target, oracles=["truth"]).failure
+    assert failure is not None
+    assert "result 0 (Mul, float32): 1 of 6 elements are wrong; at [5]: 26.0, expected 25.0" in failure[1]
+
+
+def test_failures_of_different_ops_are_different_findings() -> None:
+    def finding(op: str, number: int) -> Finding:
+        return Finding(Program((), ()), "truth", f"result {number} ({op}, float32): 1 of 6 elements are wrong", "small")
+
+    assert finding("Mul", 0).cause != finding("Neg", 0).cause
+    assert finding("Mul", 0).cause == finding("Mul", 3).cause
+    assert finding("Mul", 0).kind == finding("Neg", 0).kind
+
+
+def test_failures_of_a_wrong_device_are_reported_and_stored(
+    command: Any, plugin: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMALL_DEVICE_WRONG", "1")
+    fuzz = ("fuzz", "--device=small", "--programs=4", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--oracles=truth")
+    status, output, _ = command(*fuzz)
+    assert status == 1
+    assert "FAILED truth" in output
+    assert "(Mul, " in output
+    (script, *_) = (tmp_path / "small").glob("*.py")
+    assert "Mul" in script.read_text()

@@ -49,8 +49,8 @@ class Expected:
         limit = "" if self.limit is None else f", allowed error {share * self.limit.flat[at]:.3g}"
         where = [int(i) for i in np.unravel_index(at, wrong.shape)]
         return (
-            f"{int(wrong.sum())} of {wrong.size} elements are wrong; at {where}: {array.flat[at]!r}, "
-            f"expected {self.value.flat[at]!r}{limit}"
+            f"{int(wrong.sum())} of {wrong.size} elements are wrong; at {where}: {shown(array.flat[at])}, "
+            f"expected {shown(self.value.flat[at])}{limit}"
         )
 
     def _wrong(self, array: np.ndarray, share: float) -> np.ndarray:
@@ -60,6 +60,11 @@ class Expected:
             wide = widen(array)
             same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))
             return np.asarray(~(same | (np.abs(wide - self.value) <= share * self.limit)))
+
+
+def shown(x: Any) -> str:
+    """A number as users write it, without NumPy's type; strings in quotes."""
+    return repr(x) if isinstance(x, bytes | str) else str(x)
 
 
 class Disturbed:

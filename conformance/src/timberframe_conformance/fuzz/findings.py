@@ -28,7 +28,12 @@ class Finding:
 
     @property
     def kind(self) -> str:
-        """Equal for findings that probably have the same cause."""
+        """The oracle and its message without what differs from program to program; a smaller program keeps it."""
+        return kind(self.oracle, RESULT.sub("", self.message))
+
+    @property
+    def cause(self) -> str:
+        """Equal for findings that probably have the same cause: of one kind, with a wrong result of the same op."""
         return kind(self.oracle, self.message)
 
     @property
@@ -55,6 +60,10 @@ class Finding:
             f"\n\n`{command} --replay {self.name}.json`, in this file's folder, lets the oracle judge it again."
         )
         return script(self.program, title, spec, self.oracle, self.mutant)
+
+
+RESULT = re.compile(r" \(\w+, \w+\)")
+"""What an oracle says of a wrong result: its op and dtype."""
 
 
 def kind(oracle: str, message: str) -> str:

@@ -95,7 +95,7 @@ class Session:
     def _start(self, k: int, task: Task) -> None:
         folder = self.base / str(k)
         folder.mkdir(exist_ok=True)
-        task = dataclasses.replace(task, folder=str(folder), known=tuple(f.kind for f, _ in self.outcome.findings))
+        task = dataclasses.replace(task, folder=str(folder), known=tuple(f.cause for f, _ in self.outcome.findings))
         process = _spawn(task, folder)
         self._workers[k], self._tasks[k] = process, task
         threading.Thread(target=self._read, args=(k, process), daemon=True).start()
@@ -153,8 +153,8 @@ class Session:
             self.report(f"fixed  {path.stem}: {shortened(finding.message, 100)}")
 
     def _add(self, finding: Finding) -> None:
-        if finding.kind in {f.kind for f, _ in self.outcome.findings}:
-            self.outcome.repeated[finding.kind] += 1
+        if finding.cause in {f.cause for f, _ in self.outcome.findings}:
+            self.outcome.repeated[finding.cause] += 1
             return
         path = self._store(finding)
         self.outcome.findings.append((finding, path))
@@ -185,8 +185,8 @@ class Session:
         if task.replay:
             self._replayed(k, Path(task.replay[0]), (oracle, message))
         else:
-            if found.kind in {f.kind for f, _ in self.outcome.findings}:
-                self.outcome.repeated[found.kind] += 1
+            if found.cause in {f.cause for f, _ in self.outcome.findings}:
+                self.outcome.repeated[found.cause] += 1
             else:
                 self._add(self._shrunk_crash(found))
             self._tasks[k] = dataclasses.replace(task, first=max(task.first, number + task.step))

@@ -13,7 +13,7 @@ import numpy as np
 from timberframe_conformance import drive
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.build import Built, build
-from timberframe_conformance.fuzz.expected import Expected, evaluate, expect
+from timberframe_conformance.fuzz.expected import Expected, evaluate, expect, shown
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.errors import OpError
@@ -124,6 +124,11 @@ class Subject:
             session.run(built.initializers)
         return session.run(built.fetches if fetches is None else fetches, built.feeds if feeds is None else feeds)
 
+    def result(self, i: int) -> str:
+        """How messages name a result: by its number, op and dtype."""
+        t = self.built.fetches[i]
+        return f"result {i} ({t.op.type}, {t.dtype.base_dtype.name})"
+
     def check_same(self, got: Sequence[Any], what: str, wanted: Sequence[Any] | None = None) -> int:
         """Raises CaseFailedError unless all results are those of the first run, bit for bit; returns how many."""
         wanted = self.first if wanted is None else wanted
@@ -132,7 +137,7 @@ class Subject:
         for i, (g, w) in enumerate(zip(got, wanted, strict=True)):
             difference = bits_differ(g, w)
             if difference:
-                raise CaseFailedError(f"{what}: result {i} differs from that of the first run: {difference}")
+                raise CaseFailedError(f"{what}: {self.result(i)} differs from that of the first run: {difference}")
         return len(got)
 
     def check_close(self, got: Sequence[Any], what: str, indices: Sequence[int] | None = None) -> int:
@@ -147,7 +152,7 @@ class Subject:
                 continue
             message = near.mismatch(g, 2.0)
             if message:
-                raise CaseFailedError(f"{what}: result {i} differs from that of the first run: {message}")
+                raise CaseFailedError(f"{what}: {self.result(i)} differs from that of the first run: {message}")
             count += 1
         return count
 
@@ -198,7 +203,7 @@ def bits_differ(got: Any, wanted: Any) -> str:
     if not wrong.any():
         return ""
     at = int(np.argmax(wrong))
-    return f"{int(wrong.sum())} of {wrong.size} elements, the first is {a.flat[at]!r} and was {b.flat[at]!r}"
+    return f"{int(wrong.sum())} of {wrong.size} elements, the first is {shown(a.flat[at])} and was {shown(b.flat[at])}"
 
 
 def _text(e: Exception) -> str:

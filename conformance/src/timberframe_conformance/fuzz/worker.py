@@ -32,8 +32,8 @@ MARK = "fuzz-result "
 ALWAYS = ("truth", "slopes", "again", "tensorflow")
 SAMPLED = 5
 """Oracles that judge every program, and how many of the others are sampled for each."""
-SHRUNK_PER_KIND = 1
-"""Number of findings of one kind that are shrunk and reported; further ones are counted."""
+SHRUNK_PER_CAUSE = 1
+"""Number of findings of one cause that are shrunk and reported; further ones are counted."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Task:
     """What a worker does: judge the findings in `replay`, then programs first, first + step, ... of a seed.
 
     It stops after `seconds`, or with program `end`. oracles: names, all if empty. folder: for its journal. program:
-    the path of a single program to judge in place of all that. known: kinds of findings that are reported already.
+    the path of a single program to judge in place of all that. known: causes of findings that are reported already.
     mutant: a known bug to put into the framework. vs: another system that runs the same programs. ops: of the
     device's kernels only those of these ops are drawn, all if empty.
     """
@@ -83,7 +83,7 @@ class Worker:
         self.host = _host(self.target)
         self.folder = Path(task.folder)
         self.oracles = self._oracles()
-        self.kinds = Counter(dict.fromkeys(task.known, SHRUNK_PER_KIND))
+        self.causes = Counter(dict.fromkeys(task.known, SHRUNK_PER_CAUSE))
         self._trace = (self.folder / "trace").open("w")
         faulthandler.enable(file=self._trace, all_threads=False)
 
@@ -150,9 +150,9 @@ class Worker:
         self._report(replayed=str(path), failure=failure)
 
     def _found(self, finding: Finding) -> None:
-        self.kinds[finding.kind] += 1
-        if self.kinds[finding.kind] > SHRUNK_PER_KIND:
-            self._report(repeated=finding.kind)
+        self.causes[finding.cause] += 1
+        if self.causes[finding.cause] > SHRUNK_PER_CAUSE:
+            self._report(repeated=finding.cause)
             return
         message = finding.message
 

@@ -56,7 +56,7 @@ def _judge(s: Subject, feeds: dict[Any, np.ndarray], found: list[Any] | None) ->
     for i, (got, e) in enumerate(zip(found, expected, strict=True)):
         message = "" if e is None else e.mismatch(got)
         if message:
-            raise CaseFailedError(f"in a run with another size, result {i}: {message}")
+            raise CaseFailedError(f"in a run with another size, {s.result(i)}: {message}")
     return len(found)
 
 

@@ -16,12 +16,12 @@ def truth(s: Subject) -> int:
     for i, (got, e, t) in enumerate(zip(s.first, s.expected, s.built.fetches, strict=True)):
         if not compatible(t.static_shape, np.shape(got)):
             raise CaseFailedError(
-                f"result {i} has shape {list(np.shape(got))}; the graph promised {format_shape(t.static_shape)}"
+                f"{s.result(i)} has shape {list(np.shape(got))}; the graph promised {format_shape(t.static_shape)}"
             )
         if e is None:
             continue
         message = e.mismatch(got)
         if message:
-            raise CaseFailedError(f"result {i}: {message}")
+            raise CaseFailedError(f"{s.result(i)}: {message}")
         count += bool(e.determined.any())
     return count
