@@ -132,3 +132,10 @@ def test_failures_of_a_wrong_device_are_reported_and_stored(
     assert "(Mul, " in output
     (script, *_) = (tmp_path / "small").glob("*.py")
     assert "Mul" in script.read_text()
+
+
+def test_damaged_files_are_used_on_a_device_without_matmul(command: Any, plugin: None, tmp_path: Path) -> None:
+    hostile = ("hostile", "--device=small", "--count=6", "--seed=1", "--jobs=1", f"--store={tmp_path}")
+    status, output, _ = command(*hostile)
+    assert status == 0, output
+    assert "6 files in" in output
