@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from timberframe_conformance.fuzz.draw import draw_program
-from timberframe_conformance.fuzz.findings import Finding
+from timberframe_conformance.fuzz.findings import Finding, Store
 from timberframe_conformance.fuzz.judge import judge
 from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.fuzz.program import Program, Step
@@ -139,3 +139,13 @@ def test_damaged_files_are_used_on_a_device_without_matmul(command: Any, plugin:
     status, output, _ = command(*hostile)
     assert status == 0, output
     assert "6 files in" in output
+
+
+def test_failure_found_with_a_mutant_stays_in_sessions_without_it(command: Any, plugin: None, tmp_path: Path) -> None:
+    program = Program((Step("feed", value=np.ones(3, np.float32), known=(3,)), Step("op", "Neg", ((0, 0),))), ((1, 0),))
+    store = Store(tmp_path, "small")
+    store.add(Finding(program, "again", "wrong", "small", mutant="stale-sizes"), "/device:SMALL:0")
+    fuzz = ("fuzz", "--device=small", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--oracles=again")
+    _, output, _ = command(*fuzz)
+    assert "fixed" not in output
+    assert len(store.all()) == 1
