@@ -102,3 +102,11 @@ def test_script_is_a_program_of_its_own(target: Target, tmp_path: Path) -> None:
     path.write_text(Finding(PROGRAM, "truth", "wrong", "cpu").script(target.spec))
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_timeout_is_due_to_the_mutant_that_hangs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from timberframe_conformance.fuzz import prove
+
+    monkeypatch.setattr(prove, "judge_apart", lambda *_: "")
+    assert prove.is_due(Finding(PROGRAM, "timeout", "", "cpu", mutant="hangs"))
+    assert not prove.is_due(Finding(PROGRAM, "timeout", "", "cpu", mutant="stale-sizes"))

@@ -42,8 +42,9 @@ def prove_frame(device: str, names: str, console: Console) -> int:
 
 
 def is_due(finding: Finding) -> bool:
-    """Whether a program that fails with a mutant passes without; a timeout may be the machine's fault."""
-    return finding.oracle != "timeout" and not judge_apart(finding, Task(finding.device, finding.seed, ""), 60.0)
+    """Whether a program that fails with a mutant passes without; a timeout counts for the mutant that hangs."""
+    by_chance = finding.oracle == "timeout" and finding.mutant != "hangs"
+    return not by_chance and not judge_apart(finding, Task(finding.device, finding.seed, ""), 60.0)
 
 
 def fuzz_mutant(device: str, spec: str, name: str, jobs: int, seconds: float = 60.0 * MINUTES) -> Outcome:
