@@ -142,3 +142,13 @@ def test_script_of_a_finding_orders_updates_and_reads(capsys: pytest.CaptureFixt
         exec(compile(text, "script", "exec"), {})
         updates = [op for op in graph.get_operations() if op.type == "AssignAddVariableOp"]
     assert [len([a for a in ancestors(u) if a.type == "ReadVariableOp"]) for u in updates] == [1, 2]
+
+
+@pytest.mark.parametrize(("stride", "known"), [(1, True), (2, False)])
+def test_second_gradient_of_max_pool_differs_only_where_its_input_may_become_its_output(
+    graph: tf.Graph, stride: int, known: bool
+) -> None:
+    x, y = tf.placeholder(tf.float32, [1, 4, 4, 1]), tf.placeholder(tf.float32, [1, 4 // stride, 4 // stride, 1])
+    attrs = {"ksize": [1, 2, 2, 1], "strides": [1, stride, stride, 1], "padding": "SAME"}
+    result = apply_op("MaxPoolGradGrad", [x, y, x], attrs)
+    assert (result in incomparable(graph)) == known

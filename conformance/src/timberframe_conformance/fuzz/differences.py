@@ -30,9 +30,10 @@ class Difference:
     """A known difference: nodes of these ops make it.
 
     ops: names, each with conditions after it: `T=int32`, of an attr that is a dtype; `empty`, where the first input has
-    no elements; `gaps`, where strides are longer than windows; `nan`, where the first input has a NaN. outputs: only
-    these are not compared, and what depends on them. copied: inputs of which TensorFlow is given a copy. error: a
-    pattern of TensorFlow's message if it raises; errors: the same by op, in place of ops and error.
+    no elements; `gaps`, where strides are longer than windows; `nan`, where the first input has a NaN; `reused`, where
+    the output may be written into the memory of the last input, as their shapes are equal. outputs: only these are not
+    compared, and what depends on them. copied: inputs of which TensorFlow is given a copy. error: a pattern of
+    TensorFlow's message if it raises; errors: the same by op, in place of ops and error.
     """
 
     reason: str
@@ -70,6 +71,10 @@ def _holds(condition: str, node: Any, value: Value) -> bool:
     if condition == "nan":
         x = value(node.inputs[0])
         return x is None or bool(np.isnan(x).any())
+    if condition == "reused":
+        return (
+            None in (shapes := (node.inputs[-1].static_shape, node.outputs[0].static_shape)) or shapes[0] == shapes[1]
+        )
     attr, dtype = condition.split("=")
     return bool(node.attrs[attr].name == dtype)
 

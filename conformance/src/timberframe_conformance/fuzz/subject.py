@@ -16,7 +16,7 @@ from timberframe_conformance.fuzz.build import Built, build
 from timberframe_conformance.fuzz.expected import Expected, evaluate, expect, shown
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.target import needs_kernel
-from timberframe_core.errors import OpError
+from timberframe_core.errors import OpError, UnimplementedError
 from timberframe_core.ops.definition import registry
 
 if TYPE_CHECKING:
@@ -44,10 +44,12 @@ class Subject:
 
     @functools.cached_property
     def built(self) -> Built:
-        """The graph. Raises CaseFailedError if building fails only because shapes are not known."""
+        """The graph. Raises CaseFailedError if only unknown shapes prevent building it, unless the error says so."""
         try:
             return build(self.program, self.target.spec)
         except OpError as e:
+            if isinstance(e, UnimplementedError) and "must be known" in str(e):
+                raise InvalidProgramError(str(e)) from e
             try:
                 build(constant_wholly(self.program), self.target.spec)
             except OpError:
