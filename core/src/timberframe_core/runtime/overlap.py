@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.plan import BoundStage
@@ -16,6 +17,39 @@ if TYPE_CHECKING:
     from timberframe_core.runtime.executor import Run
 
 _LOOK_SECONDS = 0.02  # longest wait while stages run: for Ctrl-C, and for errors in what was enqueued
+
+
+class StageThreads:
+    """Threads of a session for stages that overlap.
+
+    They take a stage only if one of them is idle: a stage in a queue could wait for ever, as a loop that holds a thread
+    waits for the stages of its body.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, "timberframe")
+        self._idle = threading.Semaphore(count)
+
+    def take(self, work: Callable[[], None]) -> bool:
+        """Has an idle thread do the work; False if there is none, or if the session was closed meanwhile."""
+        if not self._idle.acquire(blocking=False):
+            return False
+        try:
+            self._pool.submit(self._run, work)
+        except RuntimeError:  # what the pool raises after `close`
+            self._idle.release()
+            return False
+        return True
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        finally:
+            self._idle.release()
+
+    def close(self) -> None:
+        """Ends the threads when they have done what they do."""
+        self._pool.shutdown(wait=False)
 
 
 def overlapping(stages: Sequence[BoundStage]) -> bool:
@@ -73,7 +107,7 @@ class Overlapped:
     """Runs stages as soon as what they wait for is there.
 
     The caller's thread enqueues the stages that need no more than that, and watches copies come in. What takes time
-    runs on threads of the session, unless nothing else is left to do meanwhile.
+    runs on idle threads of the session, unless nothing else is left to do meanwhile.
     """
 
     def __init__(self, run: Run, stages: list[BoundStage]) -> None:
@@ -104,7 +138,7 @@ class Overlapped:
             raise self.failure
 
     def _schedule(self) -> None:
-        pool: ThreadPoolExecutor = self.run_.runtime.pool
+        threads: StageThreads = self.run_.runtime.threads
         idle_since: float | None = None
         while self.unfinished and self.failure is None:
             i = next((i for i in self.ready if self.run_.arrived(self.stages[i])), None)
@@ -119,8 +153,8 @@ class Overlapped:
             idle_since = None
             self.ready.remove(i)
             self.running += 1
-            if _blocks(self.stages[i]) and (self.ready or self.running > 1):
-                pool.submit(self._one, i)
+            beside = _blocks(self.stages[i]) and (self.ready or self.running > 1)
+            if beside and threads.take(partial(self._one, i)):
                 continue
             self.condition.release()
             try:

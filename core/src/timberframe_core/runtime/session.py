@@ -7,7 +7,6 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.feeds import feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
 from timberframe_core.runtime.joins import Joins
+from timberframe_core.runtime.overlap import StageThreads
 from timberframe_core.runtime.records import RecordReader
 from timberframe_core.runtime.runner import Runner
 from timberframe_core.runtime.variable_values import assign_variables, read_variables
@@ -76,17 +76,18 @@ class Runtime:
         self.readers: dict[str, RecordReader] = {}
         """What RecordInput nodes read from, by the node's name and the body that it is in."""
         self._functions: dict[Any, Plan] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads: StageThreads | None = None
         self._lock = threading.RLock()
 
     @property
-    def pool(self) -> ThreadPoolExecutor:
+    def threads(self) -> StageThreads:
         """Threads for stages that overlap; made at first need."""
         with self._lock:
-            if self._pool is None:
-                threads = self.config.inter_op_parallelism_threads or max(2, len(self.devices.devices))
-                self._pool = ThreadPoolExecutor(threads, "timberframe")
-            return self._pool
+            if self._threads is None:
+                self._threads = StageThreads(
+                    self.config.inter_op_parallelism_threads or max(2, len(self.devices.devices))
+                )
+            return self._threads
 
     def function_plan(self, function: FuncGraph, handles: Mapping[int, str], scope: str) -> Plan:
         """The plan of a function body that the executor drives."""
@@ -103,8 +104,8 @@ class Runtime:
 
     def close(self) -> None:
         with self._lock:
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
+            if self._threads is not None:
+                self._threads.close()
             self.joins.close()
             self.host_variables.clear()
             for plan in self._functions.values():
