@@ -31,7 +31,7 @@ def functions() -> Iterator[Any]:
 
 def odd_values() -> list[Any]:
     return [
-        None, "a", b"\xff", -1, 2**70, 1.5, object(), [], [None], {}, np.array([]), np.array(["x"]), np.zeros((2, 0)),
+        None, "odd", b"\xff", -1, 2**70, 1.5, object(), [], [None], {}, np.array([]), np.array(["x"]), np.zeros((2, 0)),
         np.datetime64("2020"), tf.constant([1, 2]), tf.constant("s"), tf.placeholder(tf.float32), type, Ellipsis,
         lambda *_: None,
     ]  # fmt: skip

@@ -87,12 +87,12 @@ def checked(folder: Path, oldest: int) -> bool:
     return status == 0
 
 
-def kill_at_random(folder: Path, first: int, pause: float, numbered: bool) -> int:
-    """Starts a writer, kills it `pause` seconds after one of its saves began; returns the last step that was saved."""
+def kill_at_random(folder: Path, first: int, moments: random.Random, numbered: bool) -> int:
+    """Starts a writer, kills it up to 30 ms after one of its saves began; returns the last step that was saved."""
     reading, writing = os.pipe()
     child = in_child(lambda: write(folder, first, 10_000, numbered, lambda x: _write_line(writing, x)))
     os.close(writing)
-    saved, starts = first - 1, random.randint(1, 4)
+    saved, starts = first - 1, moments.randint(1, 4)
     with os.fdopen(reading) as lines:
         for line in lines:
             if line.startswith("saved"):
@@ -101,7 +101,7 @@ def kill_at_random(folder: Path, first: int, pause: float, numbered: bool) -> in
                 starts -= 1
             if not starts:
                 break
-        time.sleep(pause)
+        time.sleep(moments.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         for line in lines:
@@ -138,22 +138,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--everywhere", action="store_true")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seed", type=int, default=0, help="of the moments at which writers are killed")
     options = parser.parse_args()
-    random.seed(options.seed)
+    moments = random.Random(options.seed)
     loader.registry.load()  # once, and not in every process; no session is made, so there are no threads to lose
-    kills = sum(kill_in_a_new_folder(options.kills // 2, options.everywhere, numbered) for numbered in (True, False))
+    print(f"seed {options.seed}", flush=True)
+    kills = sum(
+        kill_in_a_new_folder(options.kills // 2, options.everywhere, numbered, moments) for numbered in (True, False)
+    )
     print(f"{kills} kills; every time the last complete checkpoint was restored")
     return 0
 
 
-def kill_in_a_new_folder(kills: int, everywhere: bool, numbered: bool) -> int:
+def kill_in_a_new_folder(kills: int, everywhere: bool, numbered: bool, moments: random.Random) -> int:
     """Does all kills of one kind and returns their number; SystemExit where a checkpoint is lost."""
     with tempfile.TemporaryDirectory() as name:
         folder, step, done = Path(name), 0, 0
         os.waitpid(in_child(lambda: write(folder, 0, 1, numbered, lambda _: None)), 0)
         for done in range(1, kills + 1):
-            step = max(step, kill_at_random(folder, step + 1, random.uniform(0, 0.03), numbered))
+            step = max(step, kill_at_random(folder, step + 1, moments, numbered))
             if not checked(folder, step):
                 sys.exit(f"after kill {done} the checkpoint of step {step} is lost")
         event = 1
