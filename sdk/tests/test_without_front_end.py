@@ -26,11 +26,10 @@ from timberframe_core.gradients.reverse import gradients
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graphdef.importer import import_graph_def
-from timberframe_core.plugin import loader
 from timberframe_core.runtime.session import Session
-from timberframe_sdk import reference_device
+from timberframe_sdk import reference_device, register_plugin
 
-loader.registry.add("reference", reference_device)
+register_plugin("reference", reference_device)
 
 graph = Graph()
 with graph.as_default():

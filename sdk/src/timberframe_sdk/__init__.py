@@ -63,6 +63,7 @@ from timberframe_core.plugin.contracts import Value as Value
 from timberframe_core.plugin.contracts import Variable as Variable
 from timberframe_core.plugin.hooks import hookimpl as hookimpl
 from timberframe_core.plugin.kernels import KernelRegistry as KernelRegistry
+from timberframe_core.plugin.loader import register_plugin as register_plugin
 from timberframe_core.plugin.nodes import UNIT_KERNELS as UNIT_KERNELS
 from timberframe_core.plugin.nodes import passed_inputs as passed_inputs
 from timberframe_core.plugin.nodes import role as role

@@ -1,7 +1,7 @@
 """A complete device for tests and comparison: every op that has a reference, computed by it, on host memory.
 
-It is right rather than fast. It takes part where a program adds it:
-``loader.registry.add("reference", reference_device)``; then nodes that no other device can run go to it, too.
+It is right rather than fast. Once a program has called
+``timberframe_sdk.register_plugin("reference", reference_device)``, nodes that no other device can run go to it.
 """
 
 from __future__ import annotations

@@ -211,3 +211,11 @@ def check_api(distribution: Distribution | None) -> None:
 
 registry = PluginRegistry()
 """The plugins of this process."""
+
+
+def register_plugin(name: str, module: object) -> None:
+    """Registers a plugin that is no installed package: a module, or an object, with the hooks.
+
+    Sessions made from now on have its devices and kernels. Raises what is wrong with it.
+    """
+    registry.add(name, module)

@@ -2,7 +2,7 @@
 slowly, and a compiler that takes a cluster as a whole.
 
 What takes host memory, finished work or execution node by node for granted fails on it. It computes by references.
-``loader.registry.add("async", asynchronous_device)`` gives each session two of them, /device:ASYNC:0 and 1.
+``timberframe_sdk.register_plugin("async", asynchronous_device)`` gives each session two of them, /device:ASYNC:0 and 1.
 """
 
 from __future__ import annotations
