@@ -25,8 +25,8 @@ def run_of(target: Target, op: str) -> Run:
 def test_a_level_is_reached_without_the_ops_that_the_device_leaves_to_the_host(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leaves = {"Qr": "a decomposition by the host's library"}
-    monkeypatch.setattr(target.device, "attributes", replace(target.device.attributes, leaves=leaves))
+    unsupported_ops = {"Qr": "a decomposition by the host's library"}
+    monkeypatch.setattr(target.device, "attributes", replace(target.device.attributes, unsupported_ops=unsupported_ops))
     run = run_of(target, "Qr")
     assert run.levels()[LEVELS[0]]["reached"]
     assert left_to_the_host(run) == {"a decomposition by the host's library": ["Qr"]}

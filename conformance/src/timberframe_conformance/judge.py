@@ -43,7 +43,7 @@ def judge_case(case: Case, target: Target) -> Result:
 def finish(result: Result, target: Target) -> Result:
     """Adds the command that shows a failure, and applies what the device and its profile declare."""
     waiver = target.profile.waiver(result.id)
-    reason = target.device.attributes.leaves.get(result.op)
+    reason = target.device.attributes.unsupported_ops.get(result.op)
     if result.verdict == "unsupported" and reason is not None:
         result.expected, result.note = False, f"left to the host: {reason}"
     if result.verdict in ("fail", "crash", "timeout"):

@@ -88,13 +88,13 @@ def _apply(matrix: Words, vectors: Words) -> Words:
 @functools.lru_cache(8)
 def _joints(step: int) -> list[Words]:
     """The matrices that join neighbours, then pairs of neighbours and so on."""
-    matrices = [_behind_zeros(step)]
+    matrices = [_after_zeros(step)]
     while 1 << len(matrices) < _LANES:
         matrices.append(_apply(matrices[-1], matrices[-1]))
     return matrices
 
 
-def _behind_zeros(count: int) -> Words:
+def _after_zeros(count: int) -> Words:
     """The matrix that takes a register to what it is `count` zero bytes later."""
     table = np.array(_byte_table(), np.uint32)
     unit = np.uint32(1) << _BITS

@@ -41,10 +41,10 @@ def attempt(rewrite: str, fast: Callable[[], T], general: Callable[[], T], error
 
 
 def report_failure(rewrite: str, error: Exception) -> None:
-    """Reports that a rewrite failed and was left out; raises the error where failures are to be found."""
+    """Reports that a rewrite failed and was skipped; raises the error where failures are to be found."""
     if os.environ.get(STRICT_VARIABLE, "0") not in ("", "0"):
         raise error
-    text = f"{rewrite} failed and is left out: {type(error).__name__}: {error}{_place(error)}"
+    text = f"{rewrite} failed and is skipped: {type(error).__name__}: {error}{_location(error)}"
     noted = _noted.get()
     if noted is not None:
         noted.append(text)
@@ -64,7 +64,7 @@ def failures_noted(failures: list[str]) -> Iterator[None]:
         _noted.reset(token)
 
 
-def _place(error: Exception) -> str:
+def _location(error: Exception) -> str:
     """Where the error was raised."""
     at = error.__traceback__
     if at is None:

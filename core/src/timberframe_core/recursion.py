@@ -17,8 +17,8 @@ MAX_NESTING = 1000
 """Bodies within bodies that can be built and run."""
 
 _FRAMES_PER_LEVEL = 12  # for compiling, which uses eight
-_USUAL = 1000  # frames that are free wherever something begins, as in a new program
-_FEW = 16  # functions that Python's usual limit always has room for
+_FREE_FRAMES = 1000  # that Python has left wherever a call begins, as in a new program
+_FREE_DEPTH = 16  # nested functions that Python's usual limit always has room for
 
 _lock = threading.Lock()
 _users = 0
@@ -29,7 +29,7 @@ _limit_before = 0
 def room(levels: int) -> Iterator[None]:
     """Lets the code inside recurse through so many levels of nesting; afterwards the limit is what it was."""
     global _users, _limit_before
-    wanted = 2 * _depth() + _USUAL + levels * _FRAMES_PER_LEVEL  # twice: calls through C count, but have no frame
+    wanted = 2 * _depth() + _FREE_FRAMES + levels * _FRAMES_PER_LEVEL  # twice: calls through C count, but have no frame
     with _lock:
         if not _users:
             _limit_before = sys.getrecursionlimit()
@@ -67,4 +67,4 @@ def nested(levels: int) -> Iterator[None]:
 
 def levels_of(functions: int) -> int:
     """How deep so many functions can be nested; 0 for so few that no room need be made."""
-    return functions if functions > _FEW else 0
+    return functions if functions > _FREE_DEPTH else 0

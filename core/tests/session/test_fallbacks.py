@@ -69,7 +69,7 @@ def test_failure_is_logged_once(
                 session.run(y, feeds)
     (message,) = {r.getMessage() for r in caplog.records}
     assert len(caplog.records) == 1
-    assert "failed and is left out: KeyError: 'a defect'" in message
+    assert "failed and is skipped: KeyError: 'a defect'" in message
     assert "test_fallbacks.py:" in message
 
 
@@ -79,8 +79,8 @@ def test_failure_is_shown_by_explain(broken: None, monkeypatch: pytest.MonkeyPat
     y, feeds = loop_over_rows()
     with tf.Session() as session:
         found = session.explain(y, feeds)
-    assert any("KeyError: 'a defect'" in line for line in found.left_out)
-    assert "failed and is left out" in str(found)
+    assert any("KeyError: 'a defect'" in line for line in found.skipped_rewrites)
+    assert "failed and is skipped" in str(found)
 
 
 @every_rewrite
@@ -94,7 +94,7 @@ def test_error_of_the_user_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv(fallback.STRICT_VARIABLE, raising=False)
     x = tf.placeholder(tf.float32, [2])
     with tf.Session() as session:
-        assert session.explain(x * 2.0).left_out == ()
+        assert session.explain(x * 2.0).skipped_rewrites == ()
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(tf.reshape(x, tf.placeholder_with_default([3], [1])), {x: [1.0, 2.0]})
         assert session.run(x * 2.0, {x: [1.0, 2.0]}).tolist() == [2, 4]

@@ -147,8 +147,8 @@ class KernelDevice:
         """None if there is a kernel for the node, else why the registered ones do not fit."""
         if is_control_flow(node) or node.op in UNIT_KERNELS or self.kernel(node) is not None:
             return None
-        if node.op in self.attributes.leaves:
-            return f"no kernel, on purpose: {self.attributes.leaves[node.op]}"
+        if node.op in self.attributes.unsupported_ops:
+            return f"no kernel, on purpose: {self.attributes.unsupported_ops[node.op]}"
         return self.kernels.refusal(node.op, self.type, node.attrs)
 
     def compile(self, cluster: Cluster) -> Executable:
@@ -234,7 +234,7 @@ class KernelExecutable:
         slots = [node.inputs[i].id for i in passed_inputs(node)] + [v.id for v in node.outputs]
         if node.index in self.workspace_slots:
             slots.append(self.workspace_slots[node.index])
-        if kernel is not None and (kernel.status or kernel.heeds_status) and self.status_slot is not None:
+        if kernel is not None and (kernel.status or kernel.reads_status) and self.status_slot is not None:
             slots.append(self.status_slot)
         return Step(node, launch, slots)
 

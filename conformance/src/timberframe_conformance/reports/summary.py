@@ -161,7 +161,7 @@ def describe_device(device: Any) -> dict[str, Any]:
     return {
         "type": device.type, "spec": device.spec, "vendor": a.vendor, "model": a.model, "driver": a.driver,
         "memory": a.memory, "details": {k: str(v) for k, v in a.details.items()}, "dtypes": list(a.dtypes),
-        "leaves": dict(a.leaves),
+        "unsupported_ops": dict(a.unsupported_ops),
     }  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def left_to_the_host(run: Run) -> dict[str, list[str]]:
     """The ops of this run that the device leaves to the host, by the reason."""
     asked = {r.op for r in run.results if r.verdict == "unsupported"}
     reasons: dict[str, list[str]] = {}
-    for op, reason in sorted(run.device.get("leaves", {}).items()):
+    for op, reason in sorted(run.device.get("unsupported_ops", {}).items()):
         if op in asked:
             reasons.setdefault(reason, []).append(op)
     return reasons

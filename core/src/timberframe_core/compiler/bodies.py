@@ -41,8 +41,8 @@ class _Read:
 
 
 @contextmanager
-def driven_as_a_whole(node: Node) -> Iterator[None]:
-    """Has the executor drive `node` where something in its bodies, which are made anew each time, must be driven."""
+def driver_errors_at(node: Node) -> Iterator[None]:
+    """Has the executor drive `node` where a node in its bodies, which are lowered again each time, must be driven."""
     try:
         yield
     except NeedsDriverError as e:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Wanted
+from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
 from timberframe_core.compiler.raising import needs_raising, raise_graph
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
@@ -74,14 +74,14 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
     return done
 
 
-def _want(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Wanted:
+def _subgraph(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Subgraph:
     """The pruned graph, TensorFlow 1's control flow and reference variables having been rewritten."""
     order = prune(fetches, feeds)
     if not needs_raising(order):
-        return Wanted(graph, order, [[f] for f in fetches], feeds)
+        return Subgraph(graph, order, [[f] for f in fetches], feeds)
     raised = raise_graph(graph, order, fetches, feeds)
     order = prune([f for found in raised.fetches for f in found], raised.feeds)
-    return Wanted(raised.graph, order, raised.fetches, raised.feeds)
+    return Subgraph(raised.graph, order, raised.fetches, raised.feeds)
 
 
 class Builder:
@@ -173,10 +173,12 @@ class Builder:
                 f"{self._spliced} nodes; at most {_MOST_SPLICED} are possible",
                 op.name,
             )
-        wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
-        inner = dict(zip(wanted.feeds, inputs, strict=True))
-        ran = self.copy(wanted.order, inner, wanted.graph, f"{prefix}{op.name}/", (*ancestors, function.name), before)
-        results, effects = wanted.fetches[: len(function.outputs)], wanted.fetches[len(function.outputs) :]
+        subgraph = _subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
+        inner = dict(zip(subgraph.feeds, inputs, strict=True))
+        ran = self.copy(
+            subgraph.order, inner, subgraph.graph, f"{prefix}{op.name}/", (*ancestors, function.name), before
+        )
+        results, effects = subgraph.fetches[: len(function.outputs)], subgraph.fetches[len(function.outputs) :]
         for tensor, (result,) in zip(op.outputs, results, strict=True):
             assert isinstance(result, Tensor)
             known.setdefault(tensor, inner[result])
@@ -187,11 +189,11 @@ class Builder:
 def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Program:
     """The program of one set of fetches and feeds."""
     builder = Builder()
-    wanted = _want(graph, fetches, feeds)
-    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, feeds, strict=True)}
+    subgraph = _subgraph(graph, fetches, feeds)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(subgraph.feeds, feeds, strict=True)}
     inputs = list(known.values())
-    ran = builder.copy(wanted.order, known, wanted.graph)
-    return Program(wanted, builder.nodes, inputs, _found(wanted.fetches, known, ran))
+    ran = builder.copy(subgraph.order, known, subgraph.graph)
+    return Program(subgraph, builder.nodes, inputs, _found(subgraph.fetches, known, ran))
 
 
 def _found(
@@ -212,11 +214,11 @@ def _found(
 def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionProgram:
     """The program of a function body; handles names the variables behind inputs that are resources."""
     builder = Builder()
-    wanted = _want(function, [*function.outputs, *function.control_outputs], function.inputs)
-    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(wanted.feeds, function.inputs, strict=True)}
+    subgraph = _subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(subgraph.feeds, function.inputs, strict=True)}
     inputs = list(known.values())
     for i, name in handles.items():
         inputs[i].node.variable = name
-    ran = builder.copy(wanted.order, known, wanted.graph)
-    fetches = _found(wanted.fetches, known, ran)
-    return FunctionProgram(function, wanted, builder.nodes, inputs, fetches, len(function.outputs))
+    ran = builder.copy(subgraph.order, known, subgraph.graph)
+    fetches = _found(subgraph.fetches, known, ran)
+    return FunctionProgram(function, subgraph, builder.nodes, inputs, fetches, len(function.outputs))

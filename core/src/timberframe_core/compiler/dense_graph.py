@@ -13,7 +13,7 @@ from typing import Any
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.dense_lists import Builder, Dense, ListVariable, NotDenseError, rule_of
 from timberframe_core.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
-from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Wanted
+from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Subgraph
 from timberframe_core.compiler.raising.frames import CONTROL_FLOW
 from timberframe_core.compiler.trips import Bounds
 from timberframe_core.dtypes import resource, variant
@@ -44,7 +44,9 @@ def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
     return False
 
 
-def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
+def dense_graph(
+    subgraph: Subgraph, shapes: Sequence[StaticShape]
+) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
     """The copy, its tensors and operations for the fetches, then those with effects, and its feeds.
 
     NotDenseError where there can be no such copy.
@@ -52,14 +54,14 @@ def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, l
     graph = Graph()
     copy = GraphCopy(graph, {})
     new_feeds = []
-    fetches = [f for made in wanted.fetches for f in made]
-    for feed, shape in zip(wanted.feeds, shapes, strict=True):
+    fetches = [f for made in subgraph.fetches for f in made]
+    for feed, shape in zip(subgraph.feeds, shapes, strict=True):
         name = graph.unique_name(f"{feed.op.name}")
         attrs = {"dtype": feed.dtype, "shape": shape}
         made = graph.create_op(registry.get("Placeholder"), (), attrs, name, exact_name=True).outputs[0]
         copy.known[feed] = made
         new_feeds.append(made)
-    copy.operations(wanted.order, fetches)
+    copy.operations(subgraph.order, fetches)
     found: list[Tensor | Operation] = []
     for fetch in fetches:
         if isinstance(fetch, Tensor):
@@ -67,7 +69,7 @@ def dense_graph(wanted: Wanted, shapes: Sequence[StaticShape]) -> tuple[Graph, l
         else:
             found.append(copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name))
     # Dense tensors need less than lists; what has an effect runs though nothing needs its value any more.
-    found += (made for op in wanted.order if _has_effect(op) for made in copy.ran.get(op, ()))
+    found += (made for op in subgraph.order if _has_effect(op) for made in copy.ran.get(op, ()))
     return graph, found, new_feeds
 
 

@@ -82,8 +82,8 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be compiled of a graph: operations in order; what stands for each fetch; the tensors that are fed.
+class Subgraph:
+    """The part of a graph that is to be compiled: operations in order, what gives each fetch, and the fed tensors.
 
     TensorFlow 1's control flow and reference variables have been rewritten.
     """
@@ -100,7 +100,7 @@ class Program:
     source: the operations that they were made of.
     """
 
-    def __init__(self, source: Wanted, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
+    def __init__(self, source: Subgraph, nodes: list[Node], feeds: list[Output], fetches: list[Output | Node]) -> None:
         self.source = source
         self.graph = source.graph
         self.nodes = nodes
@@ -114,7 +114,7 @@ class FunctionProgram(Program):
     def __init__(
         self,
         function: FuncGraph,
-        source: Wanted,
+        source: Subgraph,
         nodes: list[Node],
         feeds: list[Output],
         fetches: list[Output | Node],

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from timberframe_core.compiler.bodies import driven_as_a_whole, lower_branches, lower_loop
+from timberframe_core.compiler.bodies import driver_errors_at, lower_branches, lower_loop
 from timberframe_core.compiler.ir import BRANCHES, Node, Output, written_inputs
 from timberframe_core.compiler.specialise import Facts
 from timberframe_core.compiler.stages import Stage
@@ -126,10 +126,10 @@ class Lowering:
         elif node.op.updates or node.op.reads:
             self._access(node)
         elif role == "loop":
-            with driven_as_a_whole(node):
+            with driver_errors_at(node):
                 lower_loop(self, node)
         elif role in BRANCHES:
-            with driven_as_a_whole(node):
+            with driver_errors_at(node):
                 lower_branches(self, node)
         else:
             inputs = [self.value(x) for x in node.inputs]
@@ -250,4 +250,4 @@ def lower_stage(stage: Stage, facts: Facts, variables: Variables, scope: str = "
     lowering = Lowering(stage.device, facts, variables, scope)
     for node in stage.nodes:
         lowering.add(node)
-    return lowering.finish(stage.wanted)
+    return lowering.finish(stage.outputs)

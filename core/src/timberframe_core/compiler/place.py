@@ -118,7 +118,7 @@ class Placer:
             if name in where:
                 why = None if node.op.role == "variable" else self._refusal(node, where[name])
                 if why is not None:
-                    raise self._stranded(node, name, where[name], why)
+                    raise self._variable_elsewhere_error(node, name, where[name], why)
                 return where[name], f"with variable '{name}'"
         for name in node.colocation:
             other = by_name.get(name)
@@ -179,7 +179,7 @@ class Placer:
             return None
         return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
 
-    def _stranded(self, node: Node, variable: str, device: Device, why: str) -> Exception:
+    def _variable_elsewhere_error(self, node: Node, variable: str, device: Device, why: str) -> Exception:
         tail = f"  [{node.where}]" if node.where else ""
         return UnimplementedError(
             f"{node.op.name} '{node.name}': variable '{variable}' lives on {device.spec}, "

@@ -72,7 +72,7 @@ class Plan:
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self.placements: list[Placement] = []
         self.folded: list[str] = []
-        self.left_out: list[str] = []
+        self.skipped_rewrites: list[str] = []
         """Rewrites that failed, and why."""
         self._lock = threading.RLock()
         self._bound: OrderedDict[Any, Level] = OrderedDict()
@@ -139,7 +139,7 @@ class Plan:
             failure: Exception | None = None
             while True:
                 try:
-                    with collection_paused(), failures_noted(self.left_out):
+                    with collection_paused(), failures_noted(self.skipped_rewrites):
                         found = self._bind(inputs)
                     break
                 except NeedsDriverError as e:
@@ -157,7 +157,7 @@ class Plan:
                     if not self._drive(n for n in self.program.nodes if n.bodies):
                         raise
             if failure is not None:
-                with failures_noted(self.left_out):
+                with failures_noted(self.skipped_rewrites):
                     report_failure("running loops and branches as kernels", failure)
             self._bound[key] = found
             if len(self._bound) > _BOUND_PLANS:
@@ -262,7 +262,7 @@ class Plan:
 def make_plan(
     build: Callable[[], Program], placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
 ) -> Plan:
-    """The plan of a program; without optimizations if one of them fails, which `left_out` then lists."""
+    """The plan of a program; without optimizations if one of them fails, which `skipped_rewrites` then lists."""
     failures: list[str] = []
     with failures_noted(failures):
         plan = attempt(
@@ -270,7 +270,7 @@ def make_plan(
             lambda: Plan(build(), placer, variables, optimizations, scope),
             lambda: Plan(build(), placer, variables, NO_OPTIMIZATIONS, scope),
         )
-    plan.left_out.extend(failures)
+    plan.skipped_rewrites.extend(failures)
     return plan
 
 

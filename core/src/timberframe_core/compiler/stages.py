@@ -31,7 +31,7 @@ _Home = Any  # the device of a node, _LISTS, or the node itself where the execut
 class Stage:
     """One cluster to be: nodes of one device and depth, or what the executor does: one node, or several on lists.
 
-    level: depth at which all its shapes are known; 0 means with those of the feeds. wanted: what others need from it.
+    level: depth at which all its shapes are known; 0 means with those of the feeds. outputs: what others need from it.
     sends: the part of that which leaves its device, with the device that it goes to (None: the host, to plan or for an
     op that the executor carries out there).
     """
@@ -40,7 +40,7 @@ class Stage:
     depth: int
     nodes: list[Node]
     level: int = 0
-    wanted: list[Output] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
     sends: list[tuple[Output, Device | None]] = field(default_factory=list)
 
     @property
@@ -101,7 +101,7 @@ def make_schedule(program: Program, needed: set[Output]) -> Schedule:
     for node in program.nodes:
         numbering.add(node)
     stages = _split_for_overlap(_group(program, numbering), numbering)
-    _find_wanted(program, stages)
+    _find_outputs(program, stages)
     _find_sends(stages, numbering.fetched)
     host_feeds = [f for f in program.feeds if f in needed]
     return Schedule(stages, numbering.inference, host_feeds, numbering.fetched)
@@ -249,22 +249,22 @@ def _split_for_overlap(stages: list[Stage], numbering: _Numbering) -> list[Stage
     return result
 
 
-def _find_wanted(program: Program, stages: list[Stage]) -> None:
+def _find_outputs(program: Program, stages: list[Stage]) -> None:
     """Lists, for each stage, the values that other stages, fetches and planning read."""
     stage_of = {n: s for s in stages for n in s.nodes}
-    wanted: dict[Output, None] = {}
+    outputs: dict[Output, None] = {}
     for node in program.nodes:
         mine = stage_of.get(node)
         for x in node.inputs:
             if x.node in stage_of and stage_of[x.node] is not mine and not _shape_only_reader(node):
-                wanted[x] = None
+                outputs[x] = None
     for fetch in program.fetches:
         if isinstance(fetch, Output):
-            wanted[fetch] = None
-    for x in wanted:
+            outputs[fetch] = None
+    for x in outputs:
         stage = stage_of.get(x.node)
         if stage is not None:
-            stage.wanted.append(x)
+            stage.outputs.append(x)
 
 
 def _find_sends(stages: list[Stage], fetched: dict[int, list[Output]]) -> None:

@@ -162,7 +162,7 @@ def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
         with body.as_default():
             iteration = body.add_input(int32, (), "iteration")
             given = [_gradient_input(forward, body, i, g) for i, g in zip(live, start, strict=True)]
-            found = _turn_gradients(forward, live, given)
+            found = _iteration_gradients(forward, live, given)
             following = [apply_op("AddV2", [iteration, 1]), *found, *(after for _, _, after in body.lists)]
             body.finish(following)
         forward.finish()
@@ -201,7 +201,7 @@ def _gradient_input(forward: _Forward, body: _BodyGradient, i: int, start: Tenso
     return inner
 
 
-def _turn_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tensor]) -> list[Tensor]:
+def _iteration_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tensor]) -> list[Tensor]:
     """The gradients of the loop variables before an iteration, given those after it."""
     ys, xs = [forward.body.outputs[i] for i in live], [forward.body.inputs[i] for i in live]
     found = dense_gradients(ys, xs, given)

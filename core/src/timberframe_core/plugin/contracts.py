@@ -229,7 +229,7 @@ class Allocator(Protocol):
 class DeviceAttributes:
     """What a device is. memory: bytes it may use; dtypes: names that it can hold.
 
-    leaves: ops that the device leaves to the host on purpose, with the reason, which errors and reports give.
+    unsupported_ops: ops that have no kernel on purpose, with the reason, which errors and reports show.
     """
 
     memory: int
@@ -237,7 +237,7 @@ class DeviceAttributes:
     model: str = ""
     driver: str = ""
     dtypes: tuple[str, ...] = ()
-    leaves: Mapping[str, str] = field(default_factory=dict)
+    unsupported_ops: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -309,7 +309,7 @@ class KernelDef:
     things from a builder, such as the CPU's Native.)
 
     types: allowed dtypes by type attr, ``{"T": ("float32", "float64")}``; an attr not named may be anything.
-    inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. heeds_status: it
+    inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. reads_status: it
     takes one where the cluster has any, to leave variables alone after another kernel's error. host: inputs and
     outputs that live in host memory. priority, label: a higher priority wins; a label is chosen by the attr `_kernel`.
     """
@@ -320,7 +320,7 @@ class KernelDef:
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inplace: tuple[tuple[int, int], ...] = ()
     status: bool = False
-    heeds_status: bool = False
+    reads_status: bool = False
     host: tuple[str, ...] = ()
     priority: int = 0
     label: str = ""

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Pending(Protocol):
-    """Work that a device has been given. done() tells without waiting whether it is over; result() waits for it."""
+    """Work that a device has been given. done() returns at once whether it is over; result() waits for it."""
 
     def done(self) -> bool: ...
 
@@ -39,7 +39,7 @@ _LONGEST_PAUSE_SECONDS = 1e-3
 
 
 class CancelToken:
-    """Tells a run to stop. `word` is what native code polls: one int32, zero while the run may go on.
+    """Stops a run. `word` is what native code polls: one int32, zero while the run may go on.
 
     alone: the run is on one device and has no time limit, so that no other device or clock ends it while it waits. The
     wait then is the device's own, which is quicker than looking again and again.
@@ -89,31 +89,31 @@ def pause(waited: float, longest: float = _LONGEST_PAUSE_SECONDS) -> float:
 
 
 class LateError:
-    """An error that a device will tell, or not, when work of one of its clusters is done."""
+    """An error that a device may report when work of one of its clusters is done."""
 
-    __slots__ = ("_check", "_lock", "_told", "device", "pending")
+    __slots__ = ("_checked", "_lock", "_raise_error", "device", "pending")
 
     def __init__(self, device: Any, pending: Pending, check: Callable[[Any], None]) -> None:
         self.device = device
         self.pending = pending
-        self._check = check
-        self._told = False
+        self._raise_error = check
+        self._checked = False
         self._lock = threading.Lock()
 
-    def tell(self, cancel: CancelToken, wait: bool = True) -> None:
+    def check(self, cancel: CancelToken, wait: bool = True) -> None:
         """Waits for the work and raises its error; without `wait` only if it is known and no other thread waits."""
-        if self._told or not (wait or self.pending.done()) or not self._lock.acquire(blocking=wait):
+        if self._checked or not (wait or self.pending.done()) or not self._lock.acquire(blocking=wait):
             return
         try:
-            if not self._told:
-                self._check(cancel.wait(self.pending))
-                self._told = True
+            if not self._checked:
+                self._raise_error(cancel.wait(self.pending))
+                self._checked = True
         finally:
             self._lock.release()
 
 
 class LateErrors:
-    """Errors of one run that asynchronous devices will tell later: before anything that rests on it is written."""
+    """Errors of one run that asynchronous devices report later: raised before what depends on it is written."""
 
     def __init__(self) -> None:
         self._errors: list[LateError] = []

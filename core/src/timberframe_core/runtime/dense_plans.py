@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from timberframe_core.compiler.build import build_program
 from timberframe_core.compiler.dense_graph import dense_graph, uses_lists
 from timberframe_core.compiler.dense_lists import NotDenseError
-from timberframe_core.compiler.ir import Program, Wanted
+from timberframe_core.compiler.ir import Program, Subgraph
 from timberframe_core.compiler.plan import Located, Plan
 from timberframe_core.errors import OpError
 from timberframe_core.fallback import failures_noted, report_failure
@@ -25,11 +25,16 @@ def worth_trying(program: Program) -> bool:
 
 
 class DensePlans:
-    """The plans of one combination of fetches and feeds. make: makes a plan of a program. left_out: gets failures."""
+    """The plans of one combination of fetches and feeds.
 
-    def __init__(self, wanted: Wanted, make: Callable[[Callable[[], Program]], Plan], left_out: list[str]) -> None:
-        self._wanted = wanted
-        self._left_out = left_out
+    make: makes a plan of a program. skipped_rewrites: gets what fails.
+    """
+
+    def __init__(
+        self, subgraph: Subgraph, make: Callable[[Callable[[], Program]], Plan], skipped_rewrites: list[str]
+    ) -> None:
+        self._subgraph = subgraph
+        self._skipped_rewrites = skipped_rewrites
         self._make = make
         self._plans: OrderedDict[tuple[StaticShape, ...], Plan | None] = OrderedDict()
         self._lock = threading.Lock()
@@ -52,17 +57,17 @@ class DensePlans:
 
     def _try(self, shapes: Sequence[StaticShape], inputs: Sequence[Located]) -> Plan | None:
         try:
-            graph, fetches, feeds = dense_graph(self._wanted, shapes)
+            graph, fetches, feeds = dense_graph(self._subgraph, shapes)
             plan = self._make(lambda: build_program(graph, fetches, feeds))
             plan.bind(inputs)
         except (NotDenseError, OpError):  # an error of the user's graph comes again, and in its own words
             return None
         except Exception as e:
-            with failures_noted(self._left_out):
+            with failures_noted(self._skipped_rewrites):
                 report_failure("making dense tensors of lists", e)
             return None
         if any(n.host_driven for n in plan.program.nodes if n.op.role == "loop"):
-            self._left_out.extend(plan.left_out)
+            self._skipped_rewrites.extend(plan.skipped_rewrites)
             return None
         return plan
 

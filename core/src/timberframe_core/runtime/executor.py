@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def run_to_end(
     plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext, on_device: bool = False
 ) -> list[Any]:
-    """Runs once and returns the results when every device has done its part and has no error to tell.
+    """Runs once and returns the results when every device has done its part and has reported no error.
 
     They are arrays of the host; with on_device, those in another memory stay there as DeviceArrays.
     """
@@ -45,28 +45,28 @@ def run_to_end(
     results = Run(plan, inputs, runtime, context).results()
     if not plan.asynchronous and not on_device:
         return [to_host(x, context.cancel) for x in results]
-    works = [_giving(x, plan, context.cancel, on_device) for x in results]
-    ends = [_Told(device.marker(), device, plan) for device in plan.asynchronous]
+    works = [_start_fetch(x, plan, context.cancel, on_device) for x in results]
+    ends = [_DeviceWork(device.marker(), device, plan) for device in plan.asynchronous]
     if context.late is not None:
-        settle(context.late.of(), plan, context.cancel)
+        raise_late_errors(context.late.of(), plan, context.cancel)
     return context.cancel.wait_all([*works, *ends])[: len(works)]
 
 
-def _giving(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
-    """What gives a result to the caller; copies to the host are under way already."""
+def _start_fetch(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
+    """Starts the copy of a result that must go to the host, and returns what gives it to the caller."""
     array, device = located
     if device is None or device.host_memory:
         return Deferred(lambda: to_host(located, cancel))
     if on_device:
         return Deferred(lambda: DeviceArray(array, device))
-    return _Told(device.start_copy_out(array), device, plan)
+    return _DeviceWork(device.start_copy_out(array), device, plan)
 
 
-def settle(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
-    """Raises errors that asynchronous devices have kept until now; wait: also those of what is still under way."""
+def raise_late_errors(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
+    """Raises errors that asynchronous devices report late; wait: also those of what is still under way."""
     try:
         for error in errors:
-            error.tell(cancel, wait)
+            error.check(cancel, wait)
     except OpError as e:
         device = next((n.device for n in plan.program.nodes if n.name == e.node), None)
         if device is None:
@@ -74,8 +74,8 @@ def settle(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: b
         raise specialise.located_on(e, plan.program.nodes, device) from e.__cause__
 
 
-class _Told:
-    """What a device does, its errors with the device and the place of their node."""
+class _DeviceWork:
+    """What a device is doing; its errors name the device and where their node was made."""
 
     def __init__(self, pending: Pending, device: Device, plan: Plan) -> None:
         self.pending, self.device, self.plan = pending, device, plan
@@ -102,7 +102,7 @@ class Run:
         self.runtime = runtime
         self.context = context
         self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
-        self.sent: dict[Output, _Told] = {}
+        self.sent: dict[Output, _DeviceWork] = {}
         self._pending_errors: dict[Output, list[LateError]] = {}
         self._copies: dict[tuple[Output, int], Array] = {}
         self.level = plan.bind(inputs)
@@ -142,7 +142,7 @@ class Run:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""
         self.context.cancel.check()
         if bound.cluster is None or bound.cluster.updates:
-            self._settle(
+            self._raise_late_errors(
                 None if bound.cluster is None else bound.device
             )  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
@@ -195,20 +195,20 @@ class Run:
                 assert target is not None
                 self._received(x, target, direct, start)
             elif home.asynchronous and x not in self.sent:
-                self.sent[x] = _Told(home.start_copy_out(array), home, self.plan)
+                self.sent[x] = _DeviceWork(home.start_copy_out(array), home, self.plan)
 
-    def _settle(self, device: Device | None) -> None:
+    def _raise_late_errors(self, device: Device | None) -> None:
         """Waits for the errors of a device's work, or of all, that are not known yet."""
         if self.context.late is not None:
-            settle(self.context.late.of(device), self.plan, self.context.cancel)
+            raise_late_errors(self.context.late.of(device), self.plan, self.context.cancel)
 
-    def look(self) -> None:
+    def raise_known_errors(self) -> None:
         """Raises what is known by now of errors in copies and launches that are under way."""
         for sent in list(self.sent.values()):
             if sent.done():
                 sent.result()
         if self.context.late is not None:
-            settle(self.context.late.of(), self.plan, self.context.cancel, wait=False)
+            raise_late_errors(self.context.late.of(), self.plan, self.context.cancel, wait=False)
 
     def arrived(self, bound: BoundStage) -> bool:
         """Whether everything that the stage needs from other devices is there, so that it need not wait."""
@@ -225,7 +225,7 @@ class Run:
             return array
         copied = self._copies.get((x, id(device)))
         if copied is not None:
-            settle(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
+            raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
             return copied
         start = time.perf_counter_ns()
         if home is None:
@@ -246,7 +246,7 @@ class Run:
         located = self._located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
-        settle(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
+        raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:

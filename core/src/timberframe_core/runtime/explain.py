@@ -46,7 +46,7 @@ class Explanation:
     folded: tuple[str, ...] = ()
     host_values: tuple[str, ...] = ()
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    skipped_rewrites: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,9 +54,9 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"plan for {', '.join(self.fetches)}", "", "stages, in running order:"]
         for i, s in enumerate(self.stages):
-            lines.append(f"  {i}: {s.kind} on {s.device}: {_some(s.nodes)}")
+            lines.append(f"  {i}: {s.kind} on {s.device}: {_shortened(s.nodes)}")
             if s.receives:
-                lines.append(f"     receives {_some(s.receives)}")
+                lines.append(f"     receives {_shortened(s.receives)}")
             if s.arena_bytes is not None:
                 lines.append(
                     f"     memory: arena {s.arena_bytes} bytes, workspace {s.workspace_bytes}, "
@@ -64,10 +64,10 @@ class Explanation:
                 )
         lines += [f"peak memory on {device}: {n} bytes" for device, n in self.peak_bytes.items()]
         if self.folded:
-            lines.append(f"computed once, being constant: {_some(self.folded)}")
+            lines.append(f"computed once, being constant: {_shortened(self.folded)}")
         if self.host_values:
-            lines.append(f"computed on the host while planning: {_some(self.host_values)}")
-        lines += self.left_out
+            lines.append(f"computed on the host while planning: {_shortened(self.host_values)}")
+        lines += self.skipped_rewrites
         lines += ["", "placement:"]
         for p in self.placements:
             lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
@@ -110,7 +110,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         tuple(plan.folded),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
-        tuple(dict.fromkeys([*runner.plan.left_out, *plan.left_out])),
+        tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
     )
 
 
@@ -127,7 +127,7 @@ def _report(plan: Plan, position: int, level: Level | None) -> StageReport:
             if x.node in devices and x.node not in own
         )
     )
-    sends = tuple(f"{x.name} {format_shape(x.static_shape)}" for x in stage.wanted)
+    sends = tuple(f"{x.name} {format_shape(x.static_shape)}" for x in stage.outputs)
     kind = "driven by the executor" if stage.driven else "cluster"
     report = StageReport(stage.device.spec, stage.depth, names, kind, receives, sends)
     bound = None if level is None else level.stages.get(id(stage))
@@ -141,6 +141,6 @@ def _report(plan: Plan, position: int, level: Level | None) -> StageReport:
     )  # fmt: skip
 
 
-def _some(names: tuple[str, ...], most: int = 8) -> str:
+def _shortened(names: tuple[str, ...], most: int = 8) -> str:
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"

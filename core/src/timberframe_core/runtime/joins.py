@@ -29,8 +29,8 @@ def zeros(shape: StaticShape, dtype: DType) -> Located:
     return np.zeros(shape, dtype.numpy), None
 
 
-def meeting_place(items: Sequence[Located]) -> Device | None:
-    """Where arrays are put together: the device of the first that is on one; None for the host's memory."""
+def target_device(items: Sequence[Located]) -> Device | None:
+    """The device on which arrays are joined: that of the first that is on one; None for the host's memory."""
     for _, device in items:
         if device is not None and not device.host_memory:
             return device
@@ -46,7 +46,7 @@ class Joins:
 
     def stack(self, items: Sequence[Located], shape: StaticShape, dtype: DType) -> Located:
         """Arrays of one shape as the rows of one array."""
-        device = meeting_place(items)
+        device = target_device(items)
         if device is None:
             made = np.empty((len(items), *shape), dtype.numpy)
             for i, (array, _) in enumerate(items):
@@ -64,7 +64,7 @@ class Joins:
         """Arrays one after the other along their first dimension."""
         if len(items) == 1:
             return items[0]
-        device = meeting_place(items)
+        device = target_device(items)
         if device is None:
             return np.concatenate([array for array, _ in items]), None
         arrays = [move(item, device) for item in items]

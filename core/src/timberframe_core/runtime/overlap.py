@@ -144,7 +144,7 @@ class Overlapped:
             i = next((i for i in self.ready if self.run_.arrived(self.stages[i])), None)
             if i is None:
                 self.run_.context.cancel.check()
-                self.run_.look()
+                self.run_.raise_known_errors()
                 now = time.perf_counter()
                 idle_since = now if idle_since is None else idle_since
                 waited = now - idle_since

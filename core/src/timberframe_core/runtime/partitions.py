@@ -31,7 +31,7 @@ class _Partition:
             for function in node.bodies:
                 self.graph.add_function(function)
             self._copy(node)
-        for x in stage.wanted:
+        for x in stage.outputs:
             for target in _readers(plan, x, stage, stage_of):
                 self._send(x, target)
 

@@ -37,7 +37,7 @@ class Runner:
             self.plan = runtime.plan(lambda: build_program(session.graph, fetches.elements, feeds))
             lists = worth_trying(self.plan.program)
         plan = self.plan
-        self._dense = DensePlans(plan.program.source, runtime.plan, plan.left_out) if lists else None
+        self._dense = DensePlans(plan.program.source, runtime.plan, plan.skipped_rewrites) if lists else None
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
         self._may_be_direct = (

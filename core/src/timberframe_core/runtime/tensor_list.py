@@ -22,7 +22,7 @@ MOST_ELEMENTS = 1 << 26
 
 _lock = threading.RLock()  # rerooting changes several lists at once
 
-_FEW = 4  # so many elements of an otherwise empty list are known one by one
+_MOST_SPARSE_ITEMS = 4
 
 Element = Located | None
 """An array with its device; None for an element that was never set and reads as zeros."""
@@ -73,11 +73,11 @@ class TensorList:
     """A list of tensors.
 
     dtype: of the elements. declared: the shape that all of them must suit. limit: the most elements it may have, -1 for
-    any number. element_shape: the one shape that all elements have, where that is so; else what was declared. few: the
-    elements that were set, where they are so few that it pays to know them; else None.
+    any number. element_shape: the one shape that all elements have, where that is so; else what was declared.
+    sparse_items: the elements that were set, by index, while they are at most _MOST_SPARSE_ITEMS; else None.
     """
 
-    __slots__ = ("_state", "declared", "dtype", "few", "length", "limit", "mixed", "seen")
+    __slots__ = ("_state", "declared", "dtype", "length", "limit", "mixed", "seen", "sparse_items")
 
     shape: StaticShape = ()
 
@@ -89,7 +89,7 @@ class TensorList:
         self.seen: StaticShape | None = None
         """The shape of the elements that were set, None while there is none."""
         self.mixed = False
-        self.few: dict[int, Located] | None = {}
+        self.sparse_items: dict[int, Located] | None = {}
         for i, item in enumerate(items):
             if item is not None:
                 self._see(i, item)
@@ -97,8 +97,9 @@ class TensorList:
 
     def _see(self, index: int, item: Located) -> None:
         shape = tuple(item[0].shape)
-        if self.few is not None:
-            self.few = {**self.few, index: item} if len(self.few) < _FEW else None
+        if self.sparse_items is not None:
+            is_sparse = len(self.sparse_items) < _MOST_SPARSE_ITEMS
+            self.sparse_items = {**self.sparse_items, index: item} if is_sparse else None
         if self.seen is None:
             self.seen = shape
         elif self.seen != shape:
@@ -130,14 +131,14 @@ class TensorList:
 
     def numbered(self) -> Iterator[tuple[int, Located]]:
         """The elements that were set, with their positions."""
-        if self.few is not None:
-            return iter(self.few.items())
+        if self.sparse_items is not None:
+            return iter(self.sparse_items.items())
         return ((i, item) for i, item in enumerate(self.items()) if item is not None)
 
     def _like(self, state: _Version, length: int) -> TensorList:
         new = TensorList.__new__(TensorList)
         new.dtype, new.declared, new.limit = self.dtype, self.declared, self.limit
-        new.seen, new.mixed, new.few = self.seen, self.mixed, self.few
+        new.seen, new.mixed, new.sparse_items = self.seen, self.mixed, self.sparse_items
         new.length, new._state = length, state
         return new
 
@@ -153,8 +154,8 @@ class TensorList:
         last = self.length - 1
         with _lock:
             new = self._like(self._state.changed(last, None), last)
-        if new.few is not None:
-            new.few = {i: item for i, item in new.few.items() if i != last}
+        if new.sparse_items is not None:
+            new.sparse_items = {i: item for i, item in new.sparse_items.items() if i != last}
         return new
 
     def resized(self, size: int) -> TensorList:

@@ -64,7 +64,9 @@ def _sum(node: Node, lists: list[TensorList], device: Device, run: Run) -> Tenso
     """Element by element. What was never set is zero, so only elements that were set cost anything."""
     if len({len(tensors) for tensors in lists}) > 1:
         raise _error(node, f"lists of {[len(tensors) for tensors in lists]} elements are added; lengths must be equal")
-    total, *rest = sorted(lists, key=lambda tensors: -math.inf if tensors.few is None else -len(tensors.few))
+    total, *rest = sorted(
+        lists, key=lambda tensors: -math.inf if tensors.sparse_items is None else -len(tensors.sparse_items)
+    )
     for tensors in rest:
         for i, item in tensors.numbered():
             before = total.get(i)

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from cupy.cuda import nvrtc, runtime
 
-from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
 from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
@@ -57,7 +57,7 @@ class CudaDevice(AcceleratorDevice):
         self.limits = Limits(properties["maxThreadsPerBlock"], properties["sharedMemPerBlock"])
         self.attributes = DeviceAttributes(
             memory=properties["totalGlobalMem"], vendor="NVIDIA", model=properties["name"].decode(),
-            driver=f"CUDA {_version(runtime.driverGetVersion())}", dtypes=DTYPES, leaves=LEAVES,
+            driver=f"CUDA {_version(runtime.driverGetVersion())}", dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS,
             details={
                 "CuPy": cupy.__version__, "compute capability": f"{properties['major']}.{properties['minor']}",
                 "multiprocessors": properties["multiProcessorCount"], "shared memory": properties["sharedMemPerBlock"],

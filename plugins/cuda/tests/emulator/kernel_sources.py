@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_conformance import drive
 from timberframe_conformance.case import Types, UnsupportedError
@@ -33,7 +33,7 @@ class RecordingDevice(AcceleratorDevice):
     """Keeps the sources that it is asked to build, each with the node that asked first, and builds nothing."""
 
     type = "RECORDING"
-    attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, leaves=LEAVES)
+    attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS)
     limits = Limits(1024, 48 * 1024)
 
     def __init__(self) -> None:

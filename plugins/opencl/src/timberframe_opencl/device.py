@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from timberframe_accelerator import DTYPES, LEAVES, AcceleratorDevice, DeviceTensor, Function, Limits, header_folders
+from timberframe_accelerator import (
+    DTYPES,
+    UNSUPPORTED_OPS,
+    AcceleratorDevice,
+    DeviceTensor,
+    Function,
+    Limits,
+    header_folders,
+)
 from timberframe_opencl.events import Enqueued
 from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
 from timberframe_sdk import (
@@ -54,7 +62,7 @@ class OpenCLDevice(AcceleratorDevice):
         )  # fmt: skip
         self.attributes = DeviceAttributes(
             memory=device.global_mem_size, vendor=device.vendor, model=device.name, driver=device.driver_version,
-            dtypes=tuple(d for d in DTYPES if d != "float64" or self.limits.float64), leaves=LEAVES,
+            dtypes=tuple(d for d in DTYPES if d != "float64" or self.limits.float64), unsupported_ops=UNSUPPORTED_OPS,
             details={
                 "platform": device.platform.name, "version": device.version, "compute units": device.max_compute_units,
                 "work-group size": device.max_work_group_size, "local memory": device.local_mem_size,

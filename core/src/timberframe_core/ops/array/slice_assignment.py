@@ -11,7 +11,7 @@ from timberframe_core.ops.array.slicing import MASKS, selected_shape, selection_
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
-from timberframe_core.ops.definition.shape_functions import late_errors, variable_behind
+from timberframe_core.ops.definition.shape_functions import late_errors, variable_shape_of
 from timberframe_core.shapes import Shape, compatible, format_shape
 
 _SPANS = ("begin: Index", "end: Index", "strides: Index")
@@ -35,7 +35,7 @@ def _updated_shape(c: InferenceContext) -> list[Shape]:
 
 @late_errors
 def _assigned_shape(c: InferenceContext) -> Sequence[Shape]:
-    _check(c, variable_behind(c, 0, c.attrs["T"]))
+    _check(c, variable_shape_of(c, 0, c.attrs["T"]))
     return []
 
 

@@ -134,7 +134,7 @@ def shapes_differ(c: InferenceContext, a: Shape, b: Shape, what: str) -> Invalid
     return c.error(f"{what} have shapes {format_shape(a)} and {format_shape(b)}; they must be equal")
 
 
-def variable_behind(c: InferenceContext, i: int, dtype: DType) -> Shape:
+def variable_shape_of(c: InferenceContext, i: int, dtype: DType) -> Shape:
     """Shape of the variable behind input i, which must be a 0-d handle of a variable of this dtype."""
     c.require_rank(i, 0)
     found = c.handles[i] if i < len(c.handles) else None

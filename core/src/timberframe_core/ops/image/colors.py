@@ -15,7 +15,7 @@ from timberframe_core.shapes import Shape, format_shape
 
 _COLOR = NotDifferentiable("TensorFlow gives changes of hue and saturation no gradient either")
 _FLOATS = "T: {half, bfloat16, float, double} = DT_FLOAT"
-_SOME = "T: {half, float} = DT_FLOAT"
+_HALF_AND_FLOAT = "T: {half, float} = DT_FLOAT"
 _SHAPES = ((3,), (1, 3), (0, 3), (7, 13, 3), (2, 4, 5, 3))
 
 
@@ -78,10 +78,10 @@ def _adjust_hue(attrs: Attrs, images: np.ndarray, delta: np.ndarray) -> np.ndarr
     sixth = np.minimum(place.astype(np.int64), 5)
     ratio = place - sixth.astype(x.dtype)
     middle = least + np.where(sixth % 2 == 0, ratio, one - ratio) * span
-    return np.take_along_axis(np.stack([least, middle, most], -1).astype(x.dtype), _PLACES[sixth], -1)
+    return np.take_along_axis(np.stack([least, middle, most], -1).astype(x.dtype), _CHANNEL_ORDERS[sixth], -1)
 
 
-_PLACES = np.array([(2, 1, 0), (1, 2, 0), (0, 2, 1), (0, 1, 2), (1, 0, 2), (2, 0, 1)])
+_CHANNEL_ORDERS = np.array([(2, 1, 0), (1, 2, 0), (0, 2, 1), (0, 1, 2), (1, 0, 2), (2, 0, 1)])
 """For each sixth of the colour wheel: which of least (0), middle (1) and most (2) red, green and blue are."""
 
 
@@ -152,7 +152,7 @@ def _define_adjust(name: str, value: str, reference: Callable[..., np.ndarray], 
         name,
         inputs=["images: T", f"{value}: float"],
         outputs=["output: T"],
-        attrs=[_SOME],
+        attrs=[_HALF_AND_FLOAT],
         doc=doc,
         shape=_adjusted_shape,
         reference=reference,
@@ -230,7 +230,7 @@ define_op(
     "AdjustContrastv2",
     inputs=["images: T", "contrast_factor: float"],
     outputs=["output: T"],
-    attrs=[_SOME],
+    attrs=[_HALF_AND_FLOAT],
     doc="Images whose distance from the mean of their channel is multiplied by contrast_factor.",
     shape=_contrast_shape,
     reference=_contrast,

@@ -52,7 +52,7 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
     terms, right = split_equation(equation)
     if len(terms) != len(ranks):
         raise ValueError(f"equation {equation!r} has {len(terms)} terms for {len(ranks)} inputs; each input needs one")
-    inputs = tuple(_spell(term, rank, equation) for term, rank in zip(terms, ranks, strict=True))
+    inputs = tuple(_expand(term, rank, equation) for term, rank in zip(terms, ranks, strict=True))
     widest = max((sum(isinstance(x, int) for x in labels) for labels in inputs), default=0)
     if widest and ELLIPSIS not in right:
         raise ValueError(f"equation {equation!r} has no ellipsis on the right for {widest} dimensions; it needs one")
@@ -61,7 +61,7 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
     return Equation(inputs, (*before, *middle, *after))
 
 
-def _spell(term: str, rank: int, equation: str) -> tuple[str | int, ...]:
+def _expand(term: str, rank: int, equation: str) -> tuple[str | int, ...]:
     named = len(term.replace(ELLIPSIS, ""))
     if rank < named or (ELLIPSIS not in term and rank != named):
         least = "at least " if ELLIPSIS in term else ""
@@ -153,7 +153,7 @@ def _operand_gradient(x: Any, term: str, factors: list[tuple[Any, str]]) -> Any:
     present = "".join(t for _, t in factors)
     alone = "".join(a for a in labels if a not in present)
     if alone:
-        sizes = apply_op("Pack", [[shape_of(x)[_place(term, a)] for a in alone]])
+        sizes = apply_op("Pack", [[shape_of(x)[_axis_of(term, a)] for a in alone]])
         factors = [*factors, (apply_op("Fill", [sizes, constant(1, x.dtype)]), alone)]
     if not any(ELLIPSIS in t for _, t in factors):
         return _product(factors, term)
@@ -164,7 +164,7 @@ def _operand_gradient(x: Any, term: str, factors: list[tuple[Any, str]]) -> Any:
     return _product([(sum_to_shape(wide, own), front if ELLIPSIS in term else labels)], term)
 
 
-def _place(term: str, label: str) -> int:
+def _axis_of(term: str, label: str) -> int:
     """The dimension that has a label, from the end where it follows the ellipsis."""
     before = term.partition(ELLIPSIS)[0]
     return before.index(label) if label in before else term.rindex(label) - len(term)

@@ -151,18 +151,18 @@ def _triangular_shape(c: InferenceContext) -> list[Shape]:
     return [None if batch is None else (*batch, *b[-2:])]
 
 
-def _meant(attrs: Attrs, matrix: Any) -> Any:
+def _operand(attrs: Attrs, matrix: Any) -> Any:
     """The triangle of the matrices that is read, or its adjoint."""
     part = np.tril(matrix) if attrs["lower"] else np.triu(matrix)
     return adjoint(part) if attrs["adjoint"] else part
 
 
 def _triangular(attrs: Attrs, matrix: Any, rhs: Any) -> Any:
-    return _solved({"adjoint": False}, _meant(attrs, matrix), rhs)
+    return _solved({"adjoint": False}, _operand(attrs, matrix), rhs)
 
 
 def _triangular_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
-    return _solve_laws({"adjoint": False}, (_meant(attrs, inputs[0]), inputs[1]), outputs, u)
+    return _solve_laws({"adjoint": False}, (_operand(attrs, inputs[0]), inputs[1]), outputs, u)
 
 
 _BROADCASTS: tuple[tuple[StaticShape, StaticShape], ...] = (

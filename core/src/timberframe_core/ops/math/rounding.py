@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.definition.opdef import NotDifferentiable
-from timberframe_core.ops.math.unary import FLOAT_TYPES, SIGNED_AND_COMPLEX_TYPES, in_own_width, unary_op
+from timberframe_core.ops.math.unary import FLOAT_TYPES, SIGNED_AND_COMPLEX_TYPES, computed_in_float32, unary_op
 
 _STEPS = NotDifferentiable("the result is a step function of the input")
 _TEST = NotDifferentiable("the result is a truth value")
@@ -31,14 +31,14 @@ _EDGES = (
 
 
 def _round(x: Any) -> Any:
-    return x if x.dtype.kind in "iu" else in_own_width(np.rint)(x)
+    return x if x.dtype.kind in "iu" else computed_in_float32(np.rint)(x)
 
 
 for _name, _doc, _function, _types in (
-    ("Floor", "The greatest integer that is not above x, by element.", in_own_width(np.floor), FLOAT_TYPES),
-    ("Ceil", "The least integer that is not below x, by element.", in_own_width(np.ceil), FLOAT_TYPES),
+    ("Floor", "The greatest integer that is not above x, by element.", computed_in_float32(np.floor), FLOAT_TYPES),
+    ("Ceil", "The least integer that is not below x, by element.", computed_in_float32(np.ceil), FLOAT_TYPES),
     ("Round", "The nearest integer, of two the even one, by element; integers stay.", _round, SIGNED_AND_COMPLEX_TYPES),
-    ("Rint", "The nearest integer, of two the even one, by element.", in_own_width(np.rint), FLOAT_TYPES),
+    ("Rint", "The nearest integer, of two the even one, by element.", computed_in_float32(np.rint), FLOAT_TYPES),
 ):
     unary_op(_name, _doc, _function, _types, values=_EDGES, gradient=_STEPS)
 

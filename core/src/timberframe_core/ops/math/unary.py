@@ -84,7 +84,7 @@ def unary_samples(values: Sequence[float] = (), arg: Arg = Arg()) -> Iterator[Sa
         yield Sample((Arg(values=tuple(values)),), types={"T": FLOATS})
 
 
-def in_own_width(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def computed_in_float32(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Evaluates a NumPy function of float16 or bfloat16 in float32 and rounds once, which is how kernels compute it."""
 
     def wrapped(x: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from timberframe_core.ops.math.unary import (
     SIGNED_TYPES,
     Gradient,
     by_input,
-    in_own_width,
+    computed_in_float32,
     unary_op,
     unary_samples,
 )
@@ -100,7 +100,7 @@ for _name in ("Reciprocal", "Inv"):
     unary_op(
         _name,
         "1 / x by element." + (" The older name of Reciprocal." if _name == "Inv" else ""),
-        in_own_width(_reciprocal),
+        computed_in_float32(_reciprocal),
         SIGNED_AND_COMPLEX_TYPES,
         values=(0.0, -0.0, 3.0, 1e-40, 2.0**-126, 2.0**127),
         accuracy=_CORRECTLY_ROUNDED,
@@ -110,7 +110,7 @@ for _name in ("Reciprocal", "Inv"):
 unary_op(
     "Square",
     "x * x by element. Integers wrap around.",
-    in_own_width(np.square),
+    computed_in_float32(np.square),
     _ALL_NUMBERS,
     accuracy=Pointwise(float32=0.5, float64=0.5, float16=0.5, complex=2.24),
     gradient=by_input(lambda grad, x: grad * (2 * x)),
@@ -119,7 +119,7 @@ unary_op(
 unary_op(
     "Sqrt",
     "The square root by element; NaN of negative x, -0 of -0. Of complex x: the root with non-negative real part.",
-    in_own_width(np.sqrt),
+    computed_in_float32(np.sqrt),
     INEXACT_TYPES,
     values=(0.0, -0.0, 1e-40, 2.0, -1e-40),
     accuracy=Pointwise(float32=0.5, float64=0.5, float16=1, complex=3),
@@ -137,7 +137,7 @@ def _rsqrt(x: np.ndarray) -> np.ndarray:
 unary_op(
     "Rsqrt",
     "1 / sqrt(x) by element; NaN of negative x, infinity with the sign of a zero.",
-    in_own_width(_rsqrt),
+    computed_in_float32(_rsqrt),
     INEXACT_TYPES,
     values=(0.0, -0.0, 1e-40, 2.0, 4.0),
     accuracy=Pointwise(float32=2, float64=2, float16=1, complex=8),

@@ -26,7 +26,7 @@ from timberframe_core.ops.math.unary import (
     Gradient,
     by_input,
     by_output,
-    in_own_width,
+    computed_in_float32,
     unary_op,
     unary_samples,
 )
@@ -87,7 +87,7 @@ def _math_op(
             yield Sample((Arg(shape=(997,), low=low, high=high),), types={"T": FLOATS})
 
     accuracy = Pointwise(float32=limit, float64=limit, complex=_COMPLEX_LIMIT)
-    unary_op(name, doc, in_own_width(function), types, accuracy=accuracy, samples=samples, gradient=gradient)
+    unary_op(name, doc, computed_in_float32(function), types, accuracy=accuracy, samples=samples, gradient=gradient)
 
 
 _TINY = (0.0, -0.0, 1e-40, -1e-40, 1e-5, -1e-5, 1e-310)
@@ -327,7 +327,7 @@ def _trigamma(x: Any) -> Any:
 unary_op(
     "Digamma",
     "The derivative of log(gamma(x)) by element; NaN at 0 and the negative integers.",
-    in_own_width(special.digamma),
+    computed_in_float32(special.digamma),
     FLOAT_TYPES,
     accuracy=Bound(
         _digamma_error,

@@ -25,7 +25,7 @@ from timberframe_core.ops.math.unary import (
     Gradient,
     by_input,
     by_output,
-    in_own_width,
+    computed_in_float32,
     unary_op,
     unary_samples,
 )
@@ -94,7 +94,7 @@ def _activation(
     unary_op(
         name,
         doc,
-        in_own_width(function),
+        computed_in_float32(function),
         types,
         accuracy=accuracy,
         samples=samples,
@@ -107,7 +107,7 @@ def _activation(
 unary_op(
     "Sigmoid",
     "1 / (1 + exp(-x)) by element.",
-    in_own_width(sigmoid),
+    computed_in_float32(sigmoid),
     INEXACT_TYPES,
     values=(0.0, -0.0, -87.5, -88.8, -103.0, 16.6, 17.4, -745.0, 37.0),
     accuracy=Pointwise(float32=5, float64=5, complex=12),
@@ -166,7 +166,7 @@ def _leaky_relu(attrs: Attrs, x: Any) -> Any:
     def function(v: np.ndarray) -> np.ndarray:
         return np.where(v < 0, v * v.dtype.type(alpha), v)
 
-    return in_own_width(function)(x)
+    return computed_in_float32(function)(x)
 
 
 def _leaky_relu_samples() -> Iterator[Sample]:

@@ -147,7 +147,7 @@ def _result(forward: OpDef, sample: Sample) -> tuple[tuple[int, ...], tuple[int,
     return x.shape, known
 
 
-def _few(samples: Iterable[Sample]) -> Iterator[Sample]:
+def _representative(samples: Iterable[Sample]) -> Iterator[Sample]:
     """Those of the forward's samples that reach all of a gradient.
 
     Windows that overlap, that touch and that leave elements out, of space and of channels, in each layout.
@@ -163,7 +163,7 @@ def _few(samples: Iterable[Sample]) -> Iterator[Sample]:
 
 
 def _max_samples(second: bool) -> Iterator[Sample]:
-    for sample in _few(max_pool_samples()):
+    for sample in _representative(max_pool_samples()):
         explicit = sample.attrs["padding"] == "EXPLICIT"
         if second and explicit:
             continue
@@ -304,7 +304,7 @@ def _avg_grad(attrs: Attrs, orig_input_shape: np.ndarray, grad: np.ndarray) -> n
 
 
 def _avg_samples() -> Iterator[Sample]:
-    for sample in _few(pool_samples(("NHWC", "NCHW"))):
+    for sample in _representative(pool_samples(("NHWC", "NCHW"))):
         shape, pooled_shape = _result(AVG_POOL, sample)
         yield Sample((Arg(values=shape, dtype="int32"), Arg(pooled_shape, special=False)), sample.attrs)
 

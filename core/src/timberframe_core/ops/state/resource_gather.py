@@ -15,7 +15,7 @@ from timberframe_core.ops.array.gather import gather_nd_reference, gather_v2_ref
 from timberframe_core.ops.definition.gradients import apply_op, indexed_slices
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
-from timberframe_core.ops.definition.shape_functions import variable_behind
+from timberframe_core.ops.definition.shape_functions import variable_shape_of
 from timberframe_core.shapes import Shape, format_shape, merge_dim
 
 _TYPES = {
@@ -24,7 +24,7 @@ _TYPES = {
 
 
 def _gather_shape(c: InferenceContext) -> Sequence[Shape]:
-    variable, indices = variable_behind(c, 0, c.attrs["dtype"]), c.shapes[1]
+    variable, indices = variable_shape_of(c, 0, c.attrs["dtype"]), c.shapes[1]
     batch = c.attrs["batch_dims"]
     if variable is not None and not 0 <= batch < len(variable):
         raise c.error(f"the variable has rank {len(variable)} and batch_dims is {batch}; the rank must be above it")
@@ -84,7 +84,7 @@ def _gather_errors() -> Iterator[ErrorSample]:
 
 
 def _gather_nd_shape(c: InferenceContext) -> Sequence[Shape]:
-    variable, indices = variable_behind(c, 0, c.attrs["dtype"]), c.shapes[1]
+    variable, indices = variable_shape_of(c, 0, c.attrs["dtype"]), c.shapes[1]
     depth = index_depth(c, indices)
     if variable is not None and not variable:
         raise c.error("the variable has rank 0; it must have rank 1 or more")
@@ -126,7 +126,7 @@ def _gather_nd_errors() -> Iterator[ErrorSample]:
 
 
 def _count_shape(c: InferenceContext) -> Sequence[Shape]:
-    variable = variable_behind(c, 0, c.attrs["T"])
+    variable = variable_shape_of(c, 0, c.attrs["T"])
     if variable:
         raise c.error(f"the variable has shape {format_shape(variable)}; it must be a scalar")
     return [()]

@@ -16,7 +16,7 @@ from timberframe_core.ops.definition.accuracy import EXACT, Accuracy, Bound
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
-from timberframe_core.ops.definition.shape_functions import late_errors, variable_behind
+from timberframe_core.ops.definition.shape_functions import late_errors, variable_shape_of
 from timberframe_core.ops.definition.value_checks import check_indices, check_tuples
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape
 
@@ -55,7 +55,7 @@ _COMBINE: dict[str, tuple[Combine, str]] = {
 
 @late_errors
 def _row_shape(c: InferenceContext) -> Sequence[Shape]:
-    variable = variable_behind(c, 0, c.attrs["dtype"])
+    variable = variable_shape_of(c, 0, c.attrs["dtype"])
     indices, updates = c.shapes[1], c.shapes[2]
     if variable is not None and not variable:
         raise c.error("the variable has rank 0; it must have rank 1 or more")
@@ -72,7 +72,7 @@ def _row_shape(c: InferenceContext) -> Sequence[Shape]:
 @late_errors
 def _tuple_shape(c: InferenceContext) -> Sequence[Shape]:
     check_policy(c)
-    variable = variable_behind(c, 0, c.attrs["T"])
+    variable = variable_shape_of(c, 0, c.attrs["T"])
     indices, updates = c.shapes[1], c.shapes[2]
     depth = index_depth(c, indices)
     if variable is None or indices is None or depth is None:

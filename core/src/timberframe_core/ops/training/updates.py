@@ -15,7 +15,7 @@ from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
-from timberframe_core.ops.definition.shape_functions import late_errors, merge_shapes, variable_behind
+from timberframe_core.ops.definition.shape_functions import late_errors, merge_shapes, variable_shape_of
 from timberframe_core.ops.definition.value_checks import check_indices
 from timberframe_core.ops.training import rules
 from timberframe_core.shapes import Shape, StaticShape, format_shape
@@ -67,7 +67,7 @@ class _Signature:
         """Checks that states and gradient agree and that the others are scalars."""
         variable: Shape = None
         for i, name in enumerate(self.states):
-            variable = merge_shapes(c, variable, variable_behind(c, i, c.attrs["T"]), f"{self.states[0]} and {name}")
+            variable = merge_shapes(c, variable, variable_shape_of(c, i, c.attrs["T"]), f"{self.states[0]} and {name}")
         for i in range(len(self.states), len(self.names)):
             if i not in (self.gradient, self.indices) and c.shapes[i] not in (None, ()):
                 raise c.error(f"{self.names[i]} has shape {format_shape(c.shapes[i])}; it must be a scalar")

@@ -108,7 +108,7 @@ def _pairs(states: int) -> tuple[tuple[int, int], ...]:
 
 KERNELS = [
     *(
-        KernelDef(op, "", apply_dense, {"T": _real(types)}, inplace=_pairs(states), heeds_status=True)
+        KernelDef(op, "", apply_dense, {"T": _real(types)}, inplace=_pairs(states), reads_status=True)
         for op, types, states in updating_ops(sparse=False)
     ),
     *(

@@ -22,5 +22,5 @@ _BY_REASON = {
     _SHOWN: ("Assert",),
 }  # fmt: skip
 
-LEAVES = {op: reason for reason, ops in _BY_REASON.items() for op in ops}
+UNSUPPORTED_OPS = {op: reason for reason, ops in _BY_REASON.items() for op in ops}
 """Ops that have no kernel here on purpose, with the reason."""
