@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from timberframe_conformance.target import Target
 from timberframe_conformance.truth.differences import directions, slope
 from timberframe_conformance.truth.graphs import Evaluator
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.gradients import apply_op
+from timberframe_core.ops.definition.gradients import apply_op, sum_to_shape
 
 
 def verdicts(target: Target, *names: str) -> dict[str, str]:
@@ -30,9 +30,9 @@ def verdicts(target: Target, *names: str) -> dict[str, str]:
 
 
 @contextmanager
-def gradient_of(name: str, gradient: Callable[..., list[Any]]) -> Iterator[None]:
-    """Replaces the gradient function of an op within the block."""
-    old = registry.substitute(dataclasses.replace(registry.get(name), gradient=gradient))
+def changed(name: str, **fields: Any) -> Iterator[None]:
+    """Replaces fields of an op's definition within the block."""
+    old = registry.substitute(dataclasses.replace(registry.get(name), **fields))
     try:
         yield
     finally:
@@ -55,21 +55,40 @@ def test_cases_have_both_orders_and_every_floating_dtype(target: Target) -> None
     assert {c.level for c in cases} == {"training"}
 
 
+def test_op_without_float64_has_cases_of_both_orders(target: Target) -> None:
+    cases = [c for c in collect(target, [registry.get("LRN")]) if c.dtype_label == "float32"]
+    assert {c.detail.split("-")[0] for c in cases} == {"first", "second"}
+    assert len(cases) > 2
+
+
 def test_wrong_factor_is_noticed(target: Target) -> None:
-    with gradient_of("Square", lambda op, grad: [grad * op.inputs[0]]):
+    with changed("Square", gradient=lambda op, grad: [grad * op.inputs[0]]):
         found = verdicts(target, "Square")
     wrong = [v for v in found.values() if "central differences give" in v]
     assert wrong
 
 
+def test_input_that_the_definition_calls_constant_needs_no_gradient(target: Target) -> None:
+    with changed("Sub", gradient=lambda op, grad: [None, sum_to_shape(-grad, op.inputs[1])], constant_inputs=("x",)):
+        found = verdicts(target, "Sub")
+    assert set(found.values()) == {"pass"}
+
+
+def test_output_that_the_definition_calls_constant_needs_no_gradient(target: Target) -> None:
+    assert set(verdicts(target, "FusedBatchNorm").values()) == {"pass"}
+    with changed("FusedBatchNorm", constant_outputs=()):
+        found = verdicts(target, "FusedBatchNorm")
+    assert any("gives the slope" in v for v in found.values())
+
+
 def test_gradient_that_is_none_is_noticed(target: Target) -> None:
-    with gradient_of("Sub", lambda op, grad: [None, -grad]):
+    with changed("Sub", gradient=lambda op, grad: [None, -grad]):
         found = verdicts(target, "Sub")
     assert any("the declared gradient for input 0 gives the slope 0.0" in v for v in found.values())
 
 
 def test_wrong_second_derivative_is_noticed(target: Target) -> None:
-    with gradient_of("SigmoidGrad", lambda op, grad: [grad, apply_op("SigmoidGrad", [op.inputs[0], grad])]):
+    with changed("SigmoidGrad", gradient=lambda op, grad: [grad, apply_op("SigmoidGrad", [op.inputs[0], grad])]):
         found = verdicts(target, "Sigmoid")
     assert {i.split("/")[3].split("-")[0] for i, v in found.items() if v != "pass"} == {"second"}
 

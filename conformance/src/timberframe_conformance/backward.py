@@ -28,8 +28,10 @@ from timberframe_conformance.truth.graphs import NARROWER, Evaluator
 from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.dtypes import resource
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition.accuracy import Residual
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.signature import ArgDef
 from timberframe_sdk.reference import widen
 
 if TYPE_CHECKING:
@@ -44,30 +46,6 @@ DETERMINED = 1e-4
 """A difference is used if its error bound is below this fraction of the derivative, or of the function's size."""
 NOTHING = 1e-30
 """Smaller values count as zero: functions that are zero everywhere have no size to compare with."""
-
-FIRST_OUTPUT = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
-"""Ops whose gradient is that of their first output only, as in TensorFlow; the others are statistics."""
-
-CONSTANT_INPUTS: Mapping[str, tuple[int, ...]] = {
-    "Betainc": (0, 1),  # the derivatives have no functions of their own
-    "CropAndResize": (1,),  # with method nearest the gradient of boxes is that of bilinear crops, as in TensorFlow
-    "CropAndResizeGradImage": (1,),
-    "FusedBatchNorm": (3, 4),
-    "FusedBatchNormV2": (3, 4),
-    "FusedBatchNormV3": (3, 4),
-    "FusedBatchNormGrad": (1, 3, 4),  # x moves the mean and variance, which are inputs of their own here
-    "FusedBatchNormGradV2": (1, 3, 4),
-    "FusedBatchNormGradV3": (1, 3, 4),
-    "MatrixSolveLs": (2,),  # l2_regularizer
-    "MaxPoolGradGrad": (0, 1),  # the maxima are found again by their values
-    "MaxPoolGradGradV2": (0, 1),
-    "MaxPool3DGradGrad": (0, 1),
-    "Polygamma": (0,),  # an integer
-    "Sign": (0,),  # of complex numbers x / |x|, whose angle does vary
-    "Zeta": (0,),  # the derivative has no function of its own
-}
-"""Inputs that an op's gradient treats as constants although its results depend on them, as TensorFlow's does."""
-
 
 SELF_ADJOINT = frozenset({"Cholesky"})
 """Ops that read one triangle but whose gradient covers both, as TensorFlow's does: for self-adjoint matrices."""
@@ -117,9 +95,8 @@ def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
     values.update((t, x) for t, x in zip(built.inputs, flat, strict=True) if t.dtype is resource)
     positions = [i for i, t in enumerate(built.inputs) if t in values and flat[i].dtype.name in FORMATS]
     outputs = evaluate(trial.op, attrs, [widen(x) for x in flat])
-    ys = [i for i, t in enumerate(built.fetches) if t.dtype.name in FORMATS]
-    if trial.op.name in FIRST_OUTPUT:
-        ys = ys[:1]
+    constant = positions_of(trial.op.constant_outputs, trial.op.outputs, attrs)
+    ys = [i for i, t in enumerate(built.fetches) if t.dtype.name in FORMATS and i not in constant]
     seeds: list[np.ndarray | None] = [None] * len(built.fetches)
     with built.graph.as_default(), device_scope(target.spec):
         given = []
@@ -133,6 +110,12 @@ def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
     names = [f"input {i}" for i in positions]
     rest = trial.op, names, built.setup, built.fetches
     return Setting(built.graph, xs, positions, first, seeds, values, flat, attrs, *rest)
+
+
+def positions_of(names: Sequence[str], args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> set[int]:
+    """The flat positions of some of an op's inputs or outputs."""
+    ranges = arg_ranges(args, attrs)
+    return {i for name in names for i in ranges[name]}
 
 
 def placeholder(dtype: Any, shape: tuple[int, ...], known: bool = True) -> Any:
@@ -244,7 +227,7 @@ def compare_differences(
     count: int = DIRECTIONS,
 ) -> None:
     """Raises CaseFailedError if a gradient differs from the derivative of `value` by central differences."""
-    constant = CONSTANT_INPUTS.get(setting.op.name, ())
+    constant = positions_of(setting.op.constant_inputs, setting.op.inputs, setting.attrs)
     for name, position, gradient in zip(setting.names, setting.positions, gradients, strict=True):
         if position in constant:
             continue

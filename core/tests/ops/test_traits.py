@@ -24,6 +24,8 @@ def _define(**traits: Any) -> None:
         ({"elementwise": True, "inputs": ["x: N * T"]}, "one output and no lists"),
         ({"reduction": "sum"}, "two inputs, the second a shape input"),
         ({"passes_through": True, "outputs": []}, "as many outputs as inputs"),
+        ({"constant_inputs": ("y",)}, "name inputs"),
+        ({"constant_outputs": ("x",)}, "name outputs"),
         ({"total_value": True}, "a value function"),
         ({"update_op": "Mul"}, "role must be assign_variable"),
         ({"resource_op": "Acme>ResourceX"}, "role must be reference"),

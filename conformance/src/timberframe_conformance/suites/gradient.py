@@ -95,13 +95,14 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
     by_dtypes: dict[frozenset[str], list[Types]] = {}
     for types in combinations:
         by_dtypes.setdefault(floating(types), []).append(types)
+    widest = {"float64"} if any("float64" in k for k in by_dtypes) else {"float32"}
     mixed = [k for k in by_dtypes if len(k) > 1 and not k <= WIDE][MIXED:]
     for i, (dtypes, found) in enumerate(by_dtypes.items()):
         if dtypes in mixed:
             continue
         attrs = sum(a.kind != "type" for a in op.attrs.values())
         most = SAMPLES_WITH_ATTRS if attrs >= LEAST_ATTRS else SAMPLES
-        count = most if dtypes == {"float64"} or not dtypes else 1
+        count = most if dtypes == widest or not dtypes else 1
         samples = smooth_samples(op, found[0], most)
         if count == 1 and samples:
             samples = [samples[i % len(samples)]]
@@ -110,9 +111,9 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
             trial = Trial(op, types, sample, number, known=(k + i) % 2 == 0)
             exact = dtypes <= WIDE or not any(d <= WIDE for d in by_dtypes)
             yield _case(trial, "first", functools.partial(_first, differences=exact))
-            if dtypes <= WIDE and k == 0:
+            if (dtypes <= WIDE or dtypes == widest) and k == 0:
                 yield _case(trial, "second", _second)
-        if dtypes == {"float64"}:
+        if dtypes == widest:
             yield from (_case(Trial(op, found[0], s, n), "first", _first) for n, s in empty_sample(op, found[0]))
 
 

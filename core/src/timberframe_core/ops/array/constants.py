@@ -220,7 +220,7 @@ define_op(
     shape=unchanged,
     reference=_zeros_like,
     value=_like_value(0),
-    gradient=NotDifferentiable("the output does not depend on the values of the input"),
+    gradient=NotDifferentiable("the output does not depend on the values of the input", constant=True),
     samples=_like_samples,
 )
 
@@ -236,7 +236,7 @@ define_op(
     shape=unchanged,
     reference=lambda attrs, x: np.ones(x.shape, x.dtype),
     value=_like_value(1),
-    gradient=NotDifferentiable("the output does not depend on the values of the input"),
+    gradient=NotDifferentiable("the output does not depend on the values of the input", constant=True),
     samples=_like_samples,
 )
 

@@ -71,9 +71,13 @@ def is_known(value: np.ndarray | None) -> bool:
 
 @dataclass(frozen=True)
 class NotDifferentiable:
-    """Stands in the gradient slot of an op that has no gradient, with the reason."""
+    """Stands in the gradient slot of an op that has no gradient, with the reason.
+
+    constant: the outputs are constant almost everywhere, so that the gradient of 0 that users get is the derivative.
+    """
 
     reason: str
+    constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,8 @@ class OpDef:
     reference: Reference | None = None
     gradient: Callable[..., Any] | NotDifferentiable | None = None
     gradient_takes_slices: bool = False
+    constant_inputs: tuple[str, ...] = ()
+    constant_outputs: tuple[str, ...] = ()
     value: ValueFunction | None = None
     no_value: Callable[[InferenceContext], str | None] | None = None
     bound: BoundFunction | None = None
@@ -270,6 +276,8 @@ def define_op(
         when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
     gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
+    constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
+        and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
     value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
         shape arithmetic is made of; `from_reference` makes one of the reference.
     no_value: why known inputs have no value, for the error of a node that planning computes; None where they have one.
@@ -334,10 +342,13 @@ def _check_traits(op: OpDef) -> None:
     """InvalidArgumentError where a trait contradicts the rest of the definition."""
     lists = any(arg.is_list for arg in (*op.inputs, *op.outputs))
     reduces = not lists and len(op.inputs) == 2 and op.inputs[1].name in op.shape_inputs and len(op.outputs) == 1
+    inputs, outputs = ({arg.name for arg in args} for args in (op.inputs, op.outputs))
     for trait, fits, rule in (
         ("elementwise", not lists and len(op.outputs) == 1, "it must have one output and no lists"),
         ("reduction", reduces, "it must have one output and two inputs, the second a shape input"),
         ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
+        ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
+        ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
         ("total_value", op.value is not None, "it must have a value function"),
         ("update_op", op.role == "assign_variable", "its role must be assign_variable"),
         ("resource_op", op.role == "reference", "its role must be reference"),

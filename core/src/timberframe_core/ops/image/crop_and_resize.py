@@ -350,6 +350,7 @@ define_op(
     shape=_crop_shape,
     reference=_crop,
     gradient=_crop_gradient,
+    constant_inputs=("boxes",),  # of method nearest the gradient is that of bilinear crops, as in TensorFlow
     accuracy=Bound(_crop_error, _SOURCE),
     shape_inputs=("crop_size",),
     samples=_crop_samples,
@@ -365,6 +366,7 @@ define_op(
     shape=_image_gradient_shape,
     reference=_image_gradient,
     gradient=_image_gradient_gradient,
+    constant_inputs=("boxes",),
     accuracy=Bound(_image_gradient_error, _SOURCE),
     shape_inputs=("image_size",),
     samples=_image_gradient_samples,

@@ -174,6 +174,7 @@ define_op(
     reference=_solve,
     accuracy=Bound(_error, SOURCE),
     gradient=_gradient,
+    constant_inputs=("l2_regularizer",),
     samples=_samples,
     errors=_errors,
 )

@@ -147,5 +147,6 @@ define_op(
     samples=_samples,
     errors=_errors,
     gradient=_gradient,
+    constant_inputs=("a", "b"),
     level="training",
 )

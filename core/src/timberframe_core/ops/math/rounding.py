@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.ops.definition.opdef import NotDifferentiable
 from timberframe_core.ops.math.unary import FLOAT_TYPES, SIGNED_AND_COMPLEX_TYPES, computed_in_float32, unary_op
 
-_STEPS = NotDifferentiable("the result is a step function of the input")
+_STEPS = NotDifferentiable("the result is a step function of the input", constant=True)
 _TEST = NotDifferentiable("the result is a truth value")
 _EDGES = (
     0.5,

@@ -137,6 +137,7 @@ binary_op(
     accuracy=_accuracy(hurwitz_zeta),
     samples=_zeta_samples,
     gradient=_zeta_gradient,
+    constant_inputs=("x",),
     level="training",
 )
 
@@ -149,5 +150,6 @@ binary_op(
     accuracy=_accuracy(polygamma),
     samples=_polygamma_samples,
     gradient=_polygamma_gradient,
+    constant_inputs=("a",),
     level="training",
 )

@@ -180,6 +180,8 @@ def _define_batch_norm(
         shape=_batch_norm_shape,
         reference=_batch_norm_reference if reserves == 3 else _batch_norm_five,
         gradient=_batch_norm_gradient,
+        constant_inputs=("mean", "variance"),
+        constant_outputs=("batch_mean", "batch_variance", *(f"reserve_space_{i}" for i in range(1, reserves + 1))),
         accuracy=_BATCH_NORM_ACCURACY,
         samples=lambda: _batch_norm_samples(formats),
         errors=_batch_norm_errors,

@@ -181,6 +181,7 @@ def _define_batch_norm(
         shape=_batch_norm_shape,
         reference=_batch_norm_reference,
         gradient=_batch_norm_gradient,
+        constant_inputs=("x", "reserve_space_1", "reserve_space_2"),  # x moves the mean and variance, which are inputs
         accuracy=Bound(
             _batch_norm_error, "Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1"
         ),

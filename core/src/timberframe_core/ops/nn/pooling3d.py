@@ -327,6 +327,7 @@ def _define_max(name: str, types: tuple[str, ...], second: bool, of: str) -> Non
         shape=late_errors(_max_shape(second)),
         reference=_max_grad_grad if second else _max_grad,
         gradient=_max_gradient("MaxPool3DGrad" if second else "MaxPool3DGradGrad"),
+        constant_inputs=("orig_input", "orig_output") if second else (),
         accuracy=accuracy,
         samples=lambda: _max_samples(second),
         errors=lambda: _max_errors(second),

@@ -253,6 +253,7 @@ def _define_max(second: bool, inputs: bool, default: str, padding: tuple[str, ..
         shape=late_errors(_input_shape(second) if inputs else _attr_shape(second)),
         reference=_with_windows(reference) if inputs else reference,
         gradient=_max_second_gradient if second else _max_gradient,
+        constant_inputs=("orig_input", "orig_output") if second else (),
         accuracy=accuracy,
         shape_inputs=("ksize", "strides") if inputs else (),
         samples=lambda: _max_v2_samples(second) if inputs else _max_samples(second),
