@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import timberframe
-from timberframe_conformance.fuzz.checks import CHECKS
+from timberframe_conformance.fuzz.checks import CHECKS, REPLAYED
 from timberframe_conformance.fuzz.findings import Finding, Store
+from timberframe_conformance.fuzz.judge import ORACLES
 from timberframe_conformance.fuzz.program import Program, Step
 from timberframe_conformance.target import Target
 
@@ -81,6 +82,23 @@ def test_script_found_with_a_mutant_puts_it_in(target: Target) -> None:
     text = finding.script(target.spec)
     assert "--mutant stale-sizes" in text
     assert "FRAMEWORK_MUTANTS['stale-sizes'].apply()" in text
+
+
+@pytest.mark.parametrize("oracle", sorted(REPLAYED))
+def test_script_of_an_oracle_with_parts_of_the_suite_has_the_finding_judged(
+    target: Target, oracle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr("timberframe_conformance.cli.main", lambda arguments: given.append(arguments) or 1)
+    path = Store(tmp_path, "reference").add(Finding(PROGRAM, oracle, "wrong", "reference"), target.spec)
+    with tf.Graph().as_default(), pytest.raises(SystemExit, match="1"):
+        exec(compile(path.read_text(), "script", "exec"), {"__file__": str(path)})
+    assert given[0][:2] == ["fuzz", "--device=reference"]
+    assert given[0][-2:] == ["--replay", str(path.with_suffix(".json"))]
+
+
+def test_every_oracle_has_a_script_that_judges(target: Target) -> None:
+    assert set(ORACLES) | {"tensorflow"} == (set(CHECKS) | REPLAYED) - {"run"}
 
 
 def test_replay_judges_a_stored_failure(command: Any, tmp_path: Path) -> None:

@@ -89,9 +89,33 @@ NAMES = """with session() as s:
     check("fed by name", run(s, fetches, {t.name: x for t, x in feeds.items()}), first)
 """
 
-PASSES = """from timberframe_core.config import OPTIMIZATIONS
+FEEDS = """with session() as s:
+    for form, given in 2 * [(name, {t: change(x) for t, x in feeds.items()}) for name, change in FORMS.items()]:
+        arrays = {t: x for t, x in given.items() if isinstance(x, np.ndarray)}
+        before = [x.copy() for x in arrays.values()]
+        check(f"fed with {form}", run(s, fetches, given), first)
+        check(f"the arrays fed with {form}, after the run", arrays.values(), before)
+"""
 
-for off in (*([name] for name in OPTIMIZATIONS), OPTIMIZATIONS):
+THREADS = """with session() as s, ThreadPoolExecutor(3) as pool:
+    for got in pool.map(lambda _: s.run(fetches, feeds), range(6)):
+        check("a run in parallel to others", got, first)
+"""
+
+GRAPH_DEF = """message = tf.get_default_graph().as_graph_def()
+with tf.Graph().as_default() as graph:
+    tf.import_graph_def(type(message).FromString(message.SerializeToString(deterministic=True)), name="")
+count, again = len(message.node), len(graph.as_graph_def().node)
+if again != count:
+    print(f"{count} nodes were written; read and written again there are {again}")
+    sys.exit(1)
+with tf.Session(graph=graph, config=tf.SessionConfig(allow_soft_placement=True)) as s:
+    s.run([v.initializer.name for v in variables])
+    got = s.run([t.name for t in fetches], {t.name: x for t, x in feeds.items()})
+    check("the graph that was written and read again", got, first)
+"""
+
+PASSES = """for off in (*([name] for name in OPTIMIZATIONS), OPTIMIZATIONS):
     with session(optimizations=dict.fromkeys(off, False)) as s:
         for number in range(2):
             check(f"run {number + 1} without {off}", run(s, fetches, feeds), first, twice)
@@ -110,7 +134,10 @@ CHECKS = {
     "truth": TRUTH,
     "again": AGAIN,
     "one thread": ONE_THREAD,
+    "threads": THREADS,
+    "feeds": FEEDS,
     "feed names": NAMES,
+    "GraphDef": GRAPH_DEF,
     "passes": CLOSE + PASSES,
     "each alone": CLOSE + ALONE,
     "fetches": CLOSE + FETCHES,
@@ -118,9 +145,16 @@ CHECKS = {
     "shapes": CLOSE,
     "placement": CLOSE,
 }
-"""By oracle what the script does after the first run. The scripts of other oracles run the program alone."""
+"""By oracle what the script does after the first run."""
 
-WITHOUT_LIMITS = ("run", "again", "one thread", "feed names")
+REPLAYED = frozenset({"batch", "fed intermediate", "slopes", "tensorflow"})
+"""Oracles with parts of the suite in them: their scripts have the suite judge the stored finding beside the script."""
+
+REPLAY = """
+sys.exit(main([{arguments}, "--replay", str(Path(__file__).with_suffix(".json"))]))
+"""
+
+WITHOUT_LIMITS = ("run", "again", "one thread", "threads", "feeds", "feed names", "GraphDef")
 
 
 def limits_source(expected: Sequence[Expected | None], with_values: bool) -> str:

@@ -54,12 +54,13 @@ class Finding:
     def script(self, spec: str) -> str:
         """A script that shows the failure and exits with status 1 for as long as there is one; see `script.py`."""
         mutant = f" --mutant {self.mutant}" if self.mutant else ""
-        command = f"conformance fuzz --device={self.device}"
+        arguments = ["fuzz", f"--device={self.device}", *(["--vs=tensorflow"] if self.oracle == "tensorflow" else [])]
+        command = f"conformance {' '.join(arguments)}"
         title = (
             f"{self.oracle}: {self.message}\n\nFound by `{command} --seed {self.seed}{mutant}`, program {self.number}."
             f"\n\n`{command} --replay {self.name}.json`, in this file's folder, lets the oracle judge it again."
         )
-        return script(self.program, title, spec, self.oracle, self.mutant)
+        return script(self.program, title, spec, self.oracle, self.mutant, arguments)
 
 
 RESULT = re.compile(r" \(\w+, \w+\)")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.fuzz.build import build
-from timberframe_conformance.fuzz.checks import CHECKS, SETUP, VARIANT, WITHOUT_LIMITS, limits_source
+from timberframe_conformance.fuzz.checks import CHECKS, REPLAY, REPLAYED, SETUP, VARIANT, WITHOUT_LIMITS, limits_source
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.program import PLACED, Program, Ref, Step, is_ref
 from timberframe_conformance.fuzz.subject import known_wholly, unknown_wholly
@@ -48,21 +48,30 @@ FRAMEWORK_MUTANTS[{!r}].apply()
 IMPORTS = {
     "import base64, zlib": "unpack(",
     "import sys": "sys.",
+    "from concurrent.futures import ThreadPoolExecutor": "ThreadPoolExecutor(",
+    "from pathlib import Path": "Path(",
     "import ml_dtypes": "ml_dtypes.",
     "import numpy as np": "np.",
     "import timberframe as tf": "tf.",
+    "from timberframe_conformance.cli import main": "main(",
+    "from timberframe_conformance.fuzz.oracles.feeds import FORMS": "FORMS.",
+    "from timberframe_core.config import OPTIMIZATIONS": "OPTIMIZATIONS",
     "from timberframe_core.graph.apply import apply_op": "apply_op(",
 }
 """Imports, each with what needs it."""
 
 
-def script(program: Program, title: str, spec: str = "", oracle: str = "", mutant: str = "") -> str:
+def script(
+    program: Program, title: str, spec: str = "", oracle: str = "", mutant: str = "", arguments: Sequence[str] = ()
+) -> str:
     """A script that builds the program's graph, does what the oracle did, and exits with status 1 if that fails.
 
-    Where the oracle has no such script (see `checks.CHECKS`), it runs the graph twice. mutant: a known bug to put into
-    the framework first.
+    What failed before the first oracle (building, a crash) it shows by running the graph twice. mutant: a known bug to
+    put into the framework first. arguments: of the command that judges a stored finding again.
     """
     body = _graph(program, spec) + (_check(program, spec, oracle) or RUN)
+    if oracle in REPLAYED:
+        body += REPLAY.format(arguments=", ".join(f'"{a}"' for a in arguments))
     helpers = UNPACK if "unpack(" in body else ""
     helpers += KEEP_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else ""
     whole = helpers + START + body
