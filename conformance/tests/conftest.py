@@ -23,7 +23,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="module")  # plugins that tests of other files add make devices anew
+@pytest.fixture(scope="module")  # plugins that tests of other files add make new devices
 def target(plugin_path: Path) -> Target:
     """The reference device."""
     if "reference" not in loader.registry.plugins:

@@ -20,15 +20,3 @@ def extend(rows: Sequence[tuple[Hashable, ...]], values: Sequence[Hashable]) -> 
         used[best] += 1
         result.append((*row, best))
     return result
-
-
-def pair_up(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
-    """Pairs in which every value of both occurs, as few as can be, spread so that repeats meet new partners."""
-    if not first or not second:
-        return []
-    count = max(len(first), len(second))
-    rounds = min(len(first), len(second))
-    return [
-        (first[i % len(first)], second[(i + (i // rounds if len(first) == len(second) else 0)) % len(second)])
-        for i in range(count)
-    ]

@@ -144,7 +144,7 @@ def _summary(outcome: Outcome, spec: str, own: int, console: Console) -> None:
     replayed = f", {counted(outcome.known, 'known program')} replayed" if outcome.known else ""
     if outcome.replayed:
         replayed += f", {counted(outcome.replayed, 'stored failure')} replayed ({outcome.fixed} fixed)"
-    invalid = f" ({outcome.invalid} of them void)" if outcome.invalid else ""
+    invalid = f" ({outcome.invalid} of them invalid)" if outcome.invalid else ""
     console.print(
         f"{spec}: {counted(outcome.programs, 'program')}{invalid} in {outcome.seconds:.0f} s{replayed}: "
         f"{counted(len(outcome.findings), 'failure')}",

@@ -84,15 +84,6 @@ class Program:
         """How many steps compute something."""
         return sum(s.kind not in ("input", "feed", "const", "variable") for s in self.all_steps())
 
-    def feeds(self) -> dict[int, np.ndarray]:
-        """The values of the steps that are fed."""
-        return {i: s.value for i, s in enumerate(self.steps) if s.kind == "feed" and s.value is not None}
-
-    def with_feeds(self, values: dict[int, np.ndarray]) -> Program:
-        """The same with other values of the steps that are fed."""
-        steps = [replace(s, value=values[i]) if i in values else s for i, s in enumerate(self.steps)]
-        return replace(self, steps=tuple(steps))
-
     def placed(self, choose: Callable[[Step, int], str]) -> Program:
         """The same with other devices of the steps that may have one, those of bodies too: ``choose(step, number)``."""
         steps = []

@@ -12,7 +12,7 @@ from timberframe_conformance.fuzz.build import build
 from timberframe_conformance.fuzz.checks import CHECKS, REPLAY, REPLAYED, SETUP, VARIANT, WITHOUT_LIMITS, limits_source
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.program import PLACED, Program, Ref, Step, is_ref
-from timberframe_conformance.fuzz.subject import known_wholly, unknown_wholly
+from timberframe_conformance.fuzz.subject import all_shapes_known, no_shapes_known
 from timberframe_conformance.repro import array_source, value_source
 
 KEEP_SHAPE = """
@@ -109,7 +109,7 @@ def _check(program: Program, spec: str, oracle: str) -> str:
 
 
 VARIANTS: dict[str, dict[str, Callable[[Program], Program]]] = {
-    "shapes": {"all shapes known": known_wholly, "no shapes known": unknown_wholly},
+    "shapes": {"all shapes known": all_shapes_known, "no shapes known": no_shapes_known},
     "placement": {
         "nodes placed freely": lambda p: p.placed(lambda step, i: ""),
         "nodes on the host": lambda p: p.placed(lambda step, i: "host"),

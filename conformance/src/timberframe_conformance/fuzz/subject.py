@@ -51,7 +51,7 @@ class Subject:
             if isinstance(e, UnimplementedError) and "must be known" in str(e):
                 raise InvalidProgramError(str(e)) from e
             try:
-                build(constant_wholly(self.program), self.target.spec)
+                build(with_constants(self.program), self.target.spec)
             except OpError:
                 raise InvalidProgramError(str(e)) from e
             raise CaseFailedError(f"with constants in place of feeds the graph is built, as it is: {_text(e)}") from e
@@ -75,7 +75,7 @@ class Subject:
                 return found
         except OpError as e:
             try:  # references take wrong arguments that an op refuses
-                build(constant_wholly(self.program), self.target.spec)
+                build(with_constants(self.program), self.target.spec)
             except OpError:
                 raise InvalidProgramError(str(e)) from e
             if self._refuses_alone(e):
@@ -172,23 +172,23 @@ def _wide(x: np.ndarray, e: Expected) -> np.ndarray:
     return np.asarray(x).astype(e.value.dtype) if e.value.dtype != object else np.asarray(x, object)
 
 
-def known_wholly(program: Program) -> Program:
+def all_shapes_known(program: Program) -> Program:
     """The same program with feeds of known shapes."""
     return replace(program, steps=tuple(_known(s, True) for s in program.steps))
 
 
-def unknown_wholly(program: Program) -> Program:
+def no_shapes_known(program: Program) -> Program:
     """The same program with feeds of unknown rank."""
     return replace(program, steps=tuple(_known(s, False) for s in program.steps))
 
 
-def constant_wholly(program: Program) -> Program:
+def with_constants(program: Program) -> Program:
     """The same program with constants in place of feeds."""
     return replace(program, steps=tuple(replace(s, kind="const") if s.kind == "feed" else s for s in program.steps))
 
 
-def _known(step: Any, wholly: bool) -> Any:
-    return replace(step, known=step.value.shape if wholly else None) if step.kind == "feed" else step
+def _known(step: Any, known: bool) -> Any:
+    return replace(step, known=step.value.shape if known else None) if step.kind == "feed" else step
 
 
 def bits_differ(got: Any, wanted: Any) -> str:

@@ -107,8 +107,8 @@ class Worker:
             self._watch()
             program = draw_program(pool, self.task.seed, number)
             verdict = self.judge(program, number, self._chosen(number))
-            told = {"compared": dict(verdict.compared), "invalid": verdict.invalid, "on_device": verdict.on_device}
-            self._report(number=number, **told)
+            counts = {"compared": dict(verdict.compared), "on_device": verdict.on_device}
+            self._report(number=number, invalid=verdict.invalid, **counts)
             if verdict.failure is not None:
                 found = Finding(program, *verdict.failure, self.task.device, self.task.seed, number, self.task.mutant)
                 self._found(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -54,88 +54,45 @@ def _reduce(op: str, x: Any, axis: Any, keepdims: Any, name: str | None, old_axi
     return result
 
 
-def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The sum over the axes (all for None); keepdims keeps them with size 1. Integers wrap."""
-    return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+class _Reduction(Protocol):
+    """A function that reduces a tensor, with TensorFlow 1's older names of arguments."""
+
+    def __call__(
+        self,
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor: ...
 
 
-def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The mean over the axes (all for None), in the input's dtype: integers are divided towards zero."""
-    return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+def _reduction(public: str, op: str, result: str, note: str = "") -> _Reduction:
+    """The function of this name, which is one op. result, note: for its docstring."""
+
+    def function(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        return _reduce(op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = f"{result}, over the axes (all for None); keepdims keeps them with size 1. {note}".rstrip()
+    return function
 
 
-def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The product over the axes (all for None). Integers wrap."""
-    return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The largest element over the axes (all for None); NaN where there is one."""
-    return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The smallest element over the axes (all for None); NaN where there is one."""
-    return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Whether all booleans over the axes (all for None) are true."""
-    return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Whether some boolean over the axes (all for None) is true."""
-    return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+reduce_sum = _reduction("reduce_sum", "Sum", "The sum", "Integers wrap.")
+reduce_mean = _reduction("reduce_mean", "Mean", "The mean", "Of integers it is an integer, rounded towards zero.")
+reduce_prod = _reduction("reduce_prod", "Prod", "The product", "Integers wrap.")
+reduce_max = _reduction("reduce_max", "Max", "The largest element", "NaN where there is one.")
+reduce_min = _reduction("reduce_min", "Min", "The smallest element", "NaN where there is one.")
+reduce_all = _reduction("reduce_all", "All", "Whether all booleans are true")
+reduce_any = _reduction("reduce_any", "Any", "Whether some boolean is true")
 
 
 def reduce_euclidean_norm(

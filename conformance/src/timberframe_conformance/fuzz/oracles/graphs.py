@@ -7,7 +7,7 @@ from typing import Any
 import timberframe
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.build import Built, build
-from timberframe_conformance.fuzz.subject import Subject, known_wholly, oracle, unknown_wholly
+from timberframe_conformance.fuzz.subject import Subject, all_shapes_known, no_shapes_known, oracle
 from timberframe_core.config import OPTIMIZATIONS
 from timberframe_core.errors import OpError
 
@@ -29,7 +29,7 @@ def passes(s: Subject) -> int:
 def shapes(s: Subject) -> int:
     """With all shapes known, and with none known, only rounding may differ."""
     count = 0
-    for what, program in (("all", known_wholly(s.program)), ("no", unknown_wholly(s.program))):
+    for what, program in (("all", all_shapes_known(s.program)), ("no", no_shapes_known(s.program))):
         try:
             built = build(program, s.target.spec)
         except OpError as e:
