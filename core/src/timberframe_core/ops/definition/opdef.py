@@ -114,7 +114,7 @@ class InferenceContext:
         self.values = values
         self.dtypes = dtypes
         self.handles = handles
-        """For each input that is a resource handle: dtype and shape of the variable behind it."""
+        """For each input that is a resource handle: dtype and shape of its variable."""
         self.output_handles: dict[int, tuple[DType | None, Shape]] = {}
 
     def value(self, i: int) -> np.ndarray | None:
@@ -123,7 +123,7 @@ class InferenceContext:
         return v if is_known(v) else None
 
     def shape_value(self, i: int) -> Shape:
-        """Input i read as a shape: -1 and unknown elements give None; no value gives what its length tells."""
+        """Input i read as a shape: -1 and unknown elements give None, as do all without a value."""
         v = self.values[i]
         if v is None:
             length = self.shapes[i]
@@ -174,7 +174,55 @@ PlannedFunction = Callable[[Attrs, Sequence[np.ndarray | None]], tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """One op. Built by `define_op`; the meaning of the fields is told there."""
+    """One op, made by `define_op`.
+
+    doc: what the op computes, in a line or a few.
+    shape: called while a graph is built (sizes may be unknown) and again for each specialisation (all sizes known, and
+        all values of `shape_inputs`); then the result must be fully known unless `bound` is given.
+    reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
+        when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
+    gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
+    gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
+    constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
+        and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
+    value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
+        shape arithmetic is made of; `from_reference` makes one of the reference.
+    no_value: why known inputs have no value, for the error of a node that planning computes; None where they have one.
+    bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
+    shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
+    launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.
+    planned: for launch inputs that an output's shape depends on in some nodes (the begin of a slice up to the end):
+        ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
+        has the value of each flat input that is a Const, else None. Launchers get them all the same.
+    reads: resource inputs for which the kernel gets the current values of the variables that the handles name.
+    updates: resource inputs that get new values: the kernel gets the current ones instead, and its first outputs are
+        the new ones, in this order and of the same shapes. So does the reference. A kernel that may work in place must
+        have checked its inputs before it writes, so that an error leaves the variables unchanged.
+    on_host: the executor runs it by its reference; no device needs a kernel. For files and rare string ops.
+    stateful: never folded, never merged with another node, never dropped once it is needed.
+    stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
+    role: what the compiler or the executor does instead of a device; None where a kernel runs. See `Role`.
+    update_op: with the role `assign_variable`, the pure op whose result, of the old value and the second input, is the
+        new value; without one that is the second input.
+    resource_op: with the role `reference`, the op that does the same to a variable with a handle.
+    elementwise: element i of the one output depends on element i of each input, which broadcast; no input is a list.
+        A device may compute a chain of such nodes at once.
+    reduction: how the op combines the elements of its first input along the axes that its second input lists. A
+        device may compute it at the end of a chain of elementwise nodes.
+    passes_through: output i is input i. What reads such a node reads its input, and the node is dropped.
+    shape_only: the outputs say something about the shapes of the inputs, or the sizes of lists, and need no elements.
+        With `value` the host computes them; gradients of loops keep them in place of the input.
+    total_value: `value` gives the outputs of all inputs that a kernel would take. The host computes such a node while
+        it plans where it knows the inputs anyway, and the integers are few.
+    reports_to_host: the op is there for what it reports to the host, such as an error: where the requested device has
+        no kernel the host runs it, even without soft placement.
+    commutative: the two inputs may be swapped.
+    alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
+    accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
+    samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
+    level: the conformance level that needs the op: core, inference, training.
+    python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ.
+    """
 
     name: str
     inputs: tuple[ArgDef, ...]
@@ -266,55 +314,9 @@ def define_op(
     shape: ShapeFunction,
     **rest: Any,
 ) -> OpDef:
-    """Declares an op and puts it into the registry.
+    """Declares an op and puts it into the registry. The docstring of `OpDef` explains each field.
 
     inputs, outputs, attrs: in TensorFlow's notation. A single output that is a list may be ``"output: num * T"``.
-    doc: what the op computes, in a line or a few.
-    shape: called while a graph is built (sizes may be unknown) and again for each specialisation (all sizes known, and
-        all values of `shape_inputs`); then the result must be wholly known unless `bound` is given.
-    reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
-        when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
-    gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
-    gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
-    constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
-        and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
-    value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
-        shape arithmetic is made of; `from_reference` makes one of the reference.
-    no_value: why known inputs have no value, for the error of a node that planning computes; None where they have one.
-    bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
-    shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
-    launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.
-    planned: for launch inputs that an output's shape may depend on after all (the begin of a slice up to the end):
-        ``f(attrs, constants) -> names`` of those that are needed to plan this node, as shape inputs are; constants
-        has the value of each flat input that is a Const, else None. Launchers get them all the same.
-    reads: resource inputs in whose places the kernel gets the current values of the variables behind the handles.
-    updates: resource inputs that get new values: the kernel gets the current ones in their places, and its first
-        outputs are the new ones, in this order and of the same shapes. So does the reference. A kernel that may work
-        in place must have checked its inputs before it writes, so that an error leaves the variables whole.
-    on_host: the executor carries it out by its reference; no device needs a kernel. For files and rare string ops.
-    stateful: never folded, never merged with another node, never dropped once it is needed.
-    stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
-    role: what the compiler or the executor does in place of a device; None where a kernel runs. See `Role`.
-    update_op: with the role `assign_variable`, the pure op whose result, of the old value and the second input, is the
-        new value; without one that is the second input.
-    resource_op: with the role `reference`, the op that does the same to a variable with a handle.
-    elementwise: element i of the one output depends on element i of each input, which broadcast; no input is a list.
-        A device may compute a chain of such nodes at once.
-    reduction: how the op combines the elements of its first input along the axes that its second input lists. A
-        device may compute it at the end of a chain of elementwise nodes.
-    passes_through: output i is input i. What reads such a node reads its input, and the node is left out.
-    shape_only: the outputs say something about the shapes of the inputs, or the sizes of lists, and need no elements.
-        With `value` the host computes them; gradients of loops keep them in place of the input.
-    total_value: `value` gives the outputs of all inputs that a kernel would take. The host computes such a node while
-        it plans where it knows the inputs anyway, and the integers are few.
-    reports_to_host: the op is there for what it tells the host, such as an error: where the requested device has no
-        kernel the host carries it out, even without soft placement.
-    commutative: the two inputs may change places.
-    alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
-    accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
-    samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
-    level: the conformance level that needs the op: core, inference, training.
-    python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ.
     """
     attr_defs = {a.name: a for a in map(parse_attr, attrs)}
     op = OpDef(
@@ -326,16 +328,19 @@ def define_op(
         shape=shape,
         **rest,
     )
-    named = {a.name for a in op.inputs}
-    special = (*op.shape_inputs, *op.launch_inputs, *op.reads, *op.updates)
-    unknown = [n for n in special if n not in named]
-    if unknown:
-        raise InvalidArgumentError(
-            f"op {name}: {', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates; it must name an input"
-        )
+    _check_input_names(op)
     _check_traits(op)
     registry.register(op)
     return op
+
+
+def _check_input_names(op: OpDef) -> None:
+    """InvalidArgumentError where a field that lists inputs names none."""
+    named = {a.name for a in op.inputs}
+    unknown = [n for n in (*op.shape_inputs, *op.launch_inputs, *op.reads, *op.updates) if n not in named]
+    if unknown:
+        fact = f"{', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates"
+        raise InvalidArgumentError(f"op {op.name}: {fact}; it must name an input")
 
 
 def _check_traits(op: OpDef) -> None:
