@@ -83,4 +83,7 @@ def test_a_tensor_is_no_variable(session: tf.Session) -> None:
 
 
 def test_assigning_to_no_variables_changes_nothing(session: tf.Session) -> None:
+    v = tf.Variable(1)
+    session.run(v.initializer)
     session.assign_variables([], [])
+    assert session.run(v) == 1
