@@ -199,7 +199,7 @@ class RunOptions:
     after this time; 0 is no limit. fetch_on_device: results that lie in another memory than the host's stay there, as
     DeviceArrays. The other names are TensorFlow's and are accepted for its programs' sake:
     output_partition_graphs puts the clusters' GraphDefs into RunMetadata, inter_op_thread_pool and
-    report_tensor_allocations_upon_oom change nothing (errors of that kind always tell).
+    report_tensor_allocations_upon_oom change nothing (such errors always report them).
     """
 
     NO_TRACE = 0
@@ -234,7 +234,7 @@ class RunOptions:
 
 
 class RunMetadata:
-    """What a run leaves behind for those who asked.
+    """What a run records for RunOptions that request it.
 
     trace: a timeline in the Trace Event format that Chrome and Perfetto read, of a run with `RunOptions(trace=True)`.
     partition_graphs: a GraphDef for each cluster, of a run with `RunOptions(output_partition_graphs=True)`.

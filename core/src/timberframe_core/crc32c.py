@@ -52,8 +52,8 @@ def _join(register: int, array: np.ndarray, step: int) -> int:
         np.take(table, low, out=looked_up, mode="wrap")
         np.right_shift(registers, np.uint32(16), out=registers)
         np.bitwise_xor(registers, looked_up, out=registers)
-    for behind in _joints(step):
-        registers = _apply(behind, registers[0::2]) ^ registers[1::2]
+    for matrix in _joints(step):
+        registers = _apply(matrix, registers[0::2]) ^ registers[1::2]
     return int(registers[0])
 
 

@@ -1,7 +1,7 @@
 """Exceptions, one for each of TensorFlow's status codes.
 
 The message of an error that a node causes reads ``<op> '<node>': <fact with the actual values>; <what is required>``,
-followed by the device and the place in the user's program that created the node.
+followed by the device and the line of the user's program that created the node.
 """
 
 from __future__ import annotations

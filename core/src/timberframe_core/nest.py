@@ -72,7 +72,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     packed = [_pack(child, leaves) for child in _children(structure)]
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), packed, strict=True))
-        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]  # as dict and its kin do
+        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]  # as dict and its subclasses do
     return type(structure)(*packed) if hasattr(structure, "_fields") else type(structure)(packed)
 
 

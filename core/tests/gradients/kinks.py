@@ -1,7 +1,7 @@
 """Functions at the points where they, or a part of them, have no derivative; and the gradients there.
 
 `CASES` names expressions and the values of their variables; kinks.json holds the gradients of first and second order
-that TensorFlow 2.21 gives. Run in an environment with TensorFlow, this file writes them anew:
+that TensorFlow 2.21 gives. Run in an environment with TensorFlow, this file writes them again:
 ``python core/tests/gradients/kinks.py``.
 """
 

@@ -42,7 +42,7 @@ def test_unknown_shape(check_gradients: Check) -> None:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_loop_in_a_branch_that_keeps_values_of_several_shapes(check_gradients: Check, sign: float) -> None:
-    """The lists that the branch hands out are told apart."""
+    """The lists that the branch returns are distinct."""
 
     def loop(x: Any) -> Any:
         def body(i: Any, v: Any) -> Any:

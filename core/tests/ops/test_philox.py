@@ -1,4 +1,4 @@
-"""The generator behind random ops, against the vectors that its authors published (Random123's kat_vectors)."""
+"""The generator of random ops, against the vectors that its authors published (Random123's kat_vectors)."""
 
 import numpy as np
 import pytest

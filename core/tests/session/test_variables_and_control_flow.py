@@ -163,7 +163,7 @@ def test_loop_may_grow_with_a_shape_invariant(session: tf.Session) -> None:
 
 
 def test_size_that_is_computed_long_before_it_is_needed(session: tf.Session) -> None:
-    """It is on the host when nothing else is planned, and used when the loop has told its shape."""
+    """It is on the host when nothing else is planned, and used when the loop has given its shape."""
     x, scores = tf.placeholder(tf.float32, [1]), tf.placeholder(tf.float32, [2, 4])
     shapes = (tf.TensorShape([]), tf.TensorShape([None]))
     grown = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, tf.concat([v, v], 0)), (0, x * 2.0), shapes)[1]

@@ -19,7 +19,7 @@ import timberframe
 from timberframe_core.gradients import reverse
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.ops.definition import registry as ops
-from timberframe_core.ops.definition.host_values import settle, static_output
+from timberframe_core.ops.definition.host_values import static_output, to_dtype
 from timberframe_core.ops.definition.opdef import UNKNOWN
 from timberframe_core.runtime.runner import Runner
 from timberframe_core.runtime.session import BaseSession
@@ -106,7 +106,7 @@ def _joins_unknown() -> None:
             return [None]
         sizes = [[d or 0 for d in shape or ()] for shape in c.shapes]
         filled = [np.full(s, UNKNOWN, object) if v is None else v for v, s in zip(values, sizes, strict=False)]
-        return [settle(np.concatenate(filled, int(axis.reshape(-1)[0])), c.dtypes[0])]
+        return [to_dtype(np.concatenate(filled, int(axis.reshape(-1)[0])), c.dtypes[0])]
 
     ops.substitute(dataclasses.replace(ops.get("ConcatV2"), value=value))
 

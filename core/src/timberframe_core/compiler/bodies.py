@@ -82,7 +82,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         outputs.append(value)
     for i in constant:
         lowering.values[node.outputs[i]] = lowering.value(node.inputs[i])
-        if node.inputs[i] in lowering.facts.values:  # no kernel makes it; whoever fetches it finds it here
+        if node.inputs[i] in lowering.facts.values:  # no kernel makes it, but it can be fetched
             lowering.facts.values[node.outputs[i]] = lowering.facts.values[node.inputs[i]]
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
@@ -156,11 +156,11 @@ def _open(
     try:
         infer([n for n in program.nodes if not n.feed], facts, variable_shape, branch_shapes)
     except NeedsDriverError as e:
-        raise NeedsDriverError(node, str(e)) from None  # whoever drives the inner one must drive this one too
+        raise NeedsDriverError(node, str(e)) from None  # the executor must drive this one, too
     except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes
         raise NeedsDriverError(node, str(e)) from None
     if any(n.host_driven or n.op.bound is not None for n in program.nodes):
-        raise NeedsDriverError(node, "its body has a shape that only running tells")
+        raise NeedsDriverError(node, "its body has a shape that is known only when it runs")
     return _Body(program, facts)
 
 

@@ -212,7 +212,7 @@ def _found(
 
 
 def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionProgram:
-    """The program of a function body; handles names the variables behind inputs that are resources."""
+    """The program of a function body; handles: the names of the variables of inputs that are resources."""
     builder = Builder()
     subgraph = _subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
     known = {t: builder.add_feed(t, old.op.name) for t, old in zip(subgraph.feeds, function.inputs, strict=True)}

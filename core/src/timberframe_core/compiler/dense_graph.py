@@ -213,4 +213,4 @@ class GraphCopy:
                 return loop.add(control)
             if loop.changes_shape:
                 exact = False
-        raise NotDenseError(f"the lists of loop '{op.name}' do not settle")
+        raise NotDenseError(f"the lists of loop '{op.name}' do not converge")

@@ -79,7 +79,7 @@ class Dense:
         return isinstance(self.length, int) and self.length == self.capacity and not self.offset
 
     def with_element(self, shape: Shape) -> Dense:
-        """The list with what the shape of an element that is put in tells; the shape must be wholly known."""
+        """The list with the element shape of an element that is put in, whose shape must be fully known."""
         if not is_static(shape) or not compatible(self.element, shape) or self.dtype is string:
             raise NotDenseError("strings, or elements of unknown or different shapes")
         if is_static(self.element):
@@ -184,7 +184,7 @@ def _unpack(x: Dense, tensor: Tensor) -> Any:
 
 
 def _element_value(x: Dense | DType, tensor: Tensor) -> Shape:
-    """The shape of elements that an input gives; of lists in a list it tells nothing."""
+    """The shape of elements that an input gives; unknown for lists in a list."""
     dtype = x.dtype if isinstance(x, Dense) else x
     return None if dtype is variant else _shape_value(tensor)
 
@@ -373,7 +373,7 @@ def _same(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _add(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
-    """Rows that are alone are added to their place; zeros add nothing."""
+    """Rows that are alone are added at their index; zeros add nothing."""
     first = next((x for x in inputs if x.variable is not None), inputs[0])
     for x in inputs:
         same_length = x.length is first.length or (isinstance(x.length, int) and x.length == first.length)
@@ -382,15 +382,15 @@ def _add(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
         if is_static(x.element):
             first = first.with_element(x.element)
     inputs = [x if x.constant is None else replace(x, tensor=materialised(b, x)) for x in inputs]
-    whole = [x.tensor for x in inputs if x.tensor is not None]
+    dense = [x.tensor for x in inputs if x.tensor is not None]
     rows = [x.single for x in inputs if x.tensor is None and x.single is not None]
-    if not whole and not rows:
+    if not dense and not rows:
         return [first]
-    if not whole and len(rows) == 1:
+    if not dense and len(rows) == 1:
         return [replace(first, single=rows[0])]
     first = replace(first, inner=next((x.inner for x in inputs if x.inner is not None), None))
-    total = whole[0] if whole else b.zeros((first.capacity, *static(first.element)), first.storage)
-    for other in whole[1:]:
+    total = dense[0] if dense else b.zeros((first.capacity, *static(first.element)), first.storage)
+    for other in dense[1:]:
         total = b.add(total, other)
     for index, item in rows:
         total = b.put_one(total, index, b.add(b.gather(total, index), item))
@@ -417,9 +417,9 @@ RULES: dict[str, Rule] = {
     "TensorListStack": _stack,
     "ZerosLike": _zeros_like,
 }
-"""What takes the place of each op."""
+"""What replaces each op."""
 
 
 def rule_of(op: OpDef) -> Rule | None:
-    """What takes the place of an op that works on lists; None where nothing does."""
+    """What replaces an op that works on lists; None where nothing does."""
     return _same if op.passes_through else RULES.get(op.name)

@@ -84,10 +84,10 @@ class LoopCopy:
         self.following = [body.known[t] for t in self.old_outputs]
         self.body = body
         self.limit = iteration_limit(self.functions[0], self.inputs, self._after, self.outer.bounds)
-        news = [v for v in self.variables if v is not None and v.again]
-        for variable in news:
+        repeated = [v for v in self.variables if v is not None and v.again]
+        for variable in repeated:
             variable.again = False
-        return not news and self._lists_settle() and self._shapes_settle()
+        return not repeated and self._lists_fit() and self._shapes_fit()
 
     def _inputs(self, which: int) -> dict[Tensor, Any]:
         """The new inputs of condition (0) or body (1)."""
@@ -131,7 +131,7 @@ class LoopCopy:
             function.add_input(int32, (), "constant_list")
             return replace(outer, element=variable.constant.shape, constant=variable.constant)
         if not is_static(variable.element):
-            # The tensor cannot be made yet; the first element that is put in tells its shape.
+            # The tensor cannot be made yet; its shape is that of the first element that is put in.
             function.add_input(int32, (), "unknown_list")
             return outer
         shape = (variable.capacity, *(d or 0 for d in variable.element or ()))
@@ -142,24 +142,24 @@ class LoopCopy:
         pairs = zip(self.inputs, self.variables, strict=True)
         return list(dict.fromkeys((x.length, v.change) for x, v in pairs if v is not None and v.change))
 
-    def _lists_settle(self) -> bool:
+    def _lists_fit(self) -> bool:
         """Compares what the iteration made of the lists with what was assumed; notes what is new."""
-        settled = True
+        unchanged = True
         for after, before, variable in zip(self.following, self.inputs, self.variables, strict=True):
             if variable is None:
                 continue
             if not isinstance(after, Dense) or (after.variable is not None and after.variable is not variable):
-                raise NotDenseError("lists change places")
+                raise NotDenseError("lists are swapped")
             if not is_static(variable.element):
                 raise NotDenseError("the shape of elements is not known")
             change = after.offset
             if after.variable is None and not (after.full and after.capacity == variable.capacity and before.full):
                 raise NotDenseError("a list is replaced by another one")
             if variable.change != change:
-                variable.change, settled = change, False
+                variable.change, unchanged = change, False
             if change > 0:
-                settled &= self._reserve_room(before, variable)
-        return settled
+                unchanged &= self._reserve_room(before, variable)
+        return unchanged
 
     def _reserve_room(self, before: Dense, variable: ListVariable) -> bool:
         if self.limit is None or not isinstance(before.length, int):
@@ -173,7 +173,7 @@ class LoopCopy:
         variable.capacity = needed
         return False
 
-    def _shapes_settle(self) -> bool:
+    def _shapes_fit(self) -> bool:
         """Whether loop variables keep the shapes they start with; else their shapes stay as open as they were."""
         if not self.exact:
             return True

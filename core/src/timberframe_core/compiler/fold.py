@@ -67,7 +67,7 @@ def _compute(program: Program, device: Device, nodes: list[Node], facts: Facts, 
     """Folds those of a device's nodes that can be computed, and returns them.
 
     All are run as one cluster. Where that fails, each half is tried by itself, and so on down to what fails alone: the
-    run itself will raise that, with the place of the node.
+    run itself will raise that, with the node's location.
     """
     nodes = _computable(nodes, facts)
     if not nodes:
@@ -116,13 +116,13 @@ def _run(
 
 
 def _replace(program: Program, folded: list[Node]) -> None:
-    """Puts a Const in the place of each folded output that somebody reads."""
+    """Puts a Const for each folded output that somebody reads."""
     constant = registry.get("Const")
-    stands_for: dict[Output, Output] = {}
-    gone = set(folded)
+    replacements: dict[Output, Output] = {}
+    removed = set(folded)
     nodes: list[Node] = []
     for node in program.nodes:
-        if node not in gone:
+        if node not in removed:
             nodes.append(node)
             continue
         for x, value in zip(node.outputs, node.attrs["_folded"], strict=True):
@@ -130,10 +130,12 @@ def _replace(program: Program, folded: list[Node]) -> None:
                 made = Node(constant, node.name, {"value": value, "dtype": x.dtype}, [])
                 made.outputs = [Output(made, 0, x.dtype, value.shape)]
                 made.where = node.where
-                stands_for[x] = made.outputs[0]
+                replacements[x] = made.outputs[0]
                 nodes.append(made)
     for node in nodes:
-        node.inputs = [stands_for.get(x, x) for x in node.inputs]
-        node.control = [c for c in node.control if c not in gone]
+        node.inputs = [replacements.get(x, x) for x in node.inputs]
+        node.control = [c for c in node.control if c not in removed]
     program.nodes = nodes
-    program.fetches = [stands_for.get(f, f) if isinstance(f, Output) else f for f in program.fetches if f not in gone]
+    program.fetches = [
+        replacements.get(f, f) if isinstance(f, Output) else f for f in program.fetches if f not in removed
+    ]

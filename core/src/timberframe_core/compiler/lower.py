@@ -96,7 +96,7 @@ class Lowering:
 
     def current(self, name: str, dtype: DType, shape: StaticShape) -> Value:
         """The version of a variable that a reader, who knows its shape, sees at this point."""
-        self._settle(name)  # somebody reads the new value: the update cannot wait until the end
+        self._run_deferred_update(name)  # somebody reads the new value: the update cannot wait until the end
         version = self.versions.get(name)
         if version is None:
             variable = self.variables.get(name, self.device, dtype)
@@ -104,7 +104,7 @@ class Lowering:
             self.versions[name] = self.resources[name] = version
         return version
 
-    def _settle(self, name: str) -> None:
+    def _run_deferred_update(self, name: str) -> None:
         """Runs the update of a variable here, if there is one that waits."""
         waiting = self.deferred.pop(name, None)
         if waiting is not None:
@@ -173,7 +173,7 @@ class Lowering:
             made.attrs = {"T": dtype}
             self.deferred[name] = made
         else:
-            self._settle(name)
+            self._run_deferred_update(name)
             new = value
             if value.kind != "temp" or any(v is value for v in self.versions.values()):
                 new = self.new_value(value.dtype, value.shape)
@@ -206,7 +206,7 @@ class Lowering:
             self.nodes.append(made)
 
     def _variable_shape(self, handle: Output) -> StaticShape:
-        """Shape of the variable behind a handle, as the node that is being lowered sees it."""
+        """Shape of a handle's variable, as the node that is being lowered sees it."""
         name = variable_name(handle)
         known = self.facts.variables.get(name, self.variables.shape(name))
         shape: StaticShape = handle.node.attrs["shape"] if known is None else known

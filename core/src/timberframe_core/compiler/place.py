@@ -162,7 +162,7 @@ class Placer:
 
     def _moved(self, node: Node, rejected: Sequence[tuple[str, str]]) -> str:
         if not self.soft:
-            return f"tells the host, though {node.requested} is requested"
+            return f"reports to the host, though {node.requested} is requested"
         what = f"cannot run it ({rejected[0][1]})" if rejected else "does not exist"
         return f"soft placement: {node.requested} {what}"
 
@@ -313,7 +313,7 @@ def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
 def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
     """The node as a device's `supports` sees it; sizes that are not known yet are -1."""
 
-    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the variables behind handles
+    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables
 
     def value(i: int, x: Any) -> Value:
         shape = tuple(-1 if d is None else d for d in x.static_shape or ())

@@ -34,33 +34,33 @@ def simplify(program: Program, optimizations: Optimizations) -> None:
 
 def drop_copies(program: Program) -> None:
     """Lets what reads a node that only passes its inputs through read these; one with control inputs stays."""
-    stands_for: dict[Output, Output] = {}
+    replacements: dict[Output, Output] = {}
     kept: list[Node] = []
     for node in program.nodes:
-        node.inputs = [stands_for.get(x, x) for x in node.inputs]
+        node.inputs = [replacements.get(x, x) for x in node.inputs]
         if node.op.passes_through and not node.control:
-            stands_for.update(zip(node.outputs, node.inputs, strict=True))
+            replacements.update(zip(node.outputs, node.inputs, strict=True))
         else:
             kept.append(node)
-    _replace(program, kept, stands_for)
+    _replace(program, kept, replacements)
 
 
 def merge_equal(program: Program) -> None:
     """Common subexpression elimination over stateless nodes with equal op, attrs, inputs and device."""
     first: dict[Any, Node] = {}
-    stands_for: dict[Output, Output] = {}
+    replacements: dict[Output, Output] = {}
     kept: list[Node] = []
     for node in program.nodes:
-        if stands_for:
-            node.inputs = [stands_for.get(x, x) for x in node.inputs]
+        if replacements:
+            node.inputs = [replacements.get(x, x) for x in node.inputs]
         key = None if node.op.stateful or node.feed or node.control or node.bodies else _key(node)
         known = node if key is None else first.setdefault(key, node)
         if known is node:
             kept.append(node)
         else:
-            stands_for.update(zip(node.outputs, known.outputs, strict=True))
-    if stands_for:
-        _replace(program, kept, stands_for)
+            replacements.update(zip(node.outputs, known.outputs, strict=True))
+    if replacements:
+        _replace(program, kept, replacements)
 
 
 def _key(node: Node) -> Any:
@@ -79,15 +79,17 @@ def _key(node: Node) -> Any:
     return key
 
 
-def _replace(program: Program, kept: list[Node], stands_for: dict[Output, Output]) -> None:
+def _replace(program: Program, kept: list[Node], replacements: dict[Output, Output]) -> None:
     """Redirects fetches and control edges from the nodes that were dropped."""
-    gone: dict[Node, list[Node]] = {}
-    for x, y in stands_for.items():
-        gone.setdefault(x.node, []).append(y.node)
+    removed: dict[Node, list[Node]] = {}
+    for x, y in replacements.items():
+        removed.setdefault(x.node, []).append(y.node)
     for node in kept:
         if node.control:
-            node.control = [n for c in node.control for n in gone.get(c, (c,))]
+            node.control = [n for c in node.control for n in removed.get(c, (c,))]
     program.nodes = kept
     program.fetches = [
-        n for f in program.fetches for n in ((stands_for.get(f, f),) if isinstance(f, Output) else gone.get(f, [f]))
+        n
+        for f in program.fetches
+        for n in ((replacements.get(f, f),) if isinstance(f, Output) else removed.get(f, [f]))
     ]

@@ -87,8 +87,8 @@ def located_on(error: OpError, nodes: Iterable[Node], device: Device) -> OpError
     text = str(error)
     if node is None or f"[{device.spec}" in text or (node.where and f"{node.where}]" in text):
         return error
-    place = f", {node.where}" if node.where else ""
-    return type(error)(f"{text}  [{device.spec}{place}]", error.node)
+    location = f", {node.where}" if node.where else ""
+    return type(error)(f"{text}  [{device.spec}{location}]", error.node)
 
 
 def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, branch_shapes: BranchShapes) -> None:
@@ -174,7 +174,7 @@ def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
 
 
 def _handle(node: Node, x: Output, facts: Facts, variable_shape: VariableShape) -> tuple[DType | None, Shape] | None:
-    """Dtype and shape of the variable behind a handle as this node sees it, or of a list's elements."""
+    """Dtype and shape of a handle's variable as this node sees it, or of a list's elements."""
     if x.dtype is variant:
         return facts.lists.get(x)
     name = x.node.variable

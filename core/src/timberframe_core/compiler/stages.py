@@ -183,7 +183,7 @@ class _Numbering:
         for x in planned_inputs(node):
             level = max(level, self._when_value(x))
         if level and node.on_lists and not all(is_static(x.static_shape) for x in node.outputs):
-            node.late = True  # that binding cannot tell its shapes would show too late, in the middle of a run
+            node.late = True  # else binding would fail for want of its shapes, in the middle of a run
         depth = max(depth, level)
         for before in (*node.control, *node.after):
             depth = max(depth, self._after(before, mine))

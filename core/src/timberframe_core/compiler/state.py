@@ -46,10 +46,10 @@ def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
 def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
     """The error of a node that needs the value of a variable which has none."""
     made = handle.node.where if handle.node.op.role == "variable" else ""
-    place = f" (the variable was made at {made})" if made else ""
+    location = f" (the variable was made at {made})" if made else ""
     return FailedPreconditionError(
         f"{node.op.name} '{node.name}': variable '{handle.node.variable}' has no value; "
-        f"run its initializer first{place}",
+        f"run its initializer first{location}",
         node.name,
     )
 

@@ -26,13 +26,13 @@ def blocking_operations(y: Tensor, xs: Sequence[Tensor]) -> list[str]:
         reason = _reason(op, xs, dependent)
         if reason:
             stopped[op] = reason
-        # Integers that a stop takes come from another stop, which is told too.
+        # Integers that a stop takes come from another stop, which is reported, too.
         stack.extend(t.op for t in op.inputs if t.op in dependent and not (reason and is_differentiable(t)))
     return [f"{op.type} '{op.name}': {reason}" for op, reason in stopped.items()]
 
 
 def _dependent(y: Tensor, xs: set[Tensor]) -> set[Operation]:
-    """The operations behind y whose results depend on one of xs in any way."""
+    """The operations that y depends on whose results depend on one of xs in any way."""
     dependent: set[Operation] = set()
     seen: set[Operation] = set()
     stack = [(y.op, False)]

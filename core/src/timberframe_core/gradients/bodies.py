@@ -1,6 +1,6 @@
 """GradientFunction: the body of a backward pass, which takes what it needs of the forward pass from the forward body.
 
-What the backward pass needs is never computed again. Constants are made anew, inputs of the forward body are taken from
+What the backward pass needs is never computed again. Constants are copied, inputs of the forward body are taken from
 where that body got them, and everything else becomes a further result of the forward operation.
 """
 

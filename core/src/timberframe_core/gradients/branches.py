@@ -84,12 +84,12 @@ class _BranchGradient(GradientFunction):
 
     def __init__(self, forward: _Forward, function: FuncGraph) -> None:
         super().__init__(get_default_graph(), forward.op, function)
-        self._keeper = forward
+        self._forward = forward
         self.gradients: list[Tensor | None] = []
 
     def _outside(self, tensor: Tensor) -> Tensor | None:
         tensor = original(tensor)
-        for inner, outer in zip(self._body.inputs, self.op.inputs[self._keeper.first :], strict=True):
+        for inner, outer in zip(self._body.inputs, self.op.inputs[self._forward.first :], strict=True):
             if inner is tensor:
                 return outer
         return None
@@ -100,7 +100,7 @@ class _BranchGradient(GradientFunction):
         return super()._read_outside(op) if isinstance(self.op.graph, FuncGraph) else None
 
     def _kept(self, tensor: Tensor) -> Tensor:
-        inner = FuncGraph.capture(self, self._keeper.keep(self._body, tensor))
+        inner = FuncGraph.capture(self, self._forward.keep(self._body, tensor))
         if tensor.dtype is not variant:
             inner.set_shape(tensor.static_shape)
         return inner

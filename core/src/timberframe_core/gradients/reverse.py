@@ -70,13 +70,13 @@ def gradients(
     return made
 
 
-def _unconnected(wish: UnconnectedGradients | str) -> UnconnectedGradients:
+def _unconnected(choice: UnconnectedGradients | str) -> UnconnectedGradients:
     try:
-        return UnconnectedGradients(wish)
+        return UnconnectedGradients(choice)
     except ValueError:
         known = " or ".join(repr(u.value) for u in UnconnectedGradients)
         raise InvalidArgumentError(
-            f"tf.gradients: unconnected_gradients is {wish!r}; it must be {known}, or a tf.UnconnectedGradients"
+            f"tf.gradients: unconnected_gradients is {choice!r}; it must be {known}, or a tf.UnconnectedGradients"
         ) from None
 
 
@@ -162,18 +162,18 @@ class _Backward:
         self.stops = stops
         self.arrived: dict[Tensor, list[Gradient]] = {}
         order = self._order()
-        self.leads = self._leading(order)
+        self.connected = self._connected(order)
         self.order = order
 
     def _follow(self, tensor: Tensor) -> Tensor:
-        """The tensor to walk on to: a captured input of a body leads to the original unless it is a source itself."""
+        """The tensor to walk on to: a captured input of a body gives the original unless it is a source itself."""
         return tensor if tensor in self.xs else _source(tensor)
 
     def _inputs(self, op: Operation) -> Iterable[Tensor]:
         return (self._follow(t) for t in op.inputs)
 
     def _order(self) -> list[Operation]:
-        """The operations that ys depend on, each after its inputs; nothing behind a stop."""
+        """The operations that ys depend on, each after its inputs; nothing that only a stop depends on."""
         order: list[Operation] = []
         seen: set[Operation] = set()
         for y in self.ys:
@@ -191,19 +191,19 @@ class _Backward:
                     stack.extend((t.op, False) for t in self._inputs(op) if t not in self.stops)
         return order
 
-    def _leading(self, order: Sequence[Operation]) -> set[Operation]:
+    def _connected(self, order: Sequence[Operation]) -> set[Operation]:
         """Those among them from which a path of differentiable tensors leads to a source."""
-        leads: set[Operation] = set()
+        connected: set[Operation] = set()
         for op in order:
-            if any(self._wanted(t, leads) for t in self._inputs(op)):
-                leads.add(op)
-        return leads
+            if any(self._wanted(t, connected) for t in self._inputs(op)):
+                connected.add(op)
+        return connected
 
-    def _wanted(self, tensor: Tensor, leads: set[Operation]) -> bool:
+    def _wanted(self, tensor: Tensor, connected: set[Operation]) -> bool:
         """Whether a gradient of this tensor is of use."""
         if not is_differentiable(tensor):
             return False
-        return tensor in self.xs or (tensor not in self.stops and tensor.op in leads)
+        return tensor in self.xs or (tensor not in self.stops and tensor.op in connected)
 
     def run(self, seeds: Sequence[Gradient | None]) -> dict[Tensor, Gradient]:
         """Adds the gradients; returns those of the sources."""
@@ -211,7 +211,7 @@ class _Backward:
             if seed is not None:
                 self.arrived.setdefault(self._follow(y), []).append(seed)
         for op in reversed(self.order):
-            if op in self.leads:
+            if op in self.connected:
                 self._pass_back(op)
         return {x: total for x in self.xs if (total := self._total(x)) is not None}
 
@@ -249,7 +249,7 @@ class _Backward:
             )
         for tensor, grad in zip(op.inputs, made, strict=True):
             target = self._follow(tensor)
-            if grad is not None and self._wanted(target, self.leads):
+            if grad is not None and self._wanted(target, self.connected):
                 self.arrived.setdefault(target, []).append(_checked(op, tensor, grad))
 
 
@@ -271,7 +271,7 @@ def _given(op: Operation, totals: Sequence[Gradient | None]) -> Sequence[Any]:
 
 
 def _runs_functions(op: Operation) -> bool:
-    """Whether the operation calls functions; it is told which of its outputs have no gradient."""
+    """Whether the operation calls functions; its gradient is given None for outputs without one."""
     return bool(op.op_def.function_attrs)
 
 

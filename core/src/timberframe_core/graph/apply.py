@@ -218,8 +218,8 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
 def _whole_numbers(value: Any, array: np.ndarray) -> np.ndarray:
     """Python integers as uint64, which NumPy takes for floating numbers where some are above the limit of int64."""
     items = np.asarray(value, dtype=object)
-    whole = all(isinstance(x, int) and 0 <= x < 2**64 for x in items.flat)
-    return items.astype(np.uint64) if whole else array
+    fits = all(isinstance(x, int) and 0 <= x < 2**64 for x in items.flat)
+    return items.astype(np.uint64) if fits else array
 
 
 def _check_kinds(value: Any) -> None:

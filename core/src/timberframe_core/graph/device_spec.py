@@ -20,7 +20,7 @@ _FORM = "it must look like '/job:<name>/replica:<n>/task:<n>/device:<TYPE>:<n>' 
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """A device, wholly or partly named; None stands for a part that is left open."""
+    """A device, fully or partly named; None stands for a part that is left open."""
 
     job: str | None = None
     replica: int | None = None

@@ -128,7 +128,7 @@ class FuncGraph(Graph):
     def copy(self, name: str) -> FuncGraph:
         """A function of another name that does the same; its operations have the names of those copied.
 
-        All inputs are declared ones: nothing tells any more which of them were captured.
+        All inputs are declared ones: which of them were captured is no longer known.
         """
         new = FuncGraph(name, self.outer)
         new.functions, new.seed = dict(self.functions), self.seed
@@ -164,7 +164,7 @@ def _copy_operation(
 
 
 def unique_function_name(graph: Graph, label: str, scoped: bool = True) -> str:
-    """A name, with the scopes in force unless told otherwise, that no function of the graph or around it has."""
+    """A name, with the scopes in force unless `scoped` is false, that no function of the graph or around it has."""
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
     scope = graph.get_name_scope() if scoped else ""

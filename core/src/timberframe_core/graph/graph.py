@@ -1,4 +1,4 @@
-"""Graph: operations in creation order, with the scopes that name, place and order new ones."""
+"""Graph: operations in creation order, with the scopes that name, place on devices and order new ones."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Graph:
         return element
 
     def add_control_input(self, op: Operation, control_input: Operation) -> None:
-        """Makes an existing operation wait for another one; plans made before are made anew."""
+        """Makes an existing operation wait for another one; earlier plans are made again."""
         with self._lock:
             if control_input not in op.control_inputs:
                 op.control_inputs = (*op.control_inputs, control_input)

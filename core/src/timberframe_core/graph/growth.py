@@ -43,7 +43,7 @@ def extend_operation(
 ) -> list[Tensor]:
     """Gives an existing operation other attrs and, after those it has, more inputs and outputs.
 
-    Its name and the outputs that it had stay valid; plans made before are made anew. The inputs must be made before the
+    Its name and the outputs that it had stay valid; earlier plans are made again. The inputs must be made before the
     operation (see `inserting_before`). Returns the new outputs.
     """
     with op.graph._lock:
@@ -55,7 +55,7 @@ def extend_operation(
         check_inputs(op)
         if [t.dtype for t in op.outputs] != output_dtypes(op.op_def, op.name, op.attrs):
             raise InvalidArgumentError(
-                f"{op.type} '{op.name}': its outputs are not those that its attrs tell of; both must agree",
+                f"{op.type} '{op.name}': its outputs are not those that its attrs give; both must agree",
                 op.name,
             )
         op.graph.version += 1

@@ -121,7 +121,7 @@ def _infer(op: Operation, with_values: bool) -> None:
 def element_handle(context: InferenceContext, i: int) -> tuple[DType | None, Shape] | None:
     """The handle of output i. A list that its op says nothing about is like the lists that the op was given.
 
-    Functions may return any list, so of those that an op calls only the caller can tell.
+    Functions may return any list, so what an op's functions return is checked by the caller.
     """
     if i in context.output_handles:
         return context.output_handles[i]

@@ -34,7 +34,7 @@ class Tensor:
         self.dtype = dtype
         self._shape = shape
         self.handle: tuple[DType | None, Shape] | None = None
-        """Of a resource handle: dtype and shape of the variable behind it."""
+        """Of a resource handle: dtype and shape of its variable."""
         self.host_value: np.ndarray | None = None
         """What is known of the value while building: small constants and shape arithmetic (see opdef.UNKNOWN)."""
 

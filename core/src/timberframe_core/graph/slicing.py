@@ -140,7 +140,7 @@ def _is_index(item: Any) -> bool:
 
 
 def _mixes_late_indices_with_ranges(items: tuple[Any, ...]) -> bool:
-    """Whether single indices that are tensors stand beside ranges with bounds that are numbers.
+    """Whether single indices that are tensors occur with ranges with bounds that are numbers.
 
     One node for both would need its begin, and so the indices, before its output's size is known; two nodes, first the
     indices and then the ranges, do not, so that a loop over rows is planned once.

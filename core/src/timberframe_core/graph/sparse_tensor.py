@@ -1,4 +1,4 @@
-"""SparseTensor: the places and values of a tensor's elements that are there."""
+"""SparseTensor: indices and values of the elements that a tensor has."""
 
 from __future__ import annotations
 

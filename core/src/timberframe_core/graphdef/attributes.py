@@ -70,7 +70,7 @@ def is_empty(proto: Any) -> bool:
 
 
 def encode_attr(value: Any, kind: str, tensor_type: DType | None = None) -> Any:
-    """An AttrValue of this kind; `tensor_type` is the dtype of a tensor where the array alone does not tell it."""
+    """An AttrValue of this kind; `tensor_type` is the dtype of a tensor where it does not follow from the array."""
     proto = messages.AttrValue()
     if kind.startswith("list("):
         proto.list.SetInParent()

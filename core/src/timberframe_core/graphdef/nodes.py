@@ -33,7 +33,7 @@ LISTED = 8  # names in an error that could have thousands
 
 @dataclass(slots=True)
 class Node:
-    """A NodeDef, its op, and its inputs told apart: names of data inputs as written, names of control inputs."""
+    """A NodeDef, its op, and its inputs by kind: names of data inputs as written, names of control inputs."""
 
     proto: Any
     op_def: OpDef
@@ -89,7 +89,7 @@ def raise_missing(missing: Counter[str]) -> None:
 
 
 def split_inputs(proto: Any, op_def: OpDef) -> Node:
-    """The node with data and control inputs told apart; control inputs must come last."""
+    """The node with data and control inputs separated; control inputs must come last."""
     data: list[str] = []
     control: list[str] = []
     for text in proto.input:
@@ -264,7 +264,7 @@ class NodeBuilder:
 
 
 def _add_output_shapes(op: Operation, proto: Any) -> None:
-    """Adds what `_output_shapes` tells about shapes.
+    """Adds the shapes that `_output_shapes` gives.
 
     Where it contradicts what was inferred, it is left aside with a warning: the op's shape function knows the kernels,
     and some of TensorFlow's promise shapes that its own kernels do not give (FractionalMaxPool, GatherV2 with negative

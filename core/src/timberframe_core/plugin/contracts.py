@@ -158,7 +158,7 @@ class TraceSink(Protocol):
 
 @dataclass(slots=True)
 class RunContext:
-    """What an executable is told about one run.
+    """What an executable is given for one run.
 
     mode: `fast`; `nodes` runs node by node (tracing, and finding the node that fails); `guarded` also puts guard zones
     around every output and poisons memory first. fence: `start` or `end` in guarded mode has devices with host memory

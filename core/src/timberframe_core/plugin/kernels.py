@@ -26,7 +26,7 @@ class KernelRegistry:
         self._table: dict[tuple[str, str], tuple[KernelDef, ...]] = {}
         self._found: dict[tuple[Any, ...], KernelDef | None] = {}
         self._generators: tuple[Generator, ...] = ()
-        self._asked: set[str] = set()
+        self._generated: set[str] = set()
         self._lock = threading.Lock()
 
     def register(self, kernels: Iterable[KernelDef]) -> None:
@@ -50,11 +50,11 @@ class KernelRegistry:
         """Adds what makes kernels for ops that have none. Registered kernels win over generated ones."""
         with self._lock:
             self._generators = (*self._generators, generator)
-            self._asked = set()
+            self._generated = set()
 
     def _generate(self, op: str) -> None:
         """Asks the generators for kernels of an op, for the devices on which it has none."""
-        if op in self._asked:
+        if op in self._generated:
             return
         definition = registry.find(op)
         with self._lock:
@@ -65,7 +65,7 @@ class KernelRegistry:
                     _check(new)
                     table[op, new.device] = (*table.get((op, new.device), ()), replace(new, priority=-1))
             self._table = table
-            self._asked.add(op)
+            self._generated.add(op)
 
     def find(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef | None:
         """The kernel of highest priority that accepts these attrs and has the label of their `_kernel`, or None."""

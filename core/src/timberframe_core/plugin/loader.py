@@ -74,10 +74,12 @@ class PluginRegistry:
         with self._lock:
             chosen = selected(self.plugins, selection)
             fresh = [(p, self._import(p)) for p in chosen if not p.loaded and p.failure is None]
-            offers = [(p, *self._offer(p, module)) for p, module in fresh if module is not None]
+            contributions = [(p, *self._contribution(p, module)) for p, module in fresh if module is not None]
             # A plugin with kernels for the device of its own name comes first, so that nobody can take them from it.
-            offers.sort(key=lambda offer: not any(k.device == offer[0].name.upper() for k in offer[2]))
-            for plugin, manager, kernels in offers:
+            contributions.sort(
+                key=lambda contribution: not any(k.device == contribution[0].name.upper() for k in contribution[2])
+            )
+            for plugin, manager, kernels in contributions:
                 self._accept(plugin, manager, kernels)
             return [p for p in chosen if p.loaded]
 
@@ -88,7 +90,7 @@ class PluginRegistry:
         """
         with self._lock:
             plugin = self.plugins[name] = Plugin(name, None)
-            self._accept(plugin, *self._offer(plugin, module))
+            self._accept(plugin, *self._contribution(plugin, module))
             if plugin.failure is not None:
                 del self.plugins[name]
                 raise plugin.failure
@@ -111,7 +113,7 @@ class PluginRegistry:
             plugin.failure = e
             return None
 
-    def _offer(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
+    def _contribution(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
         """The plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
         manager = pluggy.PluginManager("timberframe")
         try:
@@ -121,7 +123,7 @@ class PluginRegistry:
             _check_marks(manager, module)
             for defined in manager.hook.timberframe_ops():
                 list(defined)
-            return manager, [k for some in manager.hook.timberframe_kernels() for k in some]
+            return manager, [k for result in manager.hook.timberframe_kernels() for k in result]
         except Exception as e:
             plugin.failure = e
             return manager, []
@@ -138,7 +140,7 @@ class PluginRegistry:
         plugin.manager, plugin.kernels = manager, len(kernels)
         if manager.hook.timberframe_generated_kernels.get_hookimpls():
             hook = manager.hook.timberframe_generated_kernels
-            self.kernels.add_generator(lambda op: [k for some in hook(op=op) for k in some])
+            self.kernels.add_generator(lambda op: [k for result in hook(op=op) for k in result])
 
     def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
         """The plugin's devices; none where it raises, and its exception is kept.
@@ -147,7 +149,7 @@ class PluginRegistry:
         """
         assert plugin.manager is not None
         try:
-            devices = [d for some in plugin.manager.hook.timberframe_devices(config=config) for d in some]
+            devices = [d for result in plugin.manager.hook.timberframe_devices(config=config) for d in result]
         except InvalidArgumentError:
             raise  # the user's own settings are wrong: another device must not take over in silence
         except Exception as e:

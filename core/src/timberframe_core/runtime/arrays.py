@@ -116,7 +116,7 @@ class Array:
                 raise _error(
                     node,
                     f"element {index} was never written and the shape of elements is {format_shape(known)}; it must be "
-                    "written, or element_shape known wholly",
+                    "written, or element_shape fully known",
                 )
             value = joins.zeros(tuple(d for d in known if d is not None), self.dtype)
         element.read = True
@@ -218,7 +218,7 @@ def _known_shape(node: Node, shape: Shape) -> StaticShape:
     if not is_static(shape):
         raise UnimplementedError(
             f"{node.op.name} '{node.name}': nothing is read and the shape of elements is {format_shape(shape)}; "
-            "it must be known wholly",
+            "it must be fully known",
             node.name,
         )
     return tuple(d for d in shape or () if d is not None)

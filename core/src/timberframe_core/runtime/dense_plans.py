@@ -16,7 +16,7 @@ from timberframe_core.fallback import failures_noted, report_failure
 from timberframe_core.shapes import StaticShape
 
 _PLANS = 16  # shapes of one combination of fetches and feeds that plans are kept for
-_TRIES = 3  # after so many shapes without success no further one is tried
+_MAX_FAILURES = 3  # after so many shapes without success no further one is tried
 
 
 def worth_trying(program: Program) -> bool:
@@ -47,7 +47,7 @@ class DensePlans:
             if shapes in self._plans:
                 self._plans.move_to_end(shapes)
                 return self._plans[shapes]
-            if self._failures >= _TRIES:
+            if self._failures >= _MAX_FAILURES:
                 return None
             plan = self._plans[shapes] = self._try(shapes, inputs)
             self._failures = self._failures + 1 if plan is None else 0

@@ -17,7 +17,7 @@ _lock = threading.Lock()
 
 
 def device_options(config: SessionConfig) -> Mapping[str, Any]:
-    """What the hook `timberframe_devices` is told: counts, threads, limits and options, each by device type."""
+    """What the hook `timberframe_devices` is given: counts, threads, limits and options, each by device type."""
     return {
         "count": dict(config.device_count),
         "threads": config.intra_op_parallelism_threads or None,

@@ -182,7 +182,7 @@ class Run:
         self._send(bound)
 
     def _send(self, bound: BoundStage) -> None:
-        """Starts the copies of what other devices wait for, so that they go on beside later work."""
+        """Starts the copies of what other devices wait for, so that they overlap later work."""
         for x, target in bound.stage.sends:
             array, home = self._located(x)
             if home is None:  # planning has found the value, so no kernel made it: it goes from the host

@@ -1,6 +1,6 @@
 """Putting arrays together and taking them apart on the device where they are, for what the executor does itself.
 
-On a device that works in the host's memory this is NumPy's; on others small clusters of Pack, ConcatV2 and their kin.
+On a device that works in the host's memory this is NumPy's; on others small clusters of Pack, ConcatV2 and similar ops.
 """
 
 from __future__ import annotations

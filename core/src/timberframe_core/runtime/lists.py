@@ -104,7 +104,7 @@ def _zeros_shape(node: Node, tensors: TensorList, shape: Shape) -> StaticShape:
         raise _error(
             node,
             f"an element that was never set is read as zeros, and of its shape {format_shape(known)} is known; "
-            "it must be known wholly",
+            "it must be fully known",
         )
     return tuple(d for d in known if d is not None)
 
@@ -254,7 +254,7 @@ def _joined(node: Node, tensors: TensorList, items: list[Element], shape: Shape,
             raise _error(
                 node,
                 f"there is no element whose shape is known, and all that is known is {format_shape(known)}; "
-                "the shape must be known wholly",
+                "the shape must be fully known",
             )
     assert known is not None
     exact = tuple(d for d in known if d is not None)

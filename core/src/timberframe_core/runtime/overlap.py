@@ -1,4 +1,4 @@
-"""Stages of different devices at the same time: which may overlap, and who runs them when."""
+"""Stages of different devices at the same time: which may overlap, and which thread runs them when."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timberframe_core.plugin.waiting import pause
 if TYPE_CHECKING:
     from timberframe_core.runtime.executor import Run
 
-_LOOK_SECONDS = 0.02  # longest wait while stages run: for Ctrl-C, and for errors in what was enqueued
+_POLL_SECONDS = 0.02  # longest wait while stages run: for Ctrl-C, and for errors in what was enqueued
 
 
 class StageThreads:
@@ -133,7 +133,7 @@ class Overlapped:
             except BaseException as e:  # Ctrl-C, which comes to the thread that waits here
                 self._fail(e)
             while self.running:  # nothing of it outlives the call
-                self.condition.wait(_LOOK_SECONDS)
+                self.condition.wait(_POLL_SECONDS)
         if self.failure is not None:
             raise self.failure
 
@@ -148,13 +148,13 @@ class Overlapped:
                 now = time.perf_counter()
                 idle_since = now if idle_since is None else idle_since
                 waited = now - idle_since
-                self.condition.wait(pause(waited) if self.ready else pause(waited, _LOOK_SECONDS))
+                self.condition.wait(pause(waited) if self.ready else pause(waited, _POLL_SECONDS))
                 continue
             idle_since = None
             self.ready.remove(i)
             self.running += 1
-            beside = _blocks(self.stages[i]) and (self.ready or self.running > 1)
-            if beside and threads.take(partial(self._one, i)):
+            waits = _blocks(self.stages[i]) and (self.ready or self.running > 1)
+            if waits and threads.take(partial(self._one, i)):
                 continue
             self.condition.release()
             try:

@@ -23,7 +23,7 @@ class RecordReader:
     """All records of the files that match a pattern, round after round; a session has one for each RecordInput.
 
     A record is drawn from a buffer of `file_buffer_size`, which the files fill one after the other. The order of the
-    files is drawn anew in each round and, as in TensorFlow, then turned by file_shuffle_shift_ratio of their number
+    files is drawn again in each round and, as in TensorFlow, then turned by file_shuffle_shift_ratio of their number
     more than in the last one.
     """
 

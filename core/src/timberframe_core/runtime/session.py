@@ -236,7 +236,7 @@ class BaseSession(Evaluator):
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
         """How a run would go: placement with reasons, stages, peak memory; str() gives it as text.
 
-        feed_dict gives shapes by its values. Placeholders that it leaves out count as fed; memory is told only where
+        feed_dict gives shapes by its values. Placeholders that it leaves out count as fed; memory is given only where
         their static shapes are fully known.
         """
         from timberframe_core.runtime.explain import example_feeds, explain_plan

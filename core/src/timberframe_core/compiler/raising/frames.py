@@ -23,7 +23,7 @@ class Frame:
     """A loop, or at the root the graph around all loops.
 
     operations: its own, without those of inner loops, in order. enters and exits, which are among them, carry values
-    over its edge. settled: Merges of inner frames that were no loops, which pass on what entered.
+    over its edge. plain_merges: Merges of inner frames that were no loops, which pass on what entered.
     """
 
     def __init__(self, name: str, parent: Frame | None) -> None:
@@ -32,7 +32,7 @@ class Frame:
         self.operations: list[Operation] = []
         self.enters: list[Operation] = []
         self.exits: list[Operation] = []
-        self.settled: set[Operation] = set()
+        self.plain_merges: set[Operation] = set()
         self.children: dict[str, Frame] = {}
 
     def with_role(self, role: Role) -> list[Operation]:
@@ -119,7 +119,7 @@ def _dissolve(frame: Frame, position: dict[Operation, int]) -> None:
         if not child.repeats:
             del frame.children[name]
             frame.operations.extend(child.operations)
-            frame.settled.update(child.settled, (op for op in child.operations if is_loop_merge(op)))
+            frame.plain_merges.update(child.plain_merges, (op for op in child.operations if is_loop_merge(op)))
             for inner in child.children.values():
                 inner.parent = frame
                 frame.children[f"{name}/{inner.name}"] = inner

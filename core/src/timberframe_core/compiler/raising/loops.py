@@ -56,7 +56,7 @@ class _Loop:
         for op in self.frame.exits:
             self._require(op, self.over, "it must be computed in the last iteration")
         for op in self.frame.operations:
-            if is_loop_merge(op) and op not in self.frame.settled:
+            if is_loop_merge(op) and op not in self.frame.plain_merges:
                 self._check_merge(op)
             elif op.op_def.role == "enter" and not op.attrs["is_constant"] and op in self.frame.enters:
                 used = self.region.consumers.get(op.outputs[0])
@@ -120,7 +120,7 @@ class _Loop:
             self.scope.set(op.outputs[0], self.scope.find(op.inputs[0]))
             self.scope.wait_for_inputs(op)
         for op in self.frame.operations:
-            if not is_loop_merge(op) or op in self.frame.settled:
+            if not is_loop_merge(op) or op in self.frame.plain_merges:
                 continue
             found = self.scope.find(op.inputs[0])
             if op.type == "RefMerge" or op.outputs[0].dtype.name == "resource":

@@ -94,7 +94,7 @@ class Region:
 
     def _make_units(self) -> None:
         frame = self.frame
-        edge = {*frame.enters, *frame.exits, *(op for op in frame.operations if is_loop_merge(op))} - frame.settled
+        edge = {*frame.enters, *frame.exits, *(op for op in frame.operations if is_loop_merge(op))} - frame.plain_merges
         own = [op for op in frame.operations if not (op in edge or op.op_def.role == "next_iteration")]
         position = 0
         for op in own:
@@ -193,7 +193,7 @@ class Region:
         return found
 
     def source(self, pred: Tensor) -> Tensor:
-        """The predicate behind copies: tf.cond switches by copies of the tensor that it was given."""
+        """The predicate that copies come from: tf.cond switches by copies of the tensor that it was given."""
         while pred.op.type == "Identity" and pred not in self.fed:
             before = pred.op.inputs[0]
             if self.condition(before) != self.condition(pred) or any(a.is_ref for a in before.op.op_def.outputs):
@@ -208,7 +208,7 @@ class Region:
 
         Gradients of a Merge ask whether its value_index is a number, which is to ask for the condition of that input.
         """
-        merge, i = _asked_index(pred)
+        merge, i = _tested_index(pred)
         if merge is not None and not is_loop_merge(merge) and pred not in self.fed:
             region: Region | None = self
             while region is not None and merge not in region._maker:
@@ -254,7 +254,7 @@ class Region:
         return sorted(condition, key=lambda literal: self._ranks[literal[0]])
 
     def closure(self, roots: Iterable[Operation], stop: Container[Operation]) -> set[Unit]:
-        """The units that these operations need, themselves included, without looking behind `stop`."""
+        """The units that these operations need, themselves included, up to `stop`."""
         found: set[Unit] = set()
         stack = [self._maker[op] for op in roots if op in self._maker and op not in stop]
         while stack:
@@ -265,7 +265,7 @@ class Region:
         return found
 
 
-def _asked_index(pred: Tensor) -> tuple[Operation | None, int]:
+def _tested_index(pred: Tensor) -> tuple[Operation | None, int]:
     """The Merge and the number i of `Equal(value_index, i)`; None for another predicate."""
     if pred.op.type == "Equal":
         for index, number in (pred.op.inputs, reversed(pred.op.inputs)):

@@ -119,8 +119,8 @@ def _from_batch(x: np.ndarray, block: list[int], crops: np.ndarray) -> np.ndarra
         order += [m + 1 + i, i]
     order += range(2 * m + 1, 2 * m + 1 + len(rest))
     sizes = [size * b for size, b in zip(space, block, strict=True)]
-    whole = x.reshape(*block, batch, *space, *rest).transpose(order).reshape(batch, *sizes, *rest)
-    return whole[(slice(None), *(slice(int(a), size - int(b)) for size, (a, b) in zip(sizes, crops, strict=True)))]
+    merged = x.reshape(*block, batch, *space, *rest).transpose(order).reshape(batch, *sizes, *rest)
+    return merged[(slice(None), *(slice(int(a), size - int(b)) for size, (a, b) in zip(sizes, crops, strict=True)))]
 
 
 def _integers(x: np.ndarray) -> list[int]:
@@ -167,8 +167,8 @@ _INVERSES = {
 
 def _undone_gradient(op: Any, grad: Any) -> list[Any]:
     attrs = {k: op.attrs[k] for k in ("block_size",) if k in op.attrs}
-    steering = op.inputs[1:]
-    return [apply_op(_INVERSES[op.type], [grad, *steering], attrs), *[None] * len(steering)]
+    parameters = op.inputs[1:]
+    return [apply_op(_INVERSES[op.type], [grad, *parameters], attrs), *[None] * len(parameters)]
 
 
 define_op(

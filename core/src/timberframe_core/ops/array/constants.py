@@ -11,7 +11,7 @@ import numpy as np
 from timberframe_core.dtypes import as_dtype, string
 from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.gradients import reshape_like, sum_all
-from timberframe_core.ops.definition.host_values import HostValue, checked, settle, static_output
+from timberframe_core.ops.definition.host_values import HostValue, checked, static_output, to_dtype
 from timberframe_core.ops.definition.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import unchanged
@@ -131,7 +131,7 @@ def _fill_value(c: InferenceContext) -> list[HostValue]:
     shape, value = static_output(c), c.values[1]
     if shape is None or value is None:
         return [None]
-    return [settle(np.full(shape, value.reshape(-1)[0], value.dtype), c.dtypes[1])]
+    return [to_dtype(np.full(shape, value.reshape(-1)[0], value.dtype), c.dtypes[1])]
 
 
 def _fill_samples() -> Iterator[Sample]:
@@ -279,8 +279,8 @@ def _range(attrs: Attrs, start: np.ndarray, limit: np.ndarray, delta: np.ndarray
     first, last, step = (x.reshape(-1)[0] for x in (start, limit, delta))
     length = range_length(first, last, step)
     if start.dtype.kind in "iu":
-        whole = np.arange(length) * step.astype(np.int64) + first.astype(np.int64)
-        return np.asarray(whole.astype(start.dtype))
+        values = np.arange(length) * step.astype(np.int64) + first.astype(np.int64)
+        return np.asarray(values.astype(start.dtype))
     wide = start.dtype if start.dtype.itemsize >= 4 else np.dtype(np.float32)
     steps = np.arange(length, dtype=np.float64).astype(wide)
     return np.asarray((first.astype(wide) + steps * step.astype(wide)).astype(start.dtype))

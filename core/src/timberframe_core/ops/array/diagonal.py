@@ -163,8 +163,8 @@ def _part(attrs: Attrs, input: Any, k: Any = 0, padding_value: Any = 0) -> Any:
 def _fill(attrs: Attrs, out: Any, diagonal: Any, lower: int, upper: int) -> Any:
     packed = diagonal if lower < upper else diagonal[..., None, :]
     rows, columns = out.shape[-2:]
-    places = packed_diagonals(rows, columns, lower, upper, _align(attrs), packed.shape[-1])
-    for number, at, row, column, length in places:
+    positions = packed_diagonals(rows, columns, lower, upper, _align(attrs), packed.shape[-1])
+    for number, at, row, column, length in positions:
         i = np.arange(length)
         out[..., row + i, column + i] = packed[..., number, at : at + length]
     return out

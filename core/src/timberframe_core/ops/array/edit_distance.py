@@ -16,35 +16,41 @@ Sequences = dict[tuple[int, ...], list[Any]]
 
 
 def _shape(c: InferenceContext) -> list[Shape]:
-    for first, who in ((0, "hypothesis"), (3, "truth")):
+    for first, operand in ((0, "hypothesis"), (3, "truth")):
         for i, (part, rank) in enumerate((("indices", 2), ("values", 1), ("shape", 1)), first):
             found = c.shapes[i]
             if found is not None and len(found) != rank:
-                raise c.late_error(f"{who}_{part} has shape {format_shape(found)}; it must have rank {rank}")
+                raise c.late_error(f"{operand}_{part} has shape {format_shape(found)}; it must have rank {rank}")
         indices, values, shape = c.shapes[first : first + 3]
         if indices is not None and not compatible(values, indices[:1]):
             raise c.late_error(
-                f"{who} has {indices[0]} indices and values of shape {format_shape(values)}; each has one"
+                f"{operand} has {indices[0]} indices and values of shape {format_shape(values)}; each has one"
             )
         if indices is not None and not compatible(shape, indices[1:]):
-            raise c.late_error(f"{who}_indices has {indices[1]} columns and {who}_shape {format_shape(shape)} sizes")
-    mine, theirs = c.shape_value(2), c.shape_value(5)
-    if mine is None or theirs is None:
+            raise c.late_error(
+                f"{operand}_indices has {indices[1]} columns and {operand}_shape {format_shape(shape)} sizes"
+            )
+    hypothesis, truth = c.shape_value(2), c.shape_value(5)
+    if hypothesis is None or truth is None:
         return [None]
-    if len(mine) != len(theirs) or len(mine) < 2:
+    if len(hypothesis) != len(truth) or len(hypothesis) < 2:
         raise c.late_error(
-            f"hypothesis_shape has {len(mine)} elements and truth_shape {len(theirs)}; equally many are required"
+            f"hypothesis_shape has {len(hypothesis)} elements and truth_shape {len(truth)}; equally many are required"
         )
-    return [tuple(None if a is None or b is None else max(a, b) for a, b in zip(mine[:-1], theirs[:-1], strict=True))]
+    return [
+        tuple(None if a is None or b is None else max(a, b) for a, b in zip(hypothesis[:-1], truth[:-1], strict=True))
+    ]
 
 
-def _sequences(indices: np.ndarray, values: np.ndarray, shape: np.ndarray, who: str) -> Sequences:
-    """The values of each sequence, by its place."""
+def _sequences(indices: np.ndarray, values: np.ndarray, shape: np.ndarray, operand: str) -> Sequences:
+    """The values of each sequence, by its row."""
     if ((indices < 0) | (indices >= shape)).any():
-        raise InvalidArgumentError(f"EditDistance: {who}_indices leave {who}_shape {shape.tolist()}; they must not")
+        raise InvalidArgumentError(
+            f"EditDistance: {operand}_indices leave {operand}_shape {shape.tolist()}; they must not"
+        )
     found: Sequences = {}
-    for place, value in zip(map(tuple, indices[:, :-1].tolist()), values, strict=True):
-        found.setdefault(place, []).append(value)
+    for row, value in zip(map(tuple, indices[:, :-1].tolist()), values, strict=True):
+        found.setdefault(row, []).append(value)
     return found
 
 
@@ -70,12 +76,12 @@ def _reference(
     hypotheses = _sequences(hypothesis_indices, hypothesis_values, hypothesis_shape, "hypothesis")
     truths = _sequences(truth_indices, truth_values, truth_shape, "truth")
     result = np.zeros(np.maximum(hypothesis_shape, truth_shape)[:-1], np.float32)
-    for place in hypotheses.keys() | truths.keys():
-        truth = truths.get(place, [])
-        distance = np.float32(_distance(hypotheses.get(place, []), truth))
+    for row in hypotheses.keys() | truths.keys():
+        truth = truths.get(row, [])
+        distance = np.float32(_distance(hypotheses.get(row, []), truth))
         if attrs["normalize"]:
             distance = distance / np.float32(len(truth)) if truth else np.float32(np.inf)
-        result[place] = distance
+        result[row] = distance
     return result
 
 

@@ -1,4 +1,4 @@
-"""Reading slices of a tensor at positions that another tensor gives: Gather and its kin."""
+"""Reading slices of a tensor at positions that another tensor gives: Gather, GatherV2, GatherNd."""
 
 from __future__ import annotations
 
@@ -171,11 +171,11 @@ def rows_gradient(params: Any, indices: Any, grad: Any, shape: Any = None) -> An
     flat = indices
     if indices.static_shape is None or len(indices.static_shape) != 1:
         flat = apply_op("Reshape", [indices, constant([-1], int32)])
-    whole = shape_of(params, indices.dtype) if shape is None else shape
-    tail = apply_op("StridedSlice", [whole, [1], [0], [1]], {"end_mask": 1})
-    count = apply_op("ExpandDims", [apply_op("Size", [indices], {"out_type": whole.dtype}), constant(0, int32)])
+    dense_shape = shape_of(params, indices.dtype) if shape is None else shape
+    tail = apply_op("StridedSlice", [dense_shape, [1], [0], [1]], {"end_mask": 1})
+    count = apply_op("ExpandDims", [apply_op("Size", [indices], {"out_type": dense_shape.dtype}), constant(0, int32)])
     values = apply_op("Reshape", [grad, apply_op("ConcatV2", [[count, tail], constant(0, int32)])])
-    return indexed_slices(values, flat, whole)
+    return indexed_slices(values, flat, dense_shape)
 
 
 def _axis(op: Any) -> Any:
@@ -205,18 +205,18 @@ def _batch_gather_gradient(params: Any, indices: Any, grad: Any, axis: Any, batc
     """The gradient of params seen as [rows, outer, limit, inner], with indices as [rows, count]."""
     rows, outer, inner = size_of(params, 0, batch), size_of(params, batch, axis), size_of(params, axis + 1, None)
     limit, count = size_of(params, axis, axis + 1), size_of(indices, batch, None)
-    places = apply_op("Reshape", [indices, constant([rows, count], int32)])
+    positions = apply_op("Reshape", [indices, constant([rows, count], int32)])
     if not isinstance(batch, int) or batch:
         first = apply_op("Range", [constant(0, int32), constant(rows, int32), constant(1, int32)]) * limit
         first = apply_op("Cast", [apply_op("ExpandDims", [first, constant(1, int32)])], {"DstT": int64})
-        places = apply_op("Cast", [places], {"DstT": int64}) + first
+        positions = apply_op("Cast", [positions], {"DstT": int64}) + first
     segments = constant(rows * limit, int32)
     if isinstance(outer, int) and outer == 1:
         values = apply_op("Reshape", [grad, constant([rows, count, inner], int32)])
-        return apply_op("UnsortedSegmentSum", [values, places, segments])
+        return apply_op("UnsortedSegmentSum", [values, positions, segments])
     swapped = constant([0, 2, 1, 3], int32)
     values = apply_op("Reshape", [grad, constant([rows, outer, count, inner], int32)])
-    total = apply_op("UnsortedSegmentSum", [apply_op("Transpose", [values, swapped]), places, segments])
+    total = apply_op("UnsortedSegmentSum", [apply_op("Transpose", [values, swapped]), positions, segments])
     apart = apply_op("Reshape", [total, constant([rows, limit, outer, inner], int32)])
     return apply_op("Transpose", [apart, swapped])
 

@@ -17,10 +17,10 @@ from timberframe_core.shapes import Shape, format_shape, merge_dim
 
 
 def _padded(c: InferenceContext) -> list[Shape]:
-    shape, spelled = c.shapes[0], c.shapes[1]
-    if spelled is not None and (len(spelled) != 2 or spelled[1] not in (None, 2)):
-        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be (rank, 2)")
-    rows = None if spelled is None else spelled[0]
+    shape, given = c.shapes[0], c.shapes[1]
+    if given is not None and (len(given) != 2 or given[1] not in (None, 2)):
+        raise c.error(f"paddings has shape {format_shape(given)}; it must be (rank, 2)")
+    rows = None if given is None else given[0]
     try:
         rank = merge_dim(None if shape is None else len(shape), rows)
     except ValueError:
@@ -209,14 +209,14 @@ define_op(
 
 
 def _folded(c: InferenceContext) -> list[Shape]:
-    shape, spelled = c.shapes[0], c.shapes[1]
-    if spelled is not None and (len(spelled) != 2 or spelled[1] not in (None, 2)):
-        raise c.error(f"paddings has shape {format_shape(spelled)}; it must be (rank, 2)")
+    shape, given = c.shapes[0], c.shapes[1]
+    if given is not None and (len(given) != 2 or given[1] not in (None, 2)):
+        raise c.error(f"paddings has shape {format_shape(given)}; it must be (rank, 2)")
     if shape is None:
-        return [c.unknown_sizes(None if spelled is None else spelled[0])]
-    if spelled is not None and spelled[0] not in (None, len(shape)):
+        return [c.unknown_sizes(None if given is None else given[0])]
+    if given is not None and given[0] not in (None, len(shape)):
         raise c.error(
-            f"paddings has {spelled[0]} rows and the input {format_shape(shape)}; one for each dimension is required"
+            f"paddings has {given[0]} rows and the input {format_shape(shape)}; one for each dimension is required"
         )
     flat = elements(c, 1, 2 * len(shape))
     sizes: list[int | None] = []

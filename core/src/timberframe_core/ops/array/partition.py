@@ -64,15 +64,15 @@ def _partition_errors() -> Iterator[ErrorSample]:
 
 
 def _partition_gradient(op: Any, *grads: Any) -> list[Any]:
-    """Each slice goes back to the place that it came from, which partitioning the places themselves tells."""
+    """Each slice goes back to the index that it came from: the indices are partitioned in the same way."""
     data, partitions = op.inputs
     count = size_of(partitions, 0, None)
     numbers = apply_op("Range", [constant(0, int32), constant(count, int32), constant(1, int32)])
     numbers = apply_op("Reshape", [numbers, shape_of(partitions)])
-    dealt = apply_op("DynamicPartition", [numbers, partitions], {"num_partitions": op.attrs["num_partitions"]})
-    places, slices = _joined(dealt), _joined(list(grads))
-    whole = apply_op("UnsortedSegmentSum", [slices, places, constant(count, int32)])
-    return [reshape_like(whole, data), None]
+    parts = apply_op("DynamicPartition", [numbers, partitions], {"num_partitions": op.attrs["num_partitions"]})
+    indices, slices = _joined(parts), _joined(list(grads))
+    gradient = apply_op("UnsortedSegmentSum", [slices, indices, constant(count, int32)])
+    return [reshape_like(gradient, data), None]
 
 
 def _joined(parts: list[Any]) -> Any:

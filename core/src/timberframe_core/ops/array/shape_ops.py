@@ -122,11 +122,11 @@ define_op(
 
 
 def _reshape_shape(c: InferenceContext) -> list[Shape]:
-    spelled = c.shapes[1]
-    if spelled is not None and len(spelled) > 1:
-        raise c.error(f"shape has shape {format_shape(spelled)}; it must be a vector")
+    given = c.shapes[1]
+    if given is not None and len(given) > 1:
+        raise c.error(f"shape has shape {format_shape(given)}; it must be a vector")
     if c.values[1] is None:
-        length = 1 if spelled == () else None if spelled is None else spelled[0]
+        length = 1 if given == () else None if given is None else given[0]
         return [c.unknown_sizes(length)]
     source = c.shapes[0]
     sizes: list[Any] = elements(c, 1, 0)
@@ -159,7 +159,7 @@ def _same_number_of_elements(c: InferenceContext, source: Shape, sizes: list[Any
 
 
 def _with_inferred_size(c: InferenceContext, source: Shape, sizes: list[Any]) -> Shape:
-    """The shape with its -1 replaced, as far as the input's sizes tell.
+    """The shape with its -1 replaced, where the input's sizes are known.
 
     For an empty input the sizes of zero on both sides are left out of the division, as TensorFlow does.
     """

@@ -19,8 +19,8 @@ _ATTRS = ("T: type", "Index: {int32, int64}", *(f"{m}: int = 0" for m in MASKS))
 _PLANNED = ("begin", "end", "strides")
 
 
-def _check(c: InferenceContext, whole: Shape) -> None:
-    taken = selected_shape(c, whole, 1)
+def _check(c: InferenceContext, full: Shape) -> None:
+    taken = selected_shape(c, full, 1)
     if all(shape is not None and 0 in shape for shape in (taken, c.shapes[4])):
         return  # TensorFlow lets a value without elements have any shape
     if not compatible(taken, c.shapes[4]):

@@ -18,19 +18,19 @@ from timberframe_core.shapes import Shape, compatible, format_shape
 
 @late_errors
 def _shape(c: InferenceContext) -> list[Shape]:
-    spelled = c.shapes[0]
-    if spelled is not None and len(spelled) != 1:
-        raise c.error(f"shape has shape {format_shape(spelled)}; it must be a vector")
+    given = c.shapes[0]
+    if given is not None and len(given) != 1:
+        raise c.error(f"shape has shape {format_shape(given)}; it must be a vector")
     entry_count(c, 1)
-    whole, value = c.shape_value(0), c.value(0)
+    full, value = c.shape_value(0), c.value(0)
     if value is not None:
         if (value < 0).any():
             raise c.error(f"shape is {format_shape(tuple(value.tolist()))}; sizes must be zero or more")
-        whole = checked(c, whole)
-    taken = selected_shape(c, whole, 1)
+        full = checked(c, full)
+    taken = selected_shape(c, full, 1)
     if not compatible(taken, c.shapes[4]):
         raise c.error(f"dy has shape {format_shape(c.shapes[4])}; the slice has {format_shape(taken)}, it must too")
-    return [whole]
+    return [full]
 
 
 def _reference(
@@ -49,9 +49,9 @@ def _samples() -> Iterator[Sample]:
         begin, end, strides = (np.asarray(s.values) for s in spans if isinstance(s, Arg))
         attrs = {m: sample.attrs.get(m, 0) for m in MASKS}
         taken = np.broadcast_to(np.int8(0), x.shape)[selection_index(attrs, x.shape, begin, end, strides)]
-        whole = Arg(values=np.array(x.shape, np.int64))
+        full = Arg(values=np.array(x.shape, np.int64))
         index = [t for t in sample.types["Index"] if t != "int16"]
-        yield Sample([whole, *spans, Arg(taken.shape)], sample.attrs, {"Index": index})
+        yield Sample([full, *spans, Arg(taken.shape)], sample.attrs, {"Index": index})
 
 
 def _errors() -> Iterator[ErrorSample]:

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.dtypes import int16, int32
 from timberframe_core.ops.array.strided_slice import Entry, interval, selections
 from timberframe_core.ops.definition.gradients import apply_op, shape_of
-from timberframe_core.ops.definition.host_values import HostValue, elements, settle, static_output, vector_length
+from timberframe_core.ops.definition.host_values import HostValue, elements, static_output, to_dtype, vector_length
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
@@ -34,19 +34,19 @@ def _slice_shape(c: InferenceContext) -> list[Shape]:
     return [tuple(_slice_size(c, i, None if shape is None else shape[i], begin[i], size[i]) for i in range(rank))]
 
 
-def _slice_size(c: InferenceContext, i: int, whole: int | None, begin: int | None, size: int | None) -> int | None:
+def _slice_size(c: InferenceContext, i: int, full: int | None, begin: int | None, size: int | None) -> int | None:
     """The output's size in one dimension, after the checks that the known values allow."""
-    if begin is not None and (begin < 0 or (whole is not None and begin > whole)):
-        raise c.error(f"begin[{i}] is {begin}; it must lie in [0, {'?' if whole is None else whole}]")
+    if begin is not None and (begin < 0 or (full is not None and begin > full)):
+        raise c.error(f"begin[{i}] is {begin}; it must lie in [0, {'?' if full is None else full}]")
     if size is None:
         return None
     if size < -1:
         raise c.error(f"size[{i}] is {size}; it must be zero or more, or -1 for the rest")
     if size == -1:
-        return None if whole is None or begin is None else whole - begin
-    if whole is not None and size + (begin or 0) > whole:
+        return None if full is None or begin is None else full - begin
+    if full is not None and size + (begin or 0) > full:
         raise c.error(
-            f"begin[{i}] is {begin or 0} and size[{i}] {size}; their sum must be at most the input's size {whole}"
+            f"begin[{i}] is {begin or 0} and size[{i}] {size}; their sum must be at most the input's size {full}"
         )
     return size
 
@@ -61,7 +61,7 @@ def _slice_value(c: InferenceContext) -> list[HostValue]:
     x, begin, size = c.values[0], c.value(1), c.value(2)
     if x is None or begin is None or size is None or static_output(c) is None:
         return [None]
-    return [settle(np.asarray(_slice(c.attrs, x, begin, size)), c.dtypes[0])]
+    return [to_dtype(np.asarray(_slice(c.attrs, x, begin, size)), c.dtypes[0])]
 
 
 def _slice_planned(attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _slice_errors() -> Iterator[ErrorSample]:
 
 
 def _slice_gradient(op: Any, grad: Any) -> list[Any]:
-    """The gradient at the block's place: begin may differ at each launch, which Pad would plan anew for."""
+    """The gradient at the block's position: begin may differ at each launch, and Pad would be planned for each."""
     x, begin, _ = op.inputs
     end = apply_op("AddV2", [begin, shape_of(op.outputs[0], begin.dtype)])
     strides = apply_op("OnesLike", [begin])
@@ -157,7 +157,7 @@ def selected_shape(c: InferenceContext, shape: Shape, first: int) -> Shape:
 
 
 def _selected_size(
-    c: InferenceContext, whole: int | None, values: list[int | None], i: int, source: int, shrink: bool
+    c: InferenceContext, full: int | None, values: list[int | None], i: int, source: int, shrink: bool
 ) -> int | None:
     begin, end, stride = values
     if stride == 0:
@@ -165,9 +165,9 @@ def _selected_size(
     if shrink and stride is not None and stride < 0:
         raise ValueError(f"strides[{i}] is {stride} where one index is taken; it must be positive")
     entry = Entry(begin, end, stride, bool(c.attrs["begin_mask"] >> i & 1), bool(c.attrs["end_mask"] >> i & 1))
-    if whole is None:
+    if full is None:
         return None
-    return interval(whole, entry, source, shrink)[1]
+    return interval(full, entry, source, shrink)[1]
 
 
 def selection_index(
@@ -200,7 +200,7 @@ def _strided_value(c: InferenceContext) -> list[HostValue]:
     x, begin, end, strides = c.values[0], c.value(1), c.value(2), c.value(3)
     if x is None or begin is None or end is None or strides is None or static_output(c) is None:
         return [None]
-    return [settle(np.asarray(_strided_slice(c.attrs, x, begin, end, strides)), c.dtypes[0])]
+    return [to_dtype(np.asarray(_strided_slice(c.attrs, x, begin, end, strides)), c.dtypes[0])]
 
 
 def _strided_planned(attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
@@ -208,10 +208,10 @@ def _strided_planned(attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tu
     strides = constants[3]
     if strides is None:
         return "begin", "end"
-    settled = attrs["ellipsis_mask"] | attrs["new_axis_mask"] | attrs["shrink_axis_mask"]
+    other_masks = attrs["ellipsis_mask"] | attrs["new_axis_mask"] | attrs["shrink_axis_mask"]
     names = []
     for name in ("begin", "end"):
-        masked = settled | attrs[f"{name}_mask"]
+        masked = other_masks | attrs[f"{name}_mask"]
         if any(not masked >> i & 1 for i in range(strides.size)):
             names.append(name)
     return tuple(names)

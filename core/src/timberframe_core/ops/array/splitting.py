@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.definition.gradients import apply_op
-from timberframe_core.ops.definition.host_values import HostValue, elements, scalar_value, settle, vector_length
+from timberframe_core.ops.definition.host_values import HostValue, elements, scalar_value, to_dtype, vector_length
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.shapes import Shape, format_shape
@@ -92,18 +92,18 @@ def _split_sizes(
     c: InferenceContext, sizes: list[int | None], shape: tuple[int | None, ...], axis: int
 ) -> list[int | None]:
     """The size of each part, -1 replaced by what the others leave."""
-    told, whole = format_shape(tuple(sizes)), shape[axis]
+    given, size = format_shape(tuple(sizes)), shape[axis]
     if any(s is not None and s < -1 for s in sizes):
-        raise c.error(f"size_splits is {told}; sizes must be zero or more, or -1 once")
+        raise c.error(f"size_splits is {given}; sizes must be zero or more, or -1 once")
     if sizes.count(-1) > 1:
-        raise c.error(f"size_splits is {told}; only one size may be -1")
-    if None in sizes or whole is None:
+        raise c.error(f"size_splits is {given}; only one size may be -1")
+    if None in sizes or size is None:
         return [None if s == -1 else s for s in sizes]
     total = sum(s for s in sizes if s is not None and s > 0)
-    rest = whole - total
+    rest = size - total
     if rest < 0 or (rest and -1 not in sizes):
         raise c.error(
-            f"size_splits is {told} and dimension {axis} of the input {format_shape(shape)}; they must add up to it"
+            f"size_splits is {given} and dimension {axis} of the input {format_shape(shape)}; they must add up to it"
         )
     return [rest if s == -1 else s for s in sizes]
 
@@ -174,7 +174,7 @@ def _unpack_value(c: InferenceContext) -> list[HostValue]:
     value: Any = c.values[0]
     if value is None:
         return [None] * c.attrs["num"]
-    return [settle(np.asarray(v), c.dtypes[0]) for v in _unpack(c.attrs, value)]
+    return [to_dtype(np.asarray(v), c.dtypes[0]) for v in _unpack(c.attrs, value)]
 
 
 def _unpack_samples() -> Iterator[Sample]:

@@ -88,9 +88,9 @@ def interval(size: int, entry: Entry, source: int, shrink: bool) -> tuple[int, i
     return first, count, stride
 
 
-def _clamped(value: int | None, masked: bool, whole: int, size: int, low: int, high: int) -> int | None:
+def _clamped(value: int | None, masked: bool, default: int, size: int, low: int, high: int) -> int | None:
     if masked:
-        return whole
+        return default
     if value is None:
         return None
     return min(max(value + size if value < 0 else value, low), high)

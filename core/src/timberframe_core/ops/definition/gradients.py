@@ -77,9 +77,9 @@ def broadcast_gradients(op: Any, gx: Any, gy: Any) -> list[Any]:
     may be IndexedSlices.
     """
     x, y = op.inputs
-    whole = [g is None or _is_whole(a, b) for g, a, b in ((gx, x, y), (gy, y, x))]
-    if any(whole) or (is_static(x.static_shape) and is_static(y.static_shape)):
-        return [g if kept else sum_to_shape(dense(g), a) for g, kept, a in zip((gx, gy), whole, (x, y), strict=True)]
+    full = [g is None or _is_full(a, b) for g, a, b in ((gx, x, y), (gy, y, x))]
+    if any(full) or (is_static(x.static_shape) and is_static(y.static_shape)):
+        return [g if kept else sum_to_shape(dense(g), a) for g, kept, a in zip((gx, gy), full, (x, y), strict=True)]
     shapes = apply_op("Shape", [x]), apply_op("Shape", [y])
     axes = apply_op("BroadcastGradientArgs", list(shapes))
     return [
@@ -88,7 +88,7 @@ def broadcast_gradients(op: Any, gx: Any, gy: Any) -> list[Any]:
     ]
 
 
-def _is_whole(x: Any, y: Any) -> bool:
+def _is_full(x: Any, y: Any) -> bool:
     """Whether x, broadcast with y, surely has the shape of the result already."""
     own, other = x.static_shape, y.static_shape
     if own is None or other is None or len(other) > len(own):
@@ -127,7 +127,7 @@ def dense(grad: Any) -> Any:
 
 
 def known(x: Any) -> Any:
-    """The value of x as an array where the graph alone tells it, else None."""
+    """The value of x as an array where it follows from the graph alone, else None."""
     return x.host_value if is_known(x.host_value) else None
 
 

@@ -33,10 +33,10 @@ def infer_values(c: InferenceContext, dtypes: Sequence[DType]) -> list[HostValue
     """What the op's value function knows of its outputs, which have these dtypes."""
     assert c.op.value is not None
     values = zip(c.op.value(c), dtypes, strict=True)
-    return [None if value is None else settle(np.asarray(value), dtype) for value, dtype in values]
+    return [None if value is None else to_dtype(np.asarray(value), dtype) for value, dtype in values]
 
 
-def settle(value: np.ndarray, dtype: DType) -> np.ndarray:
+def to_dtype(value: np.ndarray, dtype: DType) -> np.ndarray:
     """The value in its dtype, or an array of objects while elements are unknown; integers wrap around as in kernels."""
     kind = dtype.numpy
     if value.dtype == kind:
@@ -64,7 +64,7 @@ def reshaped_value(c: InferenceContext) -> list[HostValue]:
 
 
 def static_output(c: InferenceContext) -> StaticShape | None:
-    """The first output's shape if it is wholly known and no larger than a host value may be."""
+    """The first output's shape if it is fully known and no larger than a host value may be."""
     shape = c.op.shape(c)[0]
     if shape is None:
         return None
@@ -81,13 +81,13 @@ def reference_value(c: InferenceContext) -> list[HostValue]:
     """
     data = {a.name for a in c.op.inputs} - {*c.op.shape_inputs, *c.op.launch_inputs}
     if len(c.op.inputs) == len(c.values):
-        steering = [i for i, a in enumerate(c.op.inputs) if a.name not in data]
-        if any(c.value(i) is None for i in steering):
+        parameters = [i for i, a in enumerate(c.op.inputs) if a.name not in data]
+        if any(c.value(i) is None for i in parameters):
             return [None] * len(c.op.outputs)
     if any(v is None for v in c.values) or static_output(c) is None:
         return [None] * len(c.op.outputs)
     assert c.op.reference is not None
-    return [settle(np.asarray(c.op.reference(c.attrs, *c.values)), c.dtypes[0])]
+    return [to_dtype(np.asarray(c.op.reference(c.attrs, *c.values)), c.dtypes[0])]
 
 
 def checked(c: InferenceContext, shape: Shape) -> Shape:

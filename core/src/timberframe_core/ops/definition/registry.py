@@ -1,4 +1,4 @@
-"""The registry of OpDefs: what ops exist, whoever defines them."""
+"""The registry of OpDefs: all ops, those of plugins included."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def shapes_differ(c: InferenceContext, a: Shape, b: Shape, what: str) -> Invalid
 
 
 def variable_shape_of(c: InferenceContext, i: int, dtype: DType) -> Shape:
-    """Shape of the variable behind input i, which must be a 0-d handle of a variable of this dtype."""
+    """Shape of the variable of input i, which must be a 0-d handle of a variable of this dtype."""
     c.require_rank(i, 0)
     found = c.handles[i] if i < len(c.handles) else None
     if found is None:

@@ -88,7 +88,7 @@ def _show(value: Any) -> str:
 
 
 def parse_arg(text: str, attrs: Mapping[str, AttrDef]) -> ArgDef:
-    """``name: T``, ``name: float``, ``name: N * T``, ``name: Tlist`` or ``name: Ref(T)``; attrs tells the lists."""
+    """``name: T``, ``name: float``, ``name: N * T``, ``name: Tlist`` or ``name: Ref(T)``; attrs: to know lists."""
     name, kind, number, is_ref = _parse_argument(text)
     known = dtypes.BY_NAME.get(kind)
     if known is not None:

@@ -119,9 +119,9 @@ def _glimpse_shape(c: InferenceContext) -> list[Shape]:
     return [(images[0], *found, images[3])]
 
 
-def _window(place: Any, size: int, wanted: int, attrs: Attrs) -> int:
+def _window(offset: Any, size: int, wanted: int, attrs: Attrs) -> int:
     """Where a window begins, along one dimension."""
-    at = np.float32(place)
+    at = np.float32(offset)
     if attrs["normalized"]:
         at = at * np.float32(size)
     if attrs["centered"]:
@@ -132,8 +132,8 @@ def _window(place: Any, size: int, wanted: int, attrs: Attrs) -> int:
 def _glimpse(attrs: Attrs, images: np.ndarray, size: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     height, width = (int(n) for n in size)
     result = np.zeros((images.shape[0], height, width, images.shape[3]), images.dtype)
-    for target, image, place in zip(result, images, offsets, strict=True):
-        starts = [_window(place[i], image.shape[i], n, attrs) for i, n in enumerate((height, width))]
+    for target, image, offset in zip(result, images, offsets, strict=True):
+        starts = [_window(offset[i], image.shape[i], n, attrs) for i, n in enumerate((height, width))]
         spans = [
             (max(start, 0), min(start + n, limit))
             for start, n, limit in zip(starts, (height, width), image.shape, strict=False)

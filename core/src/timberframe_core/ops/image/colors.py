@@ -73,10 +73,10 @@ def _adjust_hue(attrs: Attrs, images: np.ndarray, delta: np.ndarray) -> np.ndarr
         ratio = np.where(span > 0, (middle - least) / span, 0)
     sixth = _sixth(x)
     one, six = x.dtype.type(1), x.dtype.type(6)
-    place = np.where(span > 0, sixth.astype(x.dtype) + np.where(sixth % 2 == 0, ratio, one - ratio), 0 * one)
-    place = np.mod(place + x.dtype.type(delta) * six, six)
-    sixth = np.minimum(place.astype(np.int64), 5)
-    ratio = place - sixth.astype(x.dtype)
+    hue = np.where(span > 0, sixth.astype(x.dtype) + np.where(sixth % 2 == 0, ratio, one - ratio), 0 * one)
+    hue = np.mod(hue + x.dtype.type(delta) * six, six)
+    sixth = np.minimum(hue.astype(np.int64), 5)
+    ratio = hue - sixth.astype(x.dtype)
     middle = least + np.where(sixth % 2 == 0, ratio, one - ratio) * span
     return np.take_along_axis(np.stack([least, middle, most], -1).astype(x.dtype), _CHANNEL_ORDERS[sixth], -1)
 

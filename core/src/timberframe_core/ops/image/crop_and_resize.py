@@ -250,7 +250,7 @@ def _box_gradient_error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: np
 _BOXES = np.array(
     [[0.07, 0.11, 0.86, 0.79], [0.81, 0.9, 0.15, 0.12], [-0.33, 0.21, 0.71, 1.43], [1.2, 1.3, 1.9, 1.8]], np.float32
 )
-"""Within the image, reversed, partly and wholly outside. No position is near a pixel, where slopes jump."""
+"""Within the image, reversed, partly and entirely outside. No position is near a pixel, where slopes jump."""
 _WHICH = np.array([1, 0, 1, 0], np.int32)
 _METHODS = ("bilinear", "nearest")
 

@@ -20,7 +20,7 @@ def scale_of(size: int, wanted: int, align_corners: bool) -> np.float32:
     return np.float32(size) / np.float32(wanted)
 
 
-def _places(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
+def _positions(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
     """Where each pixel of the result lies among those of the source."""
     scale = scale_of(size, wanted, attrs["align_corners"])
     numbers = np.arange(wanted, dtype=np.float32)
@@ -41,15 +41,15 @@ def area(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
 
 
 def bicubic(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """Weights [wanted, size] of the four pixels around each place, by Keys' cubic convolution.
+    """Weights [wanted, size] of the four pixels around each position, by Keys' cubic convolution.
 
     With half_pixel_centers the parameter is -0.5 and pixels outside count for nothing, else it is -0.75 and the border
     is repeated. R. Keys, Cubic convolution interpolation for digital image processing, 1981.
     """
     keys = bool(attrs.get("half_pixel_centers"))
-    places = _places(size, wanted, attrs)
-    below = np.floor(places)
-    offset = np.rint((places - below) * np.float32(_TABLE)) / _TABLE
+    positions = _positions(size, wanted, attrs)
+    below = np.floor(positions)
+    offset = np.rint((positions - below) * np.float32(_TABLE)) / _TABLE
     a = -0.5 if keys else -0.75
     weights, rows = np.zeros((wanted, size)), np.arange(wanted)
     for step in (-1, 0, 1, 2):

@@ -75,8 +75,8 @@ def neighbours(attrs: Attrs, size: int, resized: int) -> tuple[np.ndarray, np.nd
     at = (i + half) * scale - half if attrs["half_pixel_centers"] else i * scale
     floor = np.floor(at)
     before = np.maximum(floor, 0).astype(np.int64)
-    behind = np.minimum(np.ceil(at).astype(np.int64), size - 1)
-    return np.minimum(before, behind), np.maximum(behind, 0), (at - floor).astype(np.float64)
+    after = np.minimum(np.ceil(at).astype(np.int64), size - 1)
+    return np.minimum(before, after), np.maximum(after, 0), (at - floor).astype(np.float64)
 
 
 def nearest(attrs: Attrs, size: int, resized: int) -> np.ndarray:
@@ -109,8 +109,8 @@ def _bilinear_error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: np.nda
 
 def _add_pixels(images: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
     """Adds values [N, rows, columns, C] to the pixels of images that rows and columns name, each as often as named."""
-    places: Any = (slice(None), rows[:, None], columns[None, :])
-    np.add.at(images, places, values)
+    index: Any = (slice(None), rows[:, None], columns[None, :])
+    np.add.at(images, index, values)
 
 
 def _bilinear_grad(attrs: Attrs, grads: np.ndarray, original_image: np.ndarray) -> np.ndarray:

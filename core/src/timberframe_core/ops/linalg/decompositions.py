@@ -183,8 +183,8 @@ def _cholesky_gradient(op: Any, grad: Any) -> list[Any]:
     inverse = apply_op("MatrixTriangularSolve", [lower, diagonal_matrix(apply_op("OnesLike", [diagonal(lower)]))])
     middle = matmul(lower, grad, adjoint_x=True)
     middle = _half_lower(middle)
-    whole = matmul(matmul(inverse, middle, adjoint_x=True), inverse)
-    return [halved(whole + graph_adjoint(whole))]
+    gradient = matmul(matmul(inverse, middle, adjoint_x=True), inverse)
+    return [halved(gradient + graph_adjoint(gradient))]
 
 
 define_op(
@@ -238,8 +238,8 @@ def _cholesky_grad_samples() -> Iterator[Sample]:
 def _cholesky_grad_gradient(op: Any, grad: Any) -> list[Any]:
     """With P, S and the output as in the kernel's formula: the same steps, taken back."""
     lower, given = triangle(op.inputs[0], lower=True), triangle(op.inputs[1], lower=True)
-    whole = halved(grad + graph_adjoint(grad))
-    right = graph_adjoint(_solved(lower, graph_adjoint(whole)))  # whole l^-T
+    gradient = halved(grad + graph_adjoint(grad))
+    right = graph_adjoint(_solved(lower, graph_adjoint(gradient)))  # gradient l^-T
     inner = _half_lower(_solved(lower, right))
     product = triangle(matmul(lower, inner), lower=True)
     of_lower = matmul(given, inner, adjoint_y=True) - constant(2, grad.dtype) * matmul(op.outputs[0], right)

@@ -117,8 +117,8 @@ def _einsum(attrs: Attrs, *inputs: Any) -> Any:
         return result
     # A label that is repeated on the right: the result lies on that diagonal.
     out = np.zeros([sizes[a] or 0 for a in equation.output], result.dtype)
-    places = np.indices(result.shape)
-    out[tuple(places[once.index(a)] for a in equation.output)] = result
+    indices = np.indices(result.shape)
+    out[tuple(indices[once.index(a)] for a in equation.output)] = result
     return out
 
 

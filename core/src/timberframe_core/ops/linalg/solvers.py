@@ -201,8 +201,8 @@ def _triangular_gradient(op: Any, grad: Any) -> list[Any]:
     lower = op.attrs["lower"]
     attrs = {"lower": lower, "adjoint": not op.attrs["adjoint"]}
     solved = apply_op("MatrixTriangularSolve", [matrix, grad], attrs)
-    whole = triangle(_adjoint_gradient(op, solved), lower)
-    return [sum_to_shape(whole, matrix), sum_to_shape(solved, rhs)]
+    gradient = triangle(_adjoint_gradient(op, solved), lower)
+    return [sum_to_shape(gradient, matrix), sum_to_shape(solved, rhs)]
 
 
 define_op(

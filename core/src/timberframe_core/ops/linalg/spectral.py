@@ -116,8 +116,8 @@ def _eig_gradient(op: Any, values_grad: Any, vectors_grad: Any) -> list[Any]:
         middle = middle + differences_inverted(values) * matmul(vectors, vectors_grad, adjoint_x=True)
     else:
         _, vectors = apply_op("SelfAdjointEigV2", [op.inputs[0]], {"compute_v": True})
-    whole = matmul(vectors, matmul(middle, vectors, adjoint_y=True))
-    lower = triangle(whole + graph_adjoint(whole), lower=True)
+    gradient = matmul(vectors, matmul(middle, vectors, adjoint_y=True))
+    lower = triangle(gradient + graph_adjoint(gradient), lower=True)
     return [with_diagonal(lower, halved(diagonal(lower)))]
 
 

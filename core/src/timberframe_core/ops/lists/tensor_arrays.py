@@ -179,8 +179,8 @@ define_op(
 
 def _split_gradient(op: Any, flow_grad: Any) -> list[Any]:
     handle, flow = _gradient_array(op, flow_grad)
-    whole, _ = apply_op("TensorArrayConcatV3", [handle, flow], {"dtype": op.attrs["T"]})
-    return [None, whole, None, flow_grad]
+    joined, _ = apply_op("TensorArrayConcatV3", [handle, flow], {"dtype": op.attrs["T"]})
+    return [None, joined, None, flow_grad]
 
 
 define_op(

@@ -26,11 +26,11 @@ def _argument_shape(c: InferenceContext) -> list[Shape]:
     return [shape[:axis] + shape[axis + 1 :]]
 
 
-def _argument(best: Callable[..., Any], place: Callable[..., Any], worst: float) -> Callable[..., Any]:
+def _argument(best: Callable[..., Any], argument: Callable[..., Any], worst: float) -> Callable[..., Any]:
     def reference(attrs: Attrs, input: Any, dimension: Any) -> Any:
         axis = int(dimension)
         if input.dtype.kind in "iub":
-            return place(input, axis=axis).astype(attrs["output_type"].numpy)
+            return argument(input, axis=axis).astype(attrs["output_type"].numpy)
         # The first element equal to the best that is a number; the index 0 where there is none.
         known = np.where(np.isnan(input), np.asarray(worst, input.dtype), input)
         return np.argmax(input == best(known, axis=axis, keepdims=True), axis=axis).astype(attrs["output_type"].numpy)
@@ -57,7 +57,7 @@ def _argument_samples() -> Iterable[Sample]:
 
 def _extremes_before_nan() -> np.ndarray:
     """Row k has its largest element at k and its smallest at k + 1, each with NaN in the same lane of the next vectors:
-    a NaN must not take the place of what a lane has found."""
+    a NaN must not replace what a lane has found."""
     x = np.zeros((64, 192))
     k = np.arange(64)
     x[k, k], x[k, k + 1] = 1, -1

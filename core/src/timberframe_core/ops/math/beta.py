@@ -43,7 +43,7 @@ def _fraction(a: Any, b: Any, x: Any) -> Any:
     d = 1 - (a + b) * x / (a + 1)
     d = 1 / np.where(np.abs(d) < _SMALLEST, _SMALLEST, d)
     h = d
-    going = np.ones(np.shape(x), bool)
+    active = np.ones(np.shape(x), bool)
     for m in range(1, _MOST_STEPS):
         before = h
         for term in (
@@ -54,9 +54,9 @@ def _fraction(a: Any, b: Any, x: Any) -> Any:
             d = 1 / np.where(np.abs(d) < _SMALLEST, _SMALLEST, d)
             c = 1 + term / c
             c = np.where(np.abs(c) < _SMALLEST, _SMALLEST, c)
-            h = np.where(going, h * d * c, h)
-        going = going & (np.abs(h - before) > _DONE * np.abs(h))
-        if not going.any():
+            h = np.where(active, h * d * c, h)
+        active = active & (np.abs(h - before) > _DONE * np.abs(h))
+        if not active.any():
             break
     return h
 

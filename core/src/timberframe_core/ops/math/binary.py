@@ -49,7 +49,7 @@ def binary_op(
     """Declares ``z: T = op(x: T, y: T)`` with broadcasting; `types` are T's allowed ones in TensorFlow's notation.
 
     samples: in place of the pairs of shapes that every such op is tried with.
-    errors: besides those for shapes that do not broadcast, whose message has the words `mismatch`.
+    errors: in addition to those for shapes that do not broadcast, whose message has the words `mismatch`.
     """
     return define_op(
         name,

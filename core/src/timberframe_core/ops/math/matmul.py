@@ -118,7 +118,7 @@ def finite_complex(samples: Iterable[Sample], type_attr: str = "T") -> Iterable[
     """The samples, complex ones of finite values: products of complex infinities differ between implementations."""
     for sample in samples:
         wanted = sample.types.get(type_attr, (*_NOT_COMPLEX, *_COMPLEX))
-        real, complex_ = (tuple(t for t in wanted if t in some) for some in (_NOT_COMPLEX, _COMPLEX))
+        real, complex_ = (tuple(t for t in wanted if t in allowed) for allowed in (_NOT_COMPLEX, _COMPLEX))
         if real:
             yield replace(sample, types={**sample.types, type_attr: real})
         if complex_:

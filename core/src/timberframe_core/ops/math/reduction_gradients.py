@@ -37,10 +37,10 @@ def _kept_shape(op: Any) -> Any:
             return constant([1 if i in axes else d for i, d in enumerate(shape)], int32)
         kept = [int(i not in axes) for i in range(len(shape))]
         return shape_of(x) * constant(kept, int32) + constant([1 - k for k in kept], int32)
-    places = _axes(op)
+    reduced = _axes(op)
     everywhere = apply_op("Range", [0, apply_op("Rank", [x]), 1])
-    ones = apply_op("OnesLike", [places])
-    return apply_op("DynamicStitch", [[everywhere, places], [shape_of(x), ones]])
+    ones = apply_op("OnesLike", [reduced])
+    return apply_op("DynamicStitch", [[everywhere, reduced], [shape_of(x), ones]])
 
 
 def _kept(op: Any, *tensors: Any) -> list[Any]:

@@ -41,7 +41,7 @@ def unary_op(
     """Declares ``y: T = op(x: T)``; `types` are T's allowed ones in TensorFlow's notation.
 
     reference: a function of the one array, with NumPy's own meaning.
-    values: points that real dtypes are tried at besides random ones: edges of domains, roots, thresholds.
+    values: points that real dtypes are tried at in addition to random ones: edges of domains, roots, thresholds.
     samples: in place of the shapes that every such op is tried with.
     """
     return define_op(

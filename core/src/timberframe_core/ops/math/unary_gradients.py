@@ -213,7 +213,7 @@ _gradient_op(
 )
 _gradient_op(
     "SeluGrad",
-    "The gradient times the slope of Selu, told by its output, by element.",
+    "The gradient times the slope of Selu, computed from its output, by element.",
     lambda g, y: g * np.where(y < 0, (y + SELU_SCALE_ALPHA) + SELU_SCALE_ALPHA_REST, SELU_SCALE),
     _BY_OUTPUTS,
     _FLOATS,

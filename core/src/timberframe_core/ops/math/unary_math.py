@@ -79,7 +79,7 @@ def _math_op(
     types: str = INEXACT_TYPES,
     arg: Arg = Arg(),
 ) -> None:
-    """Declares a function with its limit, tried at these points and on these ranges besides that of `arg`."""
+    """Declares a function with its limit, tried at these points and on these ranges in addition to that of `arg`."""
 
     def samples() -> Iterator[Sample]:
         yield from unary_samples(values, arg)

@@ -32,15 +32,15 @@ _COEFFICIENTS = (
 def _positive_zeta(x: Any, q: Any) -> Any:
     """For x > 1 and q > 0: terms up to 10 + x, or till they no longer count; then the Euler-Maclaurin formula."""
     total, a, k = np.zeros(np.shape(x)), np.array(q), 0
-    going = a < 10 + x
+    active = a < 10 + x
     cut = np.zeros(np.shape(x), bool)
-    while going.any():
-        term = np.where(going, a**-x, 0)
+    while active.any():
+        term = np.where(active, a**-x, 0)
         total = total + term
-        cut |= going & (term <= 2.0**-60 * total)
+        cut |= active & (term <= 2.0**-60 * total)
         k += 1
-        a = np.where(going & ~cut, q + k, a)
-        going = going & ~cut & (a < 10 + x)
+        a = np.where(active & ~cut, q + k, a)
+        active = active & ~cut & (a < 10 + x)
     last = a**-x
     factor, series = x * last / a, np.zeros(np.shape(x))
     for j, c in enumerate(_COEFFICIENTS):
@@ -56,10 +56,10 @@ def hurwitz_zeta(x: Any, q: Any, magnitude: bool = False) -> Any:
     """
     x, q = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(q, np.float64))
     with np.errstate(all="ignore"):
-        even, whole = np.fmod(x, 2) == 0, x == np.floor(x)
+        even, integer = np.fmod(x, 2) == 0, x == np.floor(x)
         pole = (q <= 0) & (q == np.floor(q))
         usual = np.isfinite(x) & (x > 1) & ~np.isnan(q)
-        reflected = usual & (q < 0) & ~pole & whole & np.isfinite(q)
+        reflected = usual & (q < 0) & ~pole & integer & np.isfinite(q)
         safe = np.where(usual, x, 2)
         # The terms below 0 are (-1)^x times the first of the zeta function from p on, up to 1 - q.
         p = np.where(reflected, np.ceil(q) - q, 0.5)

@@ -66,8 +66,8 @@ def _input_gradient_shape(c: InferenceContext, depthwise: bool) -> Sequence[Shap
     check_filter(c, filter)
     sizes = _described(c, 0, "input_sizes", (4,) if depthwise else (4, 2))
     if len(sizes) == 2:  # height and width alone
-        whole: Any = (gradient[0], *sizes, filter[2])
-        sizes = layout(whole, c.attrs["data_format"])
+        nhwc: Any = (gradient[0], *sizes, filter[2])
+        sizes = layout(nhwc, c.attrs["data_format"])
     _check_gradient(c, depthwise, sizes, filter, gradient)
     return [tuple(sizes)]
 

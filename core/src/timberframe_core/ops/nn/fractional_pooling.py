@@ -50,8 +50,8 @@ def _pseudo_random(size: int, wanted: int, philox: Philox) -> np.ndarray:
     ratio, least = size / wanted, size // wanted
     largest = min((least + 2) / ratio - 1, (size + 1 - least) / ratio - (wanted - 1))
     shift = float(to_float64(philox.numbers(2))[0]) * largest
-    places = [1, *(math.ceil(ratio * (i + shift)) for i in range(1, wanted)), size + 1]
-    return np.diff(np.array(places, np.int64))
+    ends = [1, *(math.ceil(ratio * (i + shift)) for i in range(1, wanted)), size + 1]
+    return np.diff(np.array(ends, np.int64))
 
 
 def _random(size: int, wanted: int, philox: Philox) -> np.ndarray:

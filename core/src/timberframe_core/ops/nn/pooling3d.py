@@ -267,7 +267,7 @@ def _avg_grad_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _max_gradient(next_op: str) -> Callable[..., list[Any]]:
-    """orig_input and orig_output move nothing but the places of the maxima."""
+    """orig_input and orig_output move nothing but the positions of the maxima."""
 
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, y, _ = op.inputs

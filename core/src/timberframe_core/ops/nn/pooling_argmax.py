@@ -1,4 +1,4 @@
-"""Maxima of windows together with their places."""
+"""Maxima of windows together with their indices."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def _grad_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _argmax_reference(attrs: Attrs, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    places = first_maxima({**attrs, "data_format": "NHWC"}, input)
-    values = input.ravel()[places] if input.size else np.zeros(places.shape, input.dtype)
+    indices = first_maxima({**attrs, "data_format": "NHWC"}, input)
+    values = input.ravel()[indices] if input.size else np.zeros(indices.shape, input.dtype)
     if not attrs["include_batch_in_index"]:
-        places = places % max(math.prod(input.shape[1:]), 1)
-    return values, places.astype(attrs["Targmax"].numpy)
+        indices = indices % max(math.prod(input.shape[1:]), 1)
+    return values, indices.astype(attrs["Targmax"].numpy)
 
 
 def _grad_reference(attrs: Attrs, input: np.ndarray, grad: np.ndarray, argmax: np.ndarray) -> np.ndarray:
-    places = argmax.astype(np.int64)
+    indices = argmax.astype(np.int64)
     if not attrs["include_batch_in_index"]:
-        places = places + (np.arange(input.shape[0]) * math.prod(input.shape[1:])).reshape(-1, 1, 1, 1)
+        indices = indices + (np.arange(input.shape[0]) * math.prod(input.shape[1:])).reshape(-1, 1, 1, 1)
     wide = widen(grad)
     result = np.zeros(input.size, wide.dtype)
-    np.add.at(result, places.ravel(), wide.ravel())
+    np.add.at(result, indices.ravel(), wide.ravel())
     return result.reshape(input.shape).astype(grad.dtype)
 
 
@@ -105,15 +105,15 @@ def _argmax_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
 
 
 def _grad_gradient(op: Any, grad: Any) -> list[Any]:
-    """Each window takes the gradient at its place; the input itself moves nothing."""
+    """Each window takes the gradient at its index; the input itself moves nothing."""
     x, _, argmax = op.inputs
-    places = apply_op("Cast", [argmax], {"DstT": int64})
+    indices = apply_op("Cast", [argmax], {"DstT": int64})
     if not op.attrs["include_batch_in_index"]:
         shape = shape_of(x, int64)
         batch, image = apply_op("Gather", [shape, constant(0, int64)]), apply_op("Prod", [shape[1:], 0])
         first = apply_op("Range", [constant(0, int64), batch, constant(1, int64)]) * image
-        places = places + apply_op("Reshape", [first, [-1, 1, 1, 1]])
-    taken = apply_op("GatherV2", [apply_op("Reshape", [grad, [-1]]), places, 0])
+        indices = indices + apply_op("Reshape", [first, [-1, 1, 1, 1]])
+    taken = apply_op("GatherV2", [apply_op("Reshape", [grad, [-1]]), indices, 0])
     return [apply_op("ZerosLike", [x]), taken, None]
 
 

@@ -1,7 +1,7 @@
 """The gradients of pooling.
 
 The gradient of a maximum goes to the first of equal values in its window, in the order of rows; where NaN comes first,
-to it. MaxPoolGrad looks for the place itself, as TensorFlow does: of orig_output only the shape matters.
+to it. MaxPoolGrad looks for the maximum itself, as TensorFlow does: of orig_output only the shape matters.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _max_v2_errors(second: bool) -> Iterator[ErrorSample]:
 
 
 def _max_gradient(op: Any, grad: Any) -> list[Any]:
-    """grad, seen at the places of the maxima; orig_input and orig_output move nothing but those."""
+    """grad, seen at the positions of the maxima; orig_input and orig_output move nothing but those."""
     x, y, _, *window = op.inputs
     attrs = dict(pool_attrs(op))
     amounts = attrs.pop("explicit_paddings", ())
@@ -223,7 +223,7 @@ def _max_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _max_second_gradient(op: Any, grad: Any) -> list[Any]:
-    """grad, put at the places of the maxima."""
+    """grad, put at the positions of the maxima."""
     x, y, _, *window = op.inputs
     suffix = "V2" if window else ""
     by_grad = apply_op(f"MaxPoolGrad{suffix}", [x, y, grad, *window], pool_attrs(op))
@@ -234,9 +234,9 @@ REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint
 _FORMATS = "data_format: {'NHWC', 'NCHW'} = 'NHWC'"
 _PADDING = "padding: {'SAME', 'VALID'}"
 _SUMS = Accumulation(_overlaps, _max_grad_magnitude)
-_GRAD_DOC = "The gradient of {}: each window's grad goes to the place of its maximum."
+_GRAD_DOC = "The gradient of {}: each window's grad goes to the position of its maximum."
 _GRAD_GRAD_DOC = (
-    "The gradient of {}: of each window the grad at the place of its maximum, 0 where orig_output is not found."
+    "The gradient of {}: of each window the grad at the position of its maximum, 0 where orig_output is not found."
 )
 
 

@@ -104,15 +104,15 @@ _TOP_K_DOC = (
 
 
 def _top_k_gradient(op: Any, grad: Any) -> Any:
-    """The gradients of the values at the places where these stood, and zeros elsewhere."""
+    """The gradients of the values at the positions where these were, and zeros elsewhere."""
     x, positions = op.inputs[0], op.outputs[1]
     rows, width, k = size_of(x, 0, -1), size_of(x, -1, None), size_of(positions, -1, None)
     first = apply_op("Range", [constant(0, int32), constant(rows, int32), constant(1, int32)]) * width
-    places = apply_op("Reshape", [positions, constant([rows, k], int32)])
-    places = apply_op("Cast", [places], {"DstT": int32}) + apply_op("ExpandDims", [first, constant(1, int32)])
-    places = apply_op("Reshape", [places, constant([-1, 1], int32)])
+    indices = apply_op("Reshape", [positions, constant([rows, k], int32)])
+    indices = apply_op("Cast", [indices], {"DstT": int32}) + apply_op("ExpandDims", [first, constant(1, int32)])
+    indices = apply_op("Reshape", [indices, constant([-1, 1], int32)])
     flat = apply_op("Reshape", [grad, constant([-1], int32)])
-    return reshape_like(apply_op("ScatterNd", [places, flat, constant([rows * width], int32)]), x)
+    return reshape_like(apply_op("ScatterNd", [indices, flat, constant([rows * width], int32)]), x)
 
 
 define_op(

@@ -1,7 +1,7 @@
 """Geometry of sliding windows, shared by convolution and pooling.
 
-Sizes follow TensorFlow: SAME gives ceil(size / stride) positions and splits the padding evenly, the odd one behind;
-VALID and EXPLICIT give as many as fit wholly into the padded input.
+Sizes follow TensorFlow: SAME gives ceil(size / stride) positions and splits the padding evenly, the odd one at the end;
+VALID and EXPLICIT give as many as fit entirely into the padded input.
 """
 
 from __future__ import annotations

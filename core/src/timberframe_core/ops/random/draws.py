@@ -72,16 +72,16 @@ def truncated_normal(philox: Philox, shape: tuple[int, ...], dtype: str) -> np.n
     starts = np.arange(-(-count // group), dtype=np.uint64) * np.uint64(group * SAMPLES_PER_OUTPUT // 4)
     out = np.empty((len(starts), group))
     filled = np.zeros(len(starts), np.int64)
-    open_groups, turn = np.arange(len(starts)), 0
+    open_groups, iteration = np.arange(len(starts)), 0
     while len(open_groups):
-        drawn = box_muller(philox.blocks_at(starts[open_groups] + np.uint64(turn)), dtype == "float64")
+        drawn = box_muller(philox.blocks_at(starts[open_groups] + np.uint64(iteration)), dtype == "float64")
         for column in drawn.T:
             fits = (np.abs(column) < TRUNCATION) & (filled[open_groups] < group)
             rows = open_groups[fits]
             out[rows, filled[rows]] = column[fits]
             filled[rows] += 1
         open_groups = open_groups[filled[open_groups] < group]
-        turn += 1
+        iteration += 1
     return out.reshape(-1)[:count].reshape(shape)
 
 
@@ -104,7 +104,7 @@ def uniform_int(philox: Philox, shape: tuple[int, ...], low: np.ndarray, high: n
 
 
 def permutation(philox: Philox, size: int) -> np.ndarray:
-    """A random order of `size` rows: each place swaps with one after it or itself, chosen by a remainder."""
+    """A random order of `size` rows: each row swaps with one after it or itself, chosen by a remainder."""
     order = np.arange(size)
     if size > 1:
         steps = philox.numbers(size - 1) % np.arange(size, 1, -1, dtype=np.uint32)

@@ -23,7 +23,7 @@ MOST_TERMS = 20_000
 """Terms of the series, or levels of the fraction; about 9 sqrt(alpha) are needed."""
 
 _UNIT = 2.0**-53
-_SETTLED = 2.0**-49
+_CONVERGED = 2.0**-49
 """Convergents that differ by less have converged: their own roundings keep them moving by a few units."""
 _RESCALE = 2.0**200
 
@@ -64,13 +64,13 @@ def _fraction(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p0[i], q0[i], dp0[i], dq0[i] = p1[i], q1[i], dp1[i], dq1[i]
         p1[i], q1[i], dp1[i], dq1[i] = p2, q2, dp2, dq2
         made, turned = p2 / q2, (dp2 - p2 / q2 * dq2) / q2
-        settled = np.abs(made - value[i]) <= _SETTLED * np.abs(made)
-        settled &= np.abs(turned - slope[i]) <= _SETTLED * np.abs(turned)
+        converged = np.abs(made - value[i]) <= _CONVERGED * np.abs(made)
+        converged &= np.abs(turned - slope[i]) <= _CONVERGED * np.abs(turned)
         value[i], slope[i] = made, turned
         large = i[np.abs(q1[i]) > _RESCALE]
         for held in (p0, q0, dp0, dq0, p1, q1, dp1, dq1):
             held[large] /= _RESCALE
-        active = i[~settled]
+        active = i[~converged]
         if not len(active):
             break
     return value, slope

@@ -1,4 +1,4 @@
-"""Philox 4x32-10, the counter-based generator behind all random ops, in NumPy.
+"""Philox 4x32-10, the counter-based generator of all random ops, in NumPy.
 
 J. Salmon, M. Moraes, R. Dror, D. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011). A block is four 32-bit
 numbers and a function of a 64-bit key and a 128-bit counter alone, so any part of a stream can be made by itself.
@@ -23,7 +23,7 @@ _SCRAMBLE_KEY = 0x02461E293EC8F720  # TensorFlow's, from which the key of a stat
 
 @dataclass(frozen=True)
 class Philox:
-    """A generator at one place of its stream: the key, and the counter's lower and upper 64 bits."""
+    """A generator at one position of its stream: the key, and the counter's lower and upper 64 bits."""
 
     key: int
     low: int = 0

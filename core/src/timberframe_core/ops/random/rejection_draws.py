@@ -44,7 +44,7 @@ class _Buffer:
 
 
 class Lanes:
-    """Generators that stand at places of their own in one stream and move on independently."""
+    """Generators at separate positions of one stream, which advance independently."""
 
     def __init__(self, philox: Philox, starts: np.ndarray) -> None:
         self.philox = philox

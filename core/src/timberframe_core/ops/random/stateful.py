@@ -163,8 +163,8 @@ def shuffle_samples(more: Callable[[int], tuple[Sequence[Arg], dict[str, Any]]])
     """What the ops that shuffle rows are tried with; `more` gives further inputs and attrs of the kth sample."""
     for k, shape in enumerate(((), (1,), (2,), (5, 0, 2), (301, 3), (1001,), (65_537,))):
         inputs, attrs = more(k)
-        few = {"T": ("uint8", "float16", "int32", "float64", "complex128")} if max(shape, default=0) > 65_535 else {}
-        yield Sample([Arg(shape), *inputs], attrs, few)
+        types = {"T": ("uint8", "float16", "int32", "float64", "complex128")} if max(shape, default=0) > 65_535 else {}
+        yield Sample([Arg(shape), *inputs], attrs, types)
 
 
 _define(

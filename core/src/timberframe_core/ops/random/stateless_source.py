@@ -44,7 +44,7 @@ class Source:
         self.args = args
 
     def philox(self, inputs: Sequence[np.ndarray], first: int = 1) -> Philox:
-        """The generator; `first` is the place of the first of these inputs."""
+        """The generator; `first` is the index of the first of these inputs."""
         return Philox.stateless(inputs[first]) if len(self.inputs) == 1 else Philox.at(*inputs[first : first + 2])
 
     def rest(self, inputs: Sequence[np.ndarray], first: int = 1) -> Sequence[np.ndarray]:

@@ -154,7 +154,7 @@ _ROWS: tuple[tuple[StaticShape, Any], ...] = (
     ((5, 3), [1, 4, 1]), ((3, 2, 17), [[2, 0], [0, 1]]), ((5,), [4, 0]), ((5,), 3), ((4, 3), np.zeros(0, np.int32)),
     ((0, 3), np.zeros(0, np.int32)), ((3, 0), [1]),
 )  # fmt: skip
-_EVERYWHERE = 2
+_WITH_ALL_TYPES = 2
 """So many cases are tried in every dtype, the others in two."""
 _TUPLES: tuple[tuple[StaticShape, Any], ...] = (
     ((5, 3), [[1], [4], [1]]), ((5, 3), [[1, 2], [4, 0], [1, 2]]), ((5,), [[4], [0]]),
@@ -168,25 +168,25 @@ def _values(kind: str, shape: StaticShape) -> Arg:
 
 
 def _row_samples(kind: str, types: Sequence[str]) -> Iterator[Sample]:
-    few = {"dtype": ("int32", "float32")}
+    two_types = {"dtype": ("int32", "float32")}
     for i, (shape, rows) in enumerate(_ROWS):
-        variable, chosen = Arg(shape, special=False), {"dtype": types} if i < _EVERYWHERE else few
+        variable, chosen = Arg(shape, special=False), {"dtype": types} if i < _WITH_ALL_TYPES else two_types
         yield Sample((variable, Arg(values=rows), _values(kind, (*np.shape(rows), *shape[1:]))), {}, chosen)
     large = Arg((70_001, 2), special=False), Arg(values=[70_000, 0, 65_536], dtype="int32"), _values(kind, (3, 2))
-    yield Sample(large, {}, few)
+    yield Sample(large, {}, two_types)
     yield Sample((Arg((4, 3), special=False), Arg(values=[2, 0]), _values(kind, ())), {}, {"dtype": types})
 
 
 def _tuple_samples(kind: str, types: Sequence[str]) -> Iterator[Sample]:
-    few = {"T": ("int32", "float32")}
+    two_types = {"T": ("int32", "float32")}
     for i, (shape, tuples) in enumerate(_TUPLES):
-        chosen = {"T": types} if i < _EVERYWHERE else few
+        chosen = {"T": types} if i < _WITH_ALL_TYPES else two_types
         where = np.asarray(tuples, np.int32)
         updates = Arg((*where.shape[:-1], *shape[where.shape[-1] :]), special=False)
         yield Sample((Arg(shape, special=False), Arg(values=where), updates), {}, chosen)
     bad = Arg(values=[[1], [7], [-1]], dtype="int32")
     attrs = {"bad_indices_policy": "IGNORE", "use_locking": False}
-    yield Sample((Arg((4,), special=False), bad, Arg((3,), special=False)), attrs, few)
+    yield Sample((Arg((4,), special=False), bad, Arg((3,), special=False)), attrs, two_types)
 
 
 def _row_errors(kind: str) -> Iterator[ErrorSample]:

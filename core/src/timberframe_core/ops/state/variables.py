@@ -1,7 +1,7 @@
 """Variables: resource handles, reads and assigns.
 
 In the references a handle stands for the variable's current value (None while it has none), and an assign returns the
-new value. Shape functions know dtype and shape of the variable behind a handle from `InferenceContext.handles`.
+new value. Shape functions know dtype and shape of a handle's variable from `InferenceContext.handles`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _TYPES = ("float32", "float64", "int32", "int64", "bool", "complex64")
 
 
 def _handle(c: InferenceContext, i: int = 0) -> tuple[DType | None, Shape]:
-    """Dtype and shape of the variable behind input i, which must be a 0-d handle."""
+    """Dtype and shape of the variable of input i, which must be a 0-d handle."""
     c.require_rank(i, 0)
     found = c.handles[i] if i < len(c.handles) else None
     return found or (None, None)
 
 
 def _typed_handle(c: InferenceContext) -> Shape:
-    """Shape of the variable behind input 0, whose dtype must be the attr's."""
+    """Shape of the variable of input 0, whose dtype must be the attr's."""
     dtype, shape = _handle(c)
     wanted = c.attrs["dtype"]
     if dtype is not None and dtype is not wanted:

@@ -116,9 +116,9 @@ def _sparse_reference(rule: Callable[..., Any], signature: _Signature) -> Callab
         states = [x if isinstance(x, Approximate) else np.array(x) for x in inputs[:count]]
         others = [x for i, x in enumerate(inputs) if i >= count and i != rows]
         indices = inputs[rows or 0]
-        places = _value(indices)
-        check_indices(places, _value(states[0]).shape[0], rule="it must name a slice of the variable")
-        for i, row in enumerate(places):
+        row_numbers = _value(indices)
+        check_indices(row_numbers, _value(states[0]).shape[0], rule="it must name a slice of the variable")
+        for i, row in enumerate(row_numbers):
             others[at - count] = inputs[at][i]
             new = rule(attrs, *(s[row] for s in states), *others)
             states = [_with_row(s, row, n) for s, n in zip(states, new, strict=True)]
@@ -217,7 +217,7 @@ def _define(
     flag: str = "",
     types: Sequence[str] = _NUMBERS,
 ) -> None:
-    """One op. flag: ``name = default`` of the bool attr that the rule has besides use_locking."""
+    """One op. flag: ``name = default`` of the bool attr that the rule has in addition to use_locking."""
     sparse = signature.indices is not None
     attr = flag.split(" ")[0] or None
     made = _sparse_reference(rule, signature) if sparse else rule
