@@ -1,4 +1,4 @@
-"""The documents name files that exist."""
+"""The documents name files and folders that exist."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ DOCUMENTS = sorted(
     path for pattern in ("*.md", "docs/*.md", "*/README.md", "plugins/*/README.md") for path in ROOT.glob(pattern)
 )
 
+BUILT = ("plugins/cpu/build/",)
+"""What is there only once it is built."""
+
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_to_files(document: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
     assert not [link for link in links if not (document.parent / link).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_of_this_repository_exist(document: Path) -> None:
+    paths = re.findall(r"`((?:core|frontend|sdk|plugins|conformance|docs|examples)/[\w./-]+)`", document.read_text())
+    assert not [path for path in paths if not (ROOT / path).exists() and path not in BUILT]
 
 
 def test_glossary_names_the_files_of_its_terms() -> None:
