@@ -137,7 +137,7 @@ def _session(**settings: Any) -> tf.Session:
     return tf.Session(config=tf.SessionConfig(device_count={"ACME": 1}, plugins=["acme", "cpu"], **settings))
 
 
-def _places(session: tf.Session, fetches: Any) -> dict[str, str]:
+def _devices(session: tf.Session, fetches: Any) -> dict[str, str]:
     return {p.op: p.device for p in session.explain(fetches).placements}
 
 
@@ -145,14 +145,14 @@ def test_an_op_that_passes_its_input_through_is_left_out() -> None:
     x = tf.placeholder(tf.float32, [100])
     y = tf.exp(apply_op("Acme>Watch", [x]))
     with _session() as session:
-        assert _places(session, y) == {"Exp": ACME}
+        assert _devices(session, y) == {"Exp": ACME}
         np.testing.assert_array_equal(session.run(y, {x: np.zeros(100)}), np.ones(100))
 
 
 def test_an_op_that_passes_its_input_through_stays_where_the_rewrite_is_off() -> None:
     y = apply_op("Acme>Watch", [tf.placeholder(tf.float32, [100])])
     with _session(optimizations={"simplify": False}) as session:
-        assert _places(session, y) == {"Acme>Watch": ACME}
+        assert _devices(session, y) == {"Acme>Watch": ACME}
 
 
 def test_an_op_that_passes_its_input_through_takes_lists() -> None:
@@ -167,7 +167,7 @@ def test_shapes_are_no_work_for_a_device() -> None:
     x = tf.placeholder(tf.float32, [None, 100])
     y = tf.reduce_sum(x) * tf.cast(apply_op("Acme>Rows", [x]), tf.float32)
     with _session() as session:
-        assert "Acme>Rows" not in _places(session, y)
+        assert "Acme>Rows" not in _devices(session, y)
         assert session.run(y, {x: np.ones((3, 100))}) == 900
 
 
@@ -175,7 +175,7 @@ def test_integers_that_follow_from_shapes_are_no_work_for_a_device() -> None:
     x = tf.placeholder(tf.float32, [None, 100])
     y = tf.reduce_sum(x) * tf.cast(apply_op("Acme>Double", [tf.shape(x)[0]]), tf.float32)
     with _session() as session:
-        assert "Acme>Double" not in _places(session, y)
+        assert "Acme>Double" not in _devices(session, y)
         assert session.run(y, {x: np.ones((3, 100))}) == 1800
 
 
@@ -183,7 +183,7 @@ def test_small_integers_of_the_host_stay_there() -> None:
     x = tf.placeholder(tf.float32, [100])
     y = tf.reshape(x, apply_op("Acme>Double", [tf.placeholder_with_default(np.int32([25, 1]), [2])]))
     with _session() as session:
-        assert "Acme>Double" not in _places(session, y)
+        assert "Acme>Double" not in _devices(session, y)
         assert session.run(y, {x: np.ones(100)}).shape == (50, 2)
 
 
@@ -216,7 +216,7 @@ def test_what_reports_to_the_host_goes_there_though_another_device_is_requested(
     with tf.device(ACME):
         alarm = apply_op("Acme>Alarm", [tf.placeholder_with_default(np.float32(1), [])])
     with _session(allow_soft_placement=False) as session:
-        assert _places(session, alarm)["Acme>Alarm"] == CPU
+        assert _devices(session, alarm)["Acme>Alarm"] == CPU
         session.run(alarm)
 
 

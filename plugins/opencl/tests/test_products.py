@@ -17,7 +17,7 @@ OPENCL = "/device:OPENCL:0"
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 128 work-items, 12 KiB of shared memory."""
-    found, limits = product.tiles_for, Limits(group=128, shared=12 * 1024)
+    found, limits = product.tiles_for, Limits(max_group_size=128, shared_bytes=12 * 1024)
     for module in (product, convolution):
         monkeypatch.setattr(module, "tiles_for", lambda _, *rest: found(limits, *rest))
 

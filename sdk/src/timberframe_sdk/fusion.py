@@ -59,11 +59,11 @@ def merged_dims(shapes: Sequence[tuple[int, ...]], out_shape: tuple[int, ...]) -
 
 @dataclass
 class _Group:
-    """Nodes that will be one. bits: the group, and those that it took over; before: the groups that it depends on."""
+    """Nodes that will be one. members: bits of the group and those merged into it; before: of those it depends on."""
 
     nodes: list[KernelNode]
     shape: tuple[int, ...]
-    bits: int
+    members: int
     before: int = 0
     last: int = 0
     inputs: dict[int, Value] = field(default_factory=dict)
@@ -85,14 +85,14 @@ def fuse(
     if not found:
         return cluster
     member = {id(n): g for g in found for n in g.nodes}
-    wanted = _wanted_outside(cluster, member)
+    read = _read_outside(cluster, member)
     nodes: list[tuple[int, KernelNode]] = []
     for position, node in enumerate(cluster.nodes):
         group = member.get(id(node))
         if group is None:
             nodes.append((position, node))
         elif group.last == position:
-            nodes.append((position, _fused(group, wanted)))
+            nodes.append((position, _fused(group, read)))
     return replace(cluster, nodes=_in_order(nodes))
 
 
@@ -111,7 +111,7 @@ class _Grouping:
     def groups(self, reduces: Callable[[KernelNode], bool]) -> list[_Group]:
         for position, node in enumerate(self.cluster.nodes):
             if self._is_candidate(node):
-                self._place(position, node)
+                self._assign(position, node)
             else:
                 before = self._before(node, ())
                 for value in node.outputs:
@@ -154,7 +154,7 @@ class _Grouping:
             if group is None:
                 mask |= self.before.get(value.id, 0)
             elif not any(group is g for g in inside):
-                mask |= group.bits
+                mask |= group.members
         return mask
 
     def _all_before(self, mask: int) -> int:
@@ -168,7 +168,7 @@ class _Grouping:
             fresh |= added
         return known
 
-    def _place(self, position: int, node: KernelNode) -> None:
+    def _assign(self, position: int, node: KernelNode) -> None:
         shape = node.outputs[0].shape
         chosen: list[_Group] = []
         for value in node.inputs:
@@ -176,11 +176,11 @@ class _Grouping:
             if group is None or group in chosen or group.shape != shape:
                 continue
             trial = [*chosen, group]
-            bits, outside = 0, self._before(node, trial)
+            members, outside = 0, self._before(node, trial)
             for g in trial:
-                bits |= g.bits
+                members |= g.members
                 outside |= g.before
-            if not bits & self._all_before(outside) and self._fits(node, trial):
+            if not members & self._all_before(outside) and self._fits(node, trial):
                 chosen = trial
         group = chosen[0] if chosen else _Group([], shape, 1 << len(self.all))
         if not chosen:
@@ -188,9 +188,9 @@ class _Grouping:
         group.before |= self._before(node, chosen)
         for other in chosen[1:]:
             group.nodes += other.nodes
-            group.bits |= other.bits
+            group.members |= other.members
             group.before |= other.before
-            other.before = group.bits  # whoever depends on the old group depends on the new one
+            other.before = group.members  # whoever depends on the old group depends on the new one
             group.inputs |= other.inputs
             for made in other.nodes:
                 self.made_in[made.outputs[0].id] = group
@@ -208,21 +208,21 @@ class _Grouping:
         return not dims or dims[0][0] >= self.run
 
 
-def _wanted_outside(cluster: Cluster, member: dict[int, _Group]) -> set[int]:
+def _read_outside(cluster: Cluster, member: dict[int, _Group]) -> set[int]:
     """Ids of the values that somebody outside the group that makes them reads."""
     made_in = {n.outputs[0].id: member[id(n)] for n in cluster.nodes if id(n) in member}
-    wanted = {v.id for v in cluster.outputs} | {u.new.id for u in cluster.updates}
+    read = {v.id for v in cluster.outputs} | {u.new.id for u in cluster.updates}
     for node in cluster.nodes:
         own = member.get(id(node))
-        wanted |= {v.id for v in node.inputs if made_in.get(v.id) is not own}
-    return wanted
+        read |= {v.id for v in node.inputs if made_in.get(v.id) is not own}
+    return read
 
 
-def _fused(group: _Group, wanted: set[int]) -> KernelNode:
+def _fused(group: _Group, read: set[int]) -> KernelNode:
     made = [n.outputs[0] for n in group.nodes]
     ids = {v.id for v in made}
     inputs = [v for v in group.inputs.values() if v.id not in ids]
-    outputs = [v for v in made if v.id in wanted] or made[-1:]  # nobody may read what a gradient leaves over
+    outputs = [v for v in made if v.id in read] or made[-1:]  # a gradient may leave results that nothing reads
     last = group.nodes[-1]
     inner = Cluster(last.device, list(group.nodes), inputs, outputs)
     return KernelNode(FUSED, last.name, {}, inputs, outputs, last.device, last.where, (inner,))

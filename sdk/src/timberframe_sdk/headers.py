@@ -29,8 +29,8 @@ def _included(source: str, folders: tuple[Path, ...], first: Iterable[Path]) -> 
     while waiting:
         text, own_folder = waiting.pop()
         for quote, name in _INCLUDE.findall(text):
-            places = (own_folder, *folders) if quote == '"' and own_folder is not None else folders
-            header = next((h for place in places if (h := place / name).is_file()), None)
+            searched = (own_folder, *folders) if quote == '"' and own_folder is not None else folders
+            header = next((h for folder in searched if (h := folder / name).is_file()), None)
             if header is not None and header not in found:
                 found[header] = None
                 waiting.append((_text(header), header.parent))

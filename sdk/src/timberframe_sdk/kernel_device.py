@@ -338,7 +338,7 @@ class KernelExecutable:
                 if e.node is None:
                     raise type(e)(self._describe(step.node, str(e)), step.node.name) from e
                 if e.node == step.node.name and f"[{self.device.spec}" not in str(e):
-                    raise type(e)(f"{e}{self._place(step.node)}", e.node) from e.__cause__
+                    raise type(e)(f"{e}{self._location(step.node)}", e.node) from e.__cause__
                 raise
             except Exception as e:
                 raise UnknownError(self._describe(step.node, f"{type(e).__name__}: {e}"), step.node.name) from e
@@ -390,9 +390,9 @@ class KernelExecutable:
         raise kind(self._describe(node, words.format(*map(int, status[2:]))), node.name)
 
     def _describe(self, node: KernelNode, words: str) -> str:
-        return f"{node.op} '{node.name}': {words}{self._place(node)}"
+        return f"{node.op} '{node.name}': {words}{self._location(node)}"
 
-    def _place(self, node: KernelNode) -> str:
+    def _location(self, node: KernelNode) -> str:
         return f"  [{self.device.spec}{', ' + node.where if node.where else ''}]"
 
 

@@ -72,7 +72,7 @@ def tensor_row(number: int, data: int, shape: tuple[int, ...]) -> tuple[Any, ...
 def failure(
     op: str, node: str, code: int, reason: int, details: Sequence[int], reasons: Sequence[str], context: str = ""
 ) -> OpError:
-    """The exception for what a native kernel returned; `context` (device, place in the program) follows the words."""
+    """The exception for what a native kernel returned; `context` (device, line of the program) follows the words."""
     if 0 < reason <= len(reasons):
         text = reasons[reason - 1].format(*details)
     else:

@@ -49,8 +49,8 @@ for _op, _function in {"AddV2": np.add, "Sub": np.subtract, "Mul": np.multiply, 
 
 @sdk.kernel(KERNELS, "MatMul", "NUMPY", types={"T": NUMBERS})
 def matmul(node: sdk.KernelNode) -> sdk.Launcher:
-    turn_a, turn_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
-    return lambda a, b, out: np.matmul(a.T if turn_a else a, b.T if turn_b else b, out=out)
+    transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
+    return lambda a, b, out: np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out=out)
 
 
 @sdk.kernel(KERNELS, "Reshape", "NUMPY")

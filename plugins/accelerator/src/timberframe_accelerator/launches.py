@@ -45,18 +45,18 @@ class Function(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What sizes of work a device takes. group: most work-items of a group; shared: bytes of its shared memory.
+    """What sizes of work a device takes. Sizes of groups are numbers of work-items; shared_bytes: of a group's memory.
 
-    items: work-items of a group of elementwise kernels; where a group is a CPU's thread, more of them cost less.
-    reducing: work-items of a group that reduces, a power of two up to 256; where a group is a CPU's thread, as many as
-    its vectors have elements, as the group then reads memory in order.
+    elementwise_group_size: where a group is a CPU's thread, more work-items cost less. reduction_group_size: a power of
+    two up to 256; where a group is a CPU's thread, as many as its vectors have elements, as the group then reads memory
+    in order.
     """
 
-    group: int = 256
-    shared: int = 32 * 1024
+    max_group_size: int = 256
+    shared_bytes: int = 32 * 1024
     float64: bool = True
-    items: int = GROUP
-    reducing: int = 256
+    elementwise_group_size: int = GROUP
+    reduction_group_size: int = 256
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -74,7 +74,7 @@ def spread(count: int, group: int = GROUP) -> tuple[tuple[int], tuple[int]]:
 def spread_rows(length: int, rows: int, lanes: int = GROUP) -> tuple[tuple[int, int], tuple[int, int]]:
     """Work-items and group size for a kernel whose first dimension goes over rows of `length`, its second over rows.
 
-    lanes: `Limits.reducing`, where each row takes much to find: where a group is a thread it goes over a whole row.
+    lanes: `Limits.reduction_group_size` where finding a row is costly: a group that is a thread goes over a whole row.
     """
     if lanes < GROUP:
         return (lanes, max(1, min(rows, MOST_GROUPS))), (lanes, 1)
@@ -85,7 +85,7 @@ def spread_rows(length: int, rows: int, lanes: int = GROUP) -> tuple[tuple[int, 
 
 
 def index_name(*counts: int) -> str:
-    """What INDEX must be for these numbers of elements, so that places do not overflow: int32 or int64."""
+    """What INDEX must be for these numbers of elements, so that indices do not overflow: int32 or int64."""
     return "int64" if max(counts, default=0) + MOST_ITEMS >= 2**31 else "int32"
 
 

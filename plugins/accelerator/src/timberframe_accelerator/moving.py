@@ -162,12 +162,12 @@ class _Launches:
         table = _table(boxes, sources, targets, index)
         on_device, words = self.device.table(table), index(table.shape[1])
         items, group = _grid(boxes)
-        places = [outputs - 2 - t if t < LITERAL else t for t in sources] * _TENSORS
-        places = places[: counts[0]] + ([outputs + t for t in targets] * _TENSORS)[: counts[1]]
+        positions = [outputs - 2 - t if t < LITERAL else t for t in sources] * _TENSORS
+        positions = positions[: counts[0]] + ([outputs + t for t in targets] * _TENSORS)[: counts[1]]
         literal, more = self.literal, (workspace,) if self.late else ()
 
         def launch(arrays: Sequence[Any]) -> None:
-            given = [literal if at == LITERAL else arrays[at] for at in places]
+            given = [literal if at == LITERAL else arrays[at] for at in positions]
             function(items, group, *given, on_device, words, *(arrays[i] for i in more))
 
         return launch

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.launches import Limits, Source, index_name, index_type, spread
-from timberframe_accelerator.stages import Place, Stages
+from timberframe_accelerator.stages import BufferView, Stages
 from timberframe_sdk.fusion import merged_dims
 
 LANES, LINES = 16, 16
@@ -56,12 +56,12 @@ class Tiles:
 
 def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
     """The tiles for a product of this size: 64 x 64, or 16 along a side that is not longer; less for wide dtypes."""
-    lines = LINES if limits.group >= LANES * LINES else 8
+    lines = LINES if limits.max_group_size >= LANES * LINES else 8
     most = 4 if np.dtype(part).itemsize == 4 else 2  # sums of 8 bytes that registers hold
     each_row, each_column = (1 if rows <= LANES else 4), (1 if columns <= LANES else most)
     for depth in (32, 16):
         tiles = Tiles(lines, each_row, each_column, depth)
-        if depth * (tiles.rows + tiles.columns + 1) * np.dtype(part).itemsize + _ASIDE <= limits.shared:
+        if depth * (tiles.rows + tiles.columns + 1) * np.dtype(part).itemsize + _ASIDE <= limits.shared_bytes:
             break
     return tiles
 
@@ -85,7 +85,9 @@ def cut_depth(depth: int, tiles: int, step: int, worth: int = _PART) -> tuple[in
     return max(1, -(-depth // length)), length
 
 
-def add_parts(stages: Stages, sums: Place, result: Place, dtype: np.dtype[Any], count: int, parts: int) -> None:
+def add_parts(
+    stages: Stages, sums: BufferView, result: BufferView, dtype: np.dtype[Any], count: int, parts: int
+) -> None:
     """The stage that adds the parts of `count` sums into a result of this dtype."""
     macros = {"PART": part_type(dtype), "T": written_type(dtype), "INDEX": index_name(count)}
     function = stages.device.function(Source.file("parts.h", **macros), "tf_add_parts")
@@ -123,7 +125,7 @@ class Product:
         dims = merged_dims([self.x_batch, self.y_batch], self.batch)
         return np.array([len(dims), *(n for size, steps in dims for n in (size, *steps))], np.int64)
 
-    def add(self, stages: Stages, operands: tuple[Place, Place], result: Place, types: Types) -> None:
+    def add(self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types) -> None:
         """The stages that multiply. types: dtypes of the operands and of the result."""
         this = self.merged()
         count = math.prod(this.batch) * this.rows * this.columns
@@ -131,7 +133,7 @@ class Product:
             (this._add_small if this.small else this._add_tiled)(stages, operands, result, types, count)
 
     def _add_small(
-        self, stages: Stages, operands: tuple[Place, Place], result: Place, types: Types, count: int
+        self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types, count: int
     ) -> None:
         macros = _macros(types) | Tiles(1, 1, 1, 1).macros() | {"LEFT_SWAPPED": 0, "RIGHT_SWAPPED": 0}
         source = Source.file("matmul.h", INDEX=index_name(count), TZ=written_type(types[2]), **macros)
@@ -142,7 +144,7 @@ class Product:
         stages.call(function, *spread(count), *operands, result, index_type(count)(count), *sizes, walk)
 
     def _add_tiled(
-        self, stages: Stages, operands: tuple[Place, Place], result: Place, types: Types, count: int
+        self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types, count: int
     ) -> None:
         part, batch = part_type(types[2]), math.prod(self.batch)
         tiles = tiles_for(stages.device.limits, part, self.rows, self.columns)

@@ -24,14 +24,14 @@ _SCANNING, _DIGIT_BITS, _DIGITS = 256, 4, 16
 """Work-items of a group that scans: TF_SCANNING of group_scan.h; bits that a round of radix.h sorts by."""
 _DIGIT_GROUP = 16 * _SCANNING
 """Entries of a group of radix.h: TF_DIGIT_GROUP."""
-_FEW, _MOST_BITS = 4096, 20
+_LEAST_RADIX_ENTRIES, _MOST_RADIX_BITS = 4096, 20
 """Entries from which, and bits of keys up to which, the rounds of radix.h are fewer than those of merging."""
 
 
 class Sort:
     """A stable sort of `rows` rows of `size` entries each.
 
-    key: dtype of the keys. reach: what places must be able to count beside the entries. more: macros of merge.h.
+    key: dtype of the keys. reach: what positions must be able to count beside the entries. more: macros of merge.h.
     macros: what sources that include sort.h are compiled with. nbytes: of the workspace that holds the entries. side:
     where in it they are at the end.
     """
@@ -111,7 +111,8 @@ class SortedRows:
         self.count, rows = count, math.prod(bounds)
         self.sort = sort = Sort(device, 1, count, key_name(rows), reach)
         bits = rows.bit_length()  # that tell `no row`, which has all bits, from the last row
-        self.digits = DigitSort(device, sort, count, bits) if count > _FEW and bits <= _MOST_BITS else None
+        by_digits = count > _LEAST_RADIX_ENTRIES and bits <= _MOST_RADIX_BITS
+        self.digits = DigitSort(device, sort, count, bits) if by_digits else None
         name = "tf_sort_rows" if self.digits is None else "tf_find_rows"
         self.find = device.function(Source.file("sort_rows.h", TINDEX=indices.name, **sort.macros), name)
         self.over = sort.groups if self.digits is None else spread(count)

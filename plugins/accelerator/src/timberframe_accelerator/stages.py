@@ -16,17 +16,17 @@ _SIDE = 16  # of a tile of layout.h
 _MOST_GROUPS = 65535  # in the second and third dimension of a launch, for CUDA
 
 
-class Place(NamedTuple):
-    """Where a tensor lies: an argument of the launcher (-1: the workspace), and its first element there."""
+class BufferView(NamedTuple):
+    """A tensor in an argument of the launcher (-1: the workspace), from element `start` on."""
 
     argument: int
     start: int = 0
 
 
-class Whole(NamedTuple):
-    """A tensor that a kernel takes without a start: an argument of the launcher."""
+class Argument(NamedTuple):
+    """An argument of the launcher that a kernel takes without a start."""
 
-    argument: int
+    number: int
 
 
 def nothing(*_: Any) -> None:
@@ -44,31 +44,31 @@ class Stages:
         self._steps: list[Callable[[Sequence[Any]], None]] = []
         self._nbytes = 0
 
-    def room(self, size: int, itemsize: int) -> Place:
-        """A place in the workspace for so many elements."""
+    def room(self, size: int, itemsize: int) -> BufferView:
+        """A view of the workspace for so many elements."""
         start = self._nbytes
         self._nbytes += -(-size * itemsize // _ALIGNMENT) * _ALIGNMENT
-        return Place(-1, start // itemsize)
+        return BufferView(-1, start // itemsize)
 
     def call(self, function: Any, items: Sequence[int], group: Sequence[int], *given: Any) -> None:
-        """Appends a launch. Of the arguments a Place becomes its tensor and its start, an int64, a Whole its tensor."""
+        """Appends a launch. A BufferView given becomes its tensor and its start (int64), an Argument its tensor."""
         if not math.prod(items):
             return
 
         def step(arrays: Sequence[Any]) -> None:
             arguments: list[Any] = []
             for argument in given:
-                if isinstance(argument, Place):
+                if isinstance(argument, BufferView):
                     arguments += (arrays[argument.argument], np.int64(argument.start))
                 else:
-                    arguments.append(arrays[argument.argument] if isinstance(argument, Whole) else argument)
+                    arguments.append(arrays[argument.number] if isinstance(argument, Argument) else argument)
             function(items, group, *arguments)
 
         self._steps.append(step)
 
     def swap(
-        self, source: Place, target: Place | None, dtype: np.dtype[Any], batch: int, rows: int, columns: int
-    ) -> Place:
+        self, source: BufferView, target: BufferView | None, dtype: np.dtype[Any], batch: int, rows: int, columns: int
+    ) -> BufferView:
         """Transposes a batch of matrices into `target`, or into the workspace; returns where."""
         target = target or self.room(batch * rows * columns, dtype.itemsize)
         function = self.device.function(Source.file("layout.h", T=f"uint{8 * dtype.itemsize}"), "tf_swap")

@@ -17,7 +17,7 @@
     char *workspace = outputs[1]->data;                                                                          \
     const T *images = bring_##NAME(context, inputs[IMAGES]->data, workspace + s->FROM##_at, &from);              \
     const T *filter = bring_##NAME(context, inputs[1 - IMAGES]->data, workspace + s->filter_at, &taps);          \
-    T *results = place_##NAME(outputs[0]->data, workspace + s->TO##_at, &to);                                    \
+    T *results = destination_##NAME(outputs[0]->data, workspace + s->TO##_at, &to);                              \
     RUN##_##COMPUTE(context, s, images, filter, results, workspace);                                             \
     give_##NAME(context, results, outputs[0]->data, &to);                                                        \
     return TF_OK;                                                                                                \

@@ -29,7 +29,7 @@ static inline layout_job layout_of(const void *from, void *to, const image_shape
  * conversions.
  *
  * bring_<type> makes an NHWC tensor of the computing type of a node's input, in `room` unless it is one already, and
- * give_<type> the node's output of such a tensor, which place_<type> says where to make. */
+ * give_<type> the node's output of such a tensor, which destination_<type> says where to make. */
 #define COPIES(NAME, S, T, LOAD, STORE)                                                       \
   static inline void load_##NAME(void *argument, int64_t begin, int64_t end) {                \
     const layout_job *job = argument;                                                         \
@@ -62,7 +62,7 @@ static inline layout_job layout_of(const void *from, void *to, const image_shape
     context->parallel_for(context, i->batch * i->height, 16, load_##NAME, &job);                                 \
     return room;                                                                                                 \
   }                                                                                                              \
-  static inline T *place_##NAME(void *to, void *room, const image_shape *i) {                                    \
+  static inline T *destination_##NAME(void *to, void *room, const image_shape *i) {                              \
     return i->channels_first || NARROW ? room : to;                                                              \
   }                                                                                                              \
   static inline void give_##NAME(tf_context *context, const void *room, void *to, const image_shape *i) {        \

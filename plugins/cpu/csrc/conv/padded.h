@@ -69,7 +69,7 @@ PADDING(bfloat16, tf_bfloat16, float, tf_float32_from_bfloat16)
     if (!outputs[0]->size) return TF_OK;                                                                         \
     image_shape from = output_images(s), taps = {1, 1, 1, outputs[0]->size, 0};                                  \
     char *workspace = outputs[1]->data;                                                                          \
-    T *results = place_##NAME(outputs[0]->data, workspace + s->filter_at, &taps);                                \
+    T *results = destination_##NAME(outputs[0]->data, workspace + s->filter_at, &taps);                          \
     if (inputs[1]->size) {                                                                                       \
       padding_job job = {shape, inputs[0]->data, workspace + s->input_at};                                       \
       if (shape->copied) context->parallel_for(context, s->batch * shape->height, 16, pad_##NAME, &job);         \

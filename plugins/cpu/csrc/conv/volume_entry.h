@@ -24,7 +24,7 @@
                       workspace + v->images_at};                                                               \
     taps_##COMPUTE(v, bring_##NAME(context, inputs[1]->data, workspace + s->filter_at, &taps), filter);        \
     context->parallel_for(context, s->batch * v->plane.height, ROW_GRAIN, images_##COMPUTE, &job);             \
-    T *results = place_##NAME(outputs[0]->data, workspace + v->gradient_at, &outside);                         \
+    T *results = destination_##NAME(outputs[0]->data, workspace + v->gradient_at, &outside);                   \
     run_##COMPUTE(context, s, job.to, filter, results, workspace);                                             \
     give_##NAME(context, results, outputs[0]->data, &outside);                                                 \
     return TF_OK;                                                                                              \
@@ -39,7 +39,7 @@
     const T *gradient = bring_##NAME(context, inputs[1]->data, workspace + v->gradient_at, &outside);                \
     taps_##COMPUTE(v, bring_##NAME(context, inputs[0]->data, workspace + s->filter_at, &taps), filter);              \
     run_input_##COMPUTE(context, s, gradient, filter, images, workspace);                                            \
-    volume_job job = {v, images, place_##NAME(outputs[0]->data, workspace + v->volume_at, &inside)};                 \
+    volume_job job = {v, images, destination_##NAME(outputs[0]->data, workspace + v->volume_at, &inside)};           \
     context->parallel_for(context, v->batch * v->depth * v->height, ROW_GRAIN, volumes_##COMPUTE, &job);             \
     give_##NAME(context, job.to, outputs[0]->data, &inside);                                                         \
     return TF_OK;                                                                                                    \
@@ -51,7 +51,7 @@
     VOLUME_START;                                                                                                     \
     image_shape taps = {1, 1, 1, outputs[0]->size, 0};                                                                \
     T *filter = (T *)(workspace + v->filter_at);                                                                      \
-    T *results = place_##NAME(outputs[0]->data, workspace + s->filter_at, &taps);                                     \
+    T *results = destination_##NAME(outputs[0]->data, workspace + s->filter_at, &taps);                               \
     memset(filter, 0, (size_t)outputs[0]->size * sizeof(T));                                                          \
     if (inputs[1]->size) {                                                                                            \
       volume_job job = {v, bring_##NAME(context, inputs[0]->data, workspace + v->volume_at, &inside),                 \

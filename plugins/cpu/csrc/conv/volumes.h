@@ -70,8 +70,8 @@ static inline image_shape output_volumes(const volume_conv *v) {
       T *restrict to = (T *)job->to + row * v->width * channels;                                                    \
       memset(to, 0, (size_t)(v->width * channels) * sizeof(T));                                                     \
       for (int64_t k = 0; k < v->kernel_depth; k++) {                                                               \
-        int64_t place = z + v->pad_z - k * v->dilation_z, plane = place / v->stride_z;                              \
-        if (place < 0 || place % v->stride_z || plane >= v->out_depth) continue;                                    \
+        int64_t position = z + v->pad_z - k * v->dilation_z, plane = position / v->stride_z;                        \
+        if (position < 0 || position % v->stride_z || plane >= v->out_depth) continue;                              \
         const T *from = (const T *)job->from +                                                                      \
                         ((n * v->out_depth + plane) * v->height + y) * v->width * wide + k * channels;              \
         for (int64_t x = 0; x < v->width; x++) {                                                                    \

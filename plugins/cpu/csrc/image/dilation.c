@@ -22,14 +22,14 @@ typedef struct dilation_job {
 } dilation_job;
 
 /* The sums at one output are taken over the taps inside the image, in their order; a comparison with NaN is false.
- * The first sum counts only if it is above LOWEST, as the result's start; `place` and `tap` are those of the
+ * The first sum counts only if it is above LOWEST, as the result's start; `position` and `tap` are those of the
  * largest, and at the start those of the first tap inside. */
 #define DILATION(NAME, S, T, A, LOAD, STORE, LOWEST)                                                                \
   static void find_##NAME(const dilation_job *job, int64_t image, int64_t y, int64_t x, int64_t channel,            \
-                          int64_t count, T *best, int64_t *place, int64_t *tap) {                                   \
+                          int64_t count, T *best, int64_t *position, int64_t *tap) {                                \
     const dilation_shape *s = job->shape;                                                                           \
     int64_t top = y * s->stride_y - s->pad_top, left = x * s->stride_x - s->pad_left, first = 1;                    \
-    for (int64_t c = 0; c < count; c++) best[c] = LOWEST, place[c] = tap[c] = 0;                                    \
+    for (int64_t c = 0; c < count; c++) best[c] = LOWEST, position[c] = tap[c] = 0;                                 \
     for (int64_t i = 0; i < s->kernel_height; i++) {                                                                \
       int64_t in_y = top + i * s->rate_y;                                                                           \
       if (in_y < 0 || in_y >= s->height) continue;                                                                  \
@@ -42,8 +42,8 @@ typedef struct dilation_job {
         for (int64_t c = 0; c < count; c++) {                                                                       \
           S rounded = (S)STORE(LOAD(from[c]) + LOAD(filter[c]));                                                    \
           T sum = (T)LOAD(rounded);                                                                                 \
-          if (first) place[c] = pixel, tap[c] = number;                                                             \
-          if (sum > best[c]) best[c] = sum, place[c] = pixel, tap[c] = number;                                      \
+          if (first) position[c] = pixel, tap[c] = number;                                                          \
+          if (sum > best[c]) best[c] = sum, position[c] = pixel, tap[c] = number;                                   \
         }                                                                                                           \
         first = 0;                                                                                                  \
       }                                                                                                             \
@@ -53,13 +53,13 @@ typedef struct dilation_job {
     const dilation_job *job = argument;                                                                             \
     const dilation_shape *s = job->shape;                                                                           \
     T best[CHUNK];                                                                                                  \
-    int64_t place[CHUNK], tap[CHUNK];                                                                               \
+    int64_t position[CHUNK], tap[CHUNK];                                                                            \
     for (int64_t row = begin; row < end; row++) {                                                                   \
       for (int64_t x = 0; x < s->out_width; x++) {                                                                  \
         S *out = (S *)job->result + (row * s->out_width + x) * s->channels;                                         \
         for (int64_t c = 0; c < s->channels; c += CHUNK) {                                                          \
           int64_t count = MINIMUM(s->channels - c, CHUNK);                                                          \
-          find_##NAME(job, row / s->out_height, row % s->out_height, x, c, count, best, place, tap);                \
+          find_##NAME(job, row / s->out_height, row % s->out_height, x, c, count, best, position, tap);             \
           for (int64_t k = 0; k < count; k++) out[c + k] = (S)STORE(best[k]);                                       \
         }                                                                                                           \
       }                                                                                                             \
@@ -69,16 +69,16 @@ typedef struct dilation_job {
   static void add_##NAME(const dilation_job *job, int64_t unit, int by_filter) {                                    \
     const dilation_shape *s = job->shape;                                                                           \
     T best[CHUNK];                                                                                                  \
-    int64_t place[CHUNK], tap[CHUNK], channel = unit * CHUNK, count = MINIMUM(s->channels - channel, CHUNK);        \
+    int64_t position[CHUNK], tap[CHUNK], channel = unit * CHUNK, count = MINIMUM(s->channels - channel, CHUNK);     \
     int64_t rows = by_filter ? s->kernel_height * s->kernel_width : s->batch * s->height * s->width;                \
     A *sums = (A *)job->sums;                                                                                       \
     for (int64_t r = 0; r < rows; r++) memset(sums + r * s->channels + channel, 0, (size_t)count * sizeof *sums);   \
     for (int64_t row = 0; row < s->batch * s->out_height; row++) {                                                  \
       for (int64_t x = 0; x < s->out_width; x++) {                                                                  \
         const S *gradient = (const S *)job->gradient + (row * s->out_width + x) * s->channels + channel;            \
-        find_##NAME(job, row / s->out_height, row % s->out_height, x, channel, count, best, place, tap);            \
+        find_##NAME(job, row / s->out_height, row % s->out_height, x, channel, count, best, position, tap);         \
         for (int64_t k = 0; k < count; k++) {                                                                       \
-          A *sum = sums + (by_filter ? tap[k] : place[k]) * s->channels + channel + k;                              \
+          A *sum = sums + (by_filter ? tap[k] : position[k]) * s->channels + channel + k;                           \
           *sum = (A)(*sum + (A)LOAD(gradient[k]));                                                                  \
         }                                                                                                           \
       }                                                                                                             \

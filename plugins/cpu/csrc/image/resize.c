@@ -13,23 +13,23 @@ typedef struct resize_shape {
 } resize_shape;
 
 /* A position between two pixels of one dimension: `before` and `behind` it, and its part of the way. */
-typedef struct place {
+typedef struct coordinate {
   int64_t before, behind;
   float part;
-} place;
+} coordinate;
 
 static inline float scale_of(const resize_shape *s, int64_t size, int64_t resized) {
   if (s->align_corners && resized > 1) return (float)(size - 1) / (float)(resized - 1);
   return (float)size / (float)resized;
 }
 
-static inline place find_place(const resize_shape *s, int64_t i, int64_t size, float scale) {
+static inline coordinate find_coordinate(const resize_shape *s, int64_t i, int64_t size, float scale) {
   float at = s->half_pixel_centers ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
   float floor = floorf(at);
   int64_t before = floor > 0 ? (int64_t)floor : 0, behind = (int64_t)ceilf(at);
   if (behind > size - 1) behind = size - 1;
   if (behind < 0) behind = 0;
-  return (place){before < behind ? before : behind, behind, at - floor};
+  return (coordinate){before < behind ? before : behind, behind, at - floor};
 }
 
 static inline int64_t find_nearest(const resize_shape *s, int64_t i, int64_t size, float scale) {
@@ -52,12 +52,12 @@ typedef struct resize_job {
     int64_t channels = s->channels, line = s->width * channels;                                                     \
     float down = scale_of(s, s->height, s->out_height), across = scale_of(s, s->width, s->out_width);               \
     for (int64_t row = begin; row < end; row++) {                                                                   \
-      place y = find_place(s, row % s->out_height, s->height, down);                                                \
+      coordinate y = find_coordinate(s, row % s->out_height, s->height, down);                                      \
       const S *image = (const S *)job->from + row / s->out_height * s->height * line;                               \
       const S *upper = image + y.before * line, *lower = image + y.behind * line;                                   \
       float *restrict out = (float *)job->to + row * s->out_width * channels;                                       \
       for (int64_t i = 0; i < s->out_width; i++, out += channels) {                                                 \
-        place x = find_place(s, i, s->width, across);                                                               \
+        coordinate x = find_coordinate(s, i, s->width, across);                                                     \
         int64_t left = x.before * channels, right = x.behind * channels;                                            \
         for (int64_t c = 0; c < channels; c++) {                                                                    \
           float a = (float)LOAD(upper[left + c]), b = (float)LOAD(upper[right + c]);                                \
@@ -106,10 +106,10 @@ typedef struct resize_job {
       const float *g = (const float *)job->from + image * s->out_height * s->out_width * channels;    \
       memset(sums, 0, (size_t)(s->height * line) * sizeof *sums);                                     \
       for (int64_t j = 0; j < s->out_height; j++) {                                                   \
-        place y = find_place(s, j, s->height, down);                                                  \
+        coordinate y = find_coordinate(s, j, s->height, down);                                        \
         T *upper = sums + y.before * line, *lower = sums + y.behind * line;                           \
         for (int64_t i = 0; i < s->out_width; i++, g += channels) {                                   \
-          place x = find_place(s, i, s->width, across);                                               \
+          coordinate x = find_coordinate(s, i, s->width, across);                                     \
           int64_t left = x.before * channels, right = x.behind * channels;                            \
           for (int64_t c = 0; c < channels; c++) {                                                    \
             upper[left + c] += (T)(g[c] * (1 - y.part) * (1 - x.part));                               \

@@ -49,12 +49,12 @@ static void report(gather_job *job, int64_t position) {
       int64_t block = begin / s->count, first = begin % s->count, many = s->count - first;   \
       if (many > end - begin) many = end - begin;                                            \
       if (many > PART) many = PART;                                                          \
-      int64_t place = block / s->outer * s->count + first, bad = 0;                          \
-      const INDEX##_t *restrict indices = (const INDEX##_t *)job->indices + place;           \
+      int64_t offset = block / s->outer * s->count + first, bad = 0;                         \
+      const INDEX##_t *restrict indices = (const INDEX##_t *)job->indices + offset;          \
       for (int64_t i = 0; i < many; i++) bad |= (indices[i] < 0) | (indices[i] >= s->limit); \
       if (bad) {                                                                             \
         for (bad = 0; indices[bad] >= 0 && indices[bad] < s->limit; bad++) {}                \
-        report(job, place + bad);                                                            \
+        report(job, offset + bad);                                                           \
         return;                                                                              \
       }                                                                                      \
       const char *from = job->from + block * s->limit * s->inner;                            \

@@ -11,7 +11,7 @@
 #endif
 
 /* What is not zero, as coordinates. Writing happens before the test, which spares a branch that nobody can predict; the
- * place written to is inside the output, whose bound is one row for each element. */
+ * position written to is inside the output, whose bound is one row for each element. */
 #define WHERE(NAME, T, IS_SET)                                                         \
   static int64_t where_##NAME(const tf_tensor *input, int64_t *out) {                  \
     const T *x = input->data;                                                          \

@@ -6,7 +6,7 @@
 enum { GRAIN = 1 << 15 };
 
 /* Parameters of the diagonal kernels. Diagonals run from `upper` down to `lower`; the packed form has one row of
- * `longest` places for each, filled from the left where left_above (diagonals above the main one) or left_below says
+ * `longest` positions for each, filled from the left where left_above (diagonals above the main one) or left_below says
  * so. */
 typedef struct diagonal_shape {
   int64_t batch, rows, columns, lower, upper, longest, left_above, left_below;
@@ -19,7 +19,7 @@ typedef struct diagonal_job {
   const char *padding; /* one element, or NULL for zero */
 } diagonal_job;
 
-/* One diagonal: its first place in the matrix and in a packed row, and its length. */
+/* One diagonal: its first position in the matrix and in a packed row, and its length. */
 typedef struct diagonal {
   int64_t row, column, at, length;
 } diagonal;

@@ -1,6 +1,6 @@
 /* Einsum in up to four steps, as the builder planned them: each operand is copied to a dense [batch, free, summed]
  * layout (or used where it lies), labels of one operand alone being summed on the way; a batch of matrix products; and
- * the result is written to its places in the output. float16 and bfloat16 become float32 in the first step and go back
+ * the result is written to its elements of the output. float16 and bfloat16 become float32 in the first step and go back
  * in the last. */
 #include <string.h>
 
@@ -65,10 +65,10 @@ static const int64_t *read_walk(const int64_t *words, walk *w) {
       } else {                                                                                                 \
         VALUE sum;                                                                                             \
         memset(&sum, 0, sizeof sum);                                                                           \
-        int64_t place = position(&job->summed, 0, inner);                                                      \
+        int64_t inside = position(&job->summed, 0, inner);                                                     \
         for (int64_t j = 0; j < job->summed.count; j++) {                                                      \
-          sum = add(sum, load(x[offset + place]));                                                             \
-          place = advance(&job->summed, place, inner);                                                         \
+          sum = add(sum, load(x[offset + inside]));                                                            \
+          inside = advance(&job->summed, inside, inner);                                                       \
         }                                                                                                      \
         out[i] = sum;                                                                                          \
       }                                                                                                        \

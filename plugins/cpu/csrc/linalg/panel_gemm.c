@@ -3,7 +3,7 @@
  * C grows by tiles of 6 rows and 64 columns, which with a row of B fill the registers. The first tile of a panel of 64
  * columns reads B where it lies and leaves a dense copy in the second cache level for the tiles below; where B is
  * transposed the panel is transposed first. A is read in place, whether transposed or not: what is needed of it next is
- * fetched beforehand, and so are the places in C. Each element is summed in order of k, in parts of equal depth whose
+ * fetched beforehand, and so are the elements of C. Each element is summed in order of k, in parts of equal depth whose
  * sums are added in order. */
 #include "linalg/gemm.h"
 
@@ -32,18 +32,18 @@ enum {
   SMALL_WORK = 1000000 /* up to here the BLAS takes its kernels for small products, which copy nothing */
 };
 
-typedef struct tile_place {
+typedef struct tile_operands {
   const float *a, *next; /* of A the first elements of this tile and of the one after it */
   int64_t row, step;     /* elements between rows of A, and between neighbours in a row */
   int64_t depth;
   float *c;
   int64_t ldc, columns; /* columns: those of C, of which the last vector may lack some */
   int add;              /* to what C holds */
-} tile_place;
+} tile_operands;
 
 /* `rows` and `vectors` are constants at each call, so that the tile stays in registers. B's rows are b_row apart; copy:
  * where they go one after the other, or NULL. */
-INLINE void tile(int rows, int vectors, const tile_place *p, const float *b, int64_t b_row, float *copy) {
+INLINE void tile(int rows, int vectors, const tile_operands *p, const float *b, int64_t b_row, float *copy) {
   __m512 sum[TILE_ROWS][VECTORS];
   for (int i = 0; i < rows; i++) {
     for (int v = 0; v < vectors; v++) {
@@ -87,18 +87,18 @@ INLINE void tile(int rows, int vectors, const tile_place *p, const float *b, int
   }
 }
 
-#define TILE(rows, vectors)                                                                 \
-  static void tile_##rows##x##vectors(const tile_place *p, const float *b, int64_t b_row) { \
-    tile(rows, vectors, p, b, b_row, NULL);                                                 \
+#define TILE(rows, vectors)                                                                    \
+  static void tile_##rows##x##vectors(const tile_operands *p, const float *b, int64_t b_row) { \
+    tile(rows, vectors, p, b, b_row, NULL);                                                    \
   }
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3) TILE(rows, 4)
 TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
 #define NAMES(rows) {tile_##rows##x1, tile_##rows##x2, tile_##rows##x3, tile_##rows##x4}
-static void (*const tiles[TILE_ROWS][VECTORS])(const tile_place *, const float *, int64_t) = {
+static void (*const tiles[TILE_ROWS][VECTORS])(const tile_operands *, const float *, int64_t) = {
     NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5), NAMES(6)};
 
 /* The first tile of a panel. */
-static void copying_tile(const tile_place *p, const float *b, int64_t b_row, float *panel) {
+static void copying_tile(const tile_operands *p, const float *b, int64_t b_row, float *panel) {
   tile(TILE_ROWS, VECTORS, p, b, b_row, panel);
 }
 
@@ -153,8 +153,8 @@ static void copy_panel(const float *b, int64_t ldb, int64_t columns, int64_t dep
   }
 }
 
-/* Some rows of one panel of columns, of which b holds the first; at: the place of the first tile. */
-static void multiply_panel(const gemm_block *g, int64_t rows, tile_place at, const float *b, float *panel) {
+/* Some rows of one panel of columns, of which b holds the first; at: the operands of the first tile. */
+static void multiply_panel(const gemm_block *g, int64_t rows, tile_operands at, const float *b, float *panel) {
   const int64_t vectors = (at.columns + LANES - 1) / LANES, a_tile = TILE_ROWS * at.row, c_tile = TILE_ROWS * at.ldc;
   const float *first = at.a;
   int64_t b_row = g->ldb;
@@ -194,7 +194,7 @@ int panel_gemm_float32(const gemm_block *g, const void *a_data, const void *b_da
     for (int64_t k = 0; k < g->k; k += most_depth) {
       const int64_t depth = g->k - k < most_depth ? g->k - k : most_depth;
       for (int64_t j = 0; j < g->n; j += WIDTH) {
-        const tile_place at = {a + i * row + k * step, NULL, row, step, depth, c + i * g->ldc + j, g->ldc,
+        const tile_operands at = {a + i * row + k * step, NULL, row, step, depth, c + i * g->ldc + j, g->ldc,
                                g->n - j < WIDTH ? g->n - j : WIDTH, k > 0};
         multiply_panel(g, rows, at, b + k * b_row + j * b_step, panel);
       }

@@ -1,11 +1,11 @@
-/* MirrorPadGrad: each element of the output is the sum of its own place in the input and of the places that mirror it.
+/* MirrorPadGrad: each element of the output is the sum of those at its own position of the input and at the positions that mirror it.
  * float16 and bfloat16 are added as float32 and rounded once. */
 #include <string.h>
 
 #include "common/table.h"
 #include "reduce/elements.h"
 
-enum { GRAIN = 1 << 13, MOST_ROWS = 2187 }; /* 3 to the 7: each dimension but the last has up to three places */
+enum { GRAIN = 1 << 13, MOST_ROWS = 2187 }; /* 3 to the 7: each dimension but the last has up to three positions */
 
 typedef struct dimension {
   int64_t size, before, after; /* size is the output's */
@@ -18,13 +18,13 @@ typedef struct mirror_job {
   const dimension *dimensions;
 } mirror_job;
 
-/* The places along one dimension of the input that belong to index i of the output; returns their number. */
-static inline int64_t places(const dimension *d, int64_t edge, int64_t i, int64_t *place) {
+/* The positions along one dimension of the input that belong to index i of the output; returns their number. */
+static inline int64_t find_sources(const dimension *d, int64_t edge, int64_t i, int64_t *source) {
   int64_t count = 1;
-  place[0] = d->before + i;
-  if (i >= edge && i < d->before + edge) place[count++] = d->before - 1 + edge - i;
+  source[0] = d->before + i;
+  if (i >= edge && i < d->before + edge) source[count++] = d->before - 1 + edge - i;
   const int64_t back = d->size - 1 - edge - i;
-  if (back >= 0 && back < d->after) place[count++] = d->before + d->size + back;
+  if (back >= 0 && back < d->after) source[count++] = d->before + d->size + back;
   return count;
 }
 
@@ -35,11 +35,11 @@ static int64_t find_rows(const mirror_job *job, int64_t row, int64_t *begins) {
   begins[0] = 0;
   for (int64_t d = job->rank - 2; d >= 0; d--) {
     const dimension *at = job->dimensions + d;
-    int64_t place[3];
-    const int64_t found = places(at, job->edge, row % at->size, place);
+    int64_t source[3];
+    const int64_t found = find_sources(at, job->edge, row % at->size, source);
     row /= at->size;
     for (int64_t p = found - 1; p >= 0; p--)
-      for (int64_t i = 0; i < count; i++) begins[p * count + i] = begins[i] + place[p] * stride;
+      for (int64_t i = 0; i < count; i++) begins[p * count + i] = begins[i] + source[p] * stride;
     count *= found;
     stride *= at->before + at->size + at->after;
   }
@@ -50,14 +50,14 @@ static int64_t find_rows(const mirror_job *job, int64_t row, int64_t *begins) {
   /* Elements of a row of the output that belong to index i of the last dimension. */                           \
   static void mirror_border_##name(const mirror_job *job, const int64_t *rows, int64_t count, int64_t i,        \
                                    ELEMENT *out) {                                                              \
-    int64_t place[3];                                                                                           \
-    const int64_t found = places(job->dimensions + job->rank - 1, job->edge, i, place);                         \
+    int64_t source[3];                                                                                          \
+    const int64_t found = find_sources(job->dimensions + job->rank - 1, job->edge, i, source);                  \
     for (int64_t u = 0; u < job->unit; u++) {                                                                   \
       ACCUMULATOR sum;                                                                                          \
       memset(&sum, 0, sizeof sum);                                                                              \
       for (int64_t r = 0; r < count; r++)                                                                       \
         for (int64_t p = 0; p < found; p++)                                                                     \
-          sum = add(sum, load(((const ELEMENT *)job->input)[rows[r] + place[p] * job->unit + u]));              \
+          sum = add(sum, load(((const ELEMENT *)job->input)[rows[r] + source[p] * job->unit + u]));             \
       out[i * job->unit + u] = store(sum);                                                                      \
     }                                                                                                           \
   }                                                                                                             \

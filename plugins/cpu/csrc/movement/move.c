@@ -253,10 +253,10 @@ static int32_t slice(tf_context *context, const tf_tensor *const *inputs, tf_ten
   return move_from(context, inputs, outputs, word, offset);
 }
 
-/* What StridedSlice does with one dimension: `place` in begin and end, size and stride in bytes of the dimension, step
+/* What StridedSlice does with one dimension: `position` in begin and end, size and stride in bytes of the dimension, step
  * between elements and their number as planned; whether one index is taken, and which bounds are left out. */
 typedef struct selection {
-  int64_t place, dimension, size, stride, step, count, shrink, begin_masked, end_masked;
+  int64_t position, dimension, size, stride, step, count, shrink, begin_masked, end_masked;
 } selection;
 
 /* How many bytes into the sliced tensor the selected elements begin. Reasons: 1, index d0 of dimension d1, whose size is
@@ -265,7 +265,7 @@ static int32_t selection_offset(tf_context *context, const tf_tensor *begin, con
                                 int64_t selections, int64_t *offset) {
   *offset = 0;
   for (const selection *stop = s + selections; s < stop; s++) {
-    int64_t size = s->size, first = index_at(begin, s->place);
+    int64_t size = s->size, first = index_at(begin, s->position);
     if (s->shrink) {
       if (first < -size || first >= size)
         return tf_fail(context, TF_INVALID_ARGUMENT, 1, first, s->dimension, size, 0);
@@ -273,7 +273,7 @@ static int32_t selection_offset(tf_context *context, const tf_tensor *begin, con
       continue;
     }
     first = tf_selection_first(first, size, s->step, s->begin_masked);
-    const int64_t count = tf_selection_count(first, index_at(end, s->place), size, s->step, s->end_masked);
+    const int64_t count = tf_selection_count(first, index_at(end, s->position), size, s->step, s->end_masked);
     if (count != s->count) return tf_fail(context, TF_INVALID_ARGUMENT, 2, count, s->dimension, s->count, 0);
     *offset += first * s->stride;
   }

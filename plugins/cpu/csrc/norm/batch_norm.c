@@ -18,7 +18,7 @@
 typedef struct norm_shape {
   int64_t outer, channels, inner, training;
   double epsilon, blend;
-  int64_t workspace; /* its place among the outputs */
+  int64_t workspace; /* its index among the outputs */
 } norm_shape;
 
 typedef struct norm_job {

@@ -1,9 +1,9 @@
 /* MaxPoolGrad, MaxPoolGradGrad and AvgPoolGrad.
  *
- * Tensors have their channels last; where they come first, each channel is an image with one. After the places of the
+ * Tensors have their channels last; where they come first, each channel is an image with one. After the taps of the
  * maxima are known, each row of a gradient gathers what the windows over it have for it: rows are independent, and sums
  * of 16-bit floats are rounded once. */
-#include "pool/places.h"
+#include "pool/maxima.h"
 
 /* parameters: a pool_shape. `taps` are those of the maxima, one for each output. */
 typedef struct gradient_job {
@@ -19,12 +19,12 @@ typedef struct covering {
   int64_t first, end, tap;
 } covering;
 
-/* The windows over the place `at`, given those over an earlier one (or none: all zero). */
+/* The windows over the position `at`, given those over an earlier one (or none: all zero). */
 static inline covering cover(covering old, int64_t at, int64_t stride, int64_t pad, int64_t kernel, int64_t count) {
-  int64_t place = at + pad;
-  while (old.first * stride + kernel <= place) old.first++;
-  while (old.end < count && old.end * stride <= place) old.end++;
-  old.tap = place - old.first * stride;
+  int64_t position = at + pad;
+  while (old.first * stride + kernel <= position) old.first++;
+  while (old.end < count && old.end * stride <= position) old.end++;
+  old.tap = position - old.first * stride;
   return old;
 }
 
@@ -77,9 +77,9 @@ static inline covering cover(covering old, int64_t at, int64_t stride, int64_t p
                                       tf_tensor *const *outputs, const int64_t *parameters) {                 \
     const pool_shape *s = (const pool_shape *)parameters;                                                     \
     if (!outputs[0]->size) return TF_OK;                                                                      \
-    places_job places = {s, inputs[0]->data, outputs[1]->data};                                               \
-    gradient_job job = {s, NULL, NULL, inputs[2]->data, outputs[0]->data, places.taps};                       \
-    run_rows(context, s->batch * s->out_height, row_values(s), places_##NAME, &places);                       \
+    maxima_job maxima = {s, inputs[0]->data, outputs[1]->data};                                               \
+    gradient_job job = {s, NULL, NULL, inputs[2]->data, outputs[0]->data, maxima.taps};                       \
+    run_rows(context, s->batch * s->out_height, row_values(s), maxima_##NAME, &maxima);                       \
     run_rows(context, s->batch * s->height, s->width * s->channels, max_pool_grad_##NAME##_rows, &job);       \
     return TF_OK;                                                                                             \
   }                                                                                                           \

@@ -24,7 +24,7 @@ typedef struct volume_job {
   void *result;
 } volume_job;
 
-/* The part of a window, or of the windows over a place, along each dimension. */
+/* The part of a window, or of the windows over a position, along each dimension. */
 typedef struct span {
   int64_t first[3], end[3];
 } span;
@@ -42,9 +42,9 @@ static inline span window_at(const volume_shape *s, const int64_t *at) {
 static inline span windows_over(const volume_shape *s, const int64_t *at) {
   span w;
   for (int d = 0; d < 3; d++) {
-    int64_t place = at[d] + s->pad[d];
-    w.first[d] = place < s->kernel[d] ? 0 : (place - s->kernel[d]) / s->stride[d] + 1;
-    w.end[d] = MINIMUM(place / s->stride[d] + 1, s->out[d]);
+    int64_t position = at[d] + s->pad[d];
+    w.first[d] = position < s->kernel[d] ? 0 : (position - s->kernel[d]) / s->stride[d] + 1;
+    w.end[d] = MINIMUM(position / s->stride[d] + 1, s->out[d]);
   }
   return w;
 }
@@ -84,11 +84,11 @@ static inline int64_t pixel_of(int64_t volume, const int64_t *size, const int64_
       int64_t at[3], inner[3], volume = row_at(row, s->DOMAIN, at);                  \
       for (at[2] = 0; at[2] < s->DOMAIN[2]; at[2]++) {                               \
         span around = OVER(s, at);                                                   \
-        int64_t place = pixel_of(volume, s->DOMAIN, at) * s->channels;               \
+        int64_t position = pixel_of(volume, s->DOMAIN, at) * s->channels;            \
         for (int64_t chunk = 0; chunk < s->channels; chunk += CHUNK) {               \
           T a[CHUNK];                                                                \
           int64_t count = MINIMUM(s->channels - chunk, CHUNK);                       \
-          S *result = (S *)job->result + place + chunk;                              \
+          S *result = (S *)job->result + position + chunk;                           \
           for (int64_t c = 0; c < count; c++) a[c] = START;                          \
           EACH(around, inner) {                                                      \
             int64_t start = pixel_of(volume, s->INNER, inner) * s->channels + chunk; \
@@ -122,45 +122,45 @@ static int32_t run(tf_context *context, const volume_job *job, const int64_t *do
 #define NOTHING (void)from
 
 /* A comparison with NaN is false, so NaN never replaces a number. */
-#define MAXIMA(NAME, S, LOAD, STORE, LOWEST)                                                                     \
-  ROWS(max_pool3d_##NAME, S, float, STORE, out, window_at, size, input, NOTHING, LOWEST,                         \
-       a[c] = LOAD(from[c]) > a[c] ? LOAD(from[c]) : a[c], a[c])                                                 \
-  static int32_t max_pool3d_##NAME##_passes(tf_context *context, const volume_job *job) {                        \
-    return run(context, job, job->shape->out, max_pool3d_##NAME##_rows);                                         \
-  }                                                                                                              \
-  ENTRY(max_pool3d_##NAME, .input = inputs[0]->data)                                                             \
-  ROWS(max_pool3d_grad_##NAME, S, float, STORE, size, windows_over, out, gradient, /* all maxima of a window */  \
-       const S *x = (const S *)job->input + place + chunk; const S *y = (const S *)job->output + start, 0,       \
-       a[c] += LOAD(x[c]) == LOAD(y[c]) ? LOAD(from[c]) : 0, a[c])                                               \
-  static int32_t max_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                   \
-    return run(context, job, job->shape->size, max_pool3d_grad_##NAME##_rows);                                   \
-  }                                                                                                              \
-  ENTRY(max_pool3d_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data, .gradient = inputs[2]->data)\
-  static void max_pool3d_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                   \
-    const volume_job *job = argument;                                                                            \
-    const volume_shape *s = job->shape;                                                                          \
-    for (int64_t row = begin; row < end; row++) {                                                                \
-      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                 \
-      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                              \
-        span around = window_at(s, at);                                                                          \
-        int64_t place = pixel_of(volume, s->out, at) * s->channels;                                              \
-        const S *y = (const S *)job->output + place;                                                             \
-        S *result = (S *)job->result + place;                                                                    \
-        memset(result, 0, (size_t)s->channels * sizeof *result);                                                 \
-        EACH_BACKWARD(around, inner) { /* so that the first equal one stays */                                   \
-          int64_t start = pixel_of(volume, s->size, inner) * s->channels;                                        \
-          const S *from = (const S *)job->input + start, *gradient = (const S *)job->gradient + start;           \
-          for (int64_t c = 0; c < s->channels; c++) {                                                            \
-            result[c] = LOAD(from[c]) == LOAD(y[c]) ? gradient[c] : result[c];                                   \
-          }                                                                                                      \
-        }                                                                                                        \
-      }                                                                                                          \
-    }                                                                                                            \
-  }                                                                                                              \
-  static int32_t max_pool3d_grad_grad_##NAME##_passes(tf_context *context, const volume_job *job) {              \
-    return run(context, job, job->shape->out, max_pool3d_grad_grad_##NAME##_rows);                               \
-  }                                                                                                              \
-  ENTRY(max_pool3d_grad_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data,                        \
+#define MAXIMA(NAME, S, LOAD, STORE, LOWEST)                                                                      \
+  ROWS(max_pool3d_##NAME, S, float, STORE, out, window_at, size, input, NOTHING, LOWEST,                          \
+       a[c] = LOAD(from[c]) > a[c] ? LOAD(from[c]) : a[c], a[c])                                                  \
+  static int32_t max_pool3d_##NAME##_passes(tf_context *context, const volume_job *job) {                         \
+    return run(context, job, job->shape->out, max_pool3d_##NAME##_rows);                                          \
+  }                                                                                                               \
+  ENTRY(max_pool3d_##NAME, .input = inputs[0]->data)                                                              \
+  ROWS(max_pool3d_grad_##NAME, S, float, STORE, size, windows_over, out, gradient, /* all maxima of a window */   \
+       const S *x = (const S *)job->input + position + chunk; const S *y = (const S *)job->output + start, 0,     \
+       a[c] += LOAD(x[c]) == LOAD(y[c]) ? LOAD(from[c]) : 0, a[c])                                                \
+  static int32_t max_pool3d_grad_##NAME##_passes(tf_context *context, const volume_job *job) {                    \
+    return run(context, job, job->shape->size, max_pool3d_grad_##NAME##_rows);                                    \
+  }                                                                                                               \
+  ENTRY(max_pool3d_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data, .gradient = inputs[2]->data) \
+  static void max_pool3d_grad_grad_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                    \
+    const volume_job *job = argument;                                                                             \
+    const volume_shape *s = job->shape;                                                                           \
+    for (int64_t row = begin; row < end; row++) {                                                                 \
+      int64_t at[3], inner[3], volume = row_at(row, s->out, at);                                                  \
+      for (at[2] = 0; at[2] < s->out[2]; at[2]++) {                                                               \
+        span around = window_at(s, at);                                                                           \
+        int64_t position = pixel_of(volume, s->out, at) * s->channels;                                            \
+        const S *y = (const S *)job->output + position;                                                           \
+        S *result = (S *)job->result + position;                                                                  \
+        memset(result, 0, (size_t)s->channels * sizeof *result);                                                  \
+        EACH_BACKWARD(around, inner) { /* so that the first equal one stays */                                    \
+          int64_t start = pixel_of(volume, s->size, inner) * s->channels;                                         \
+          const S *from = (const S *)job->input + start, *gradient = (const S *)job->gradient + start;            \
+          for (int64_t c = 0; c < s->channels; c++) {                                                             \
+            result[c] = LOAD(from[c]) == LOAD(y[c]) ? gradient[c] : result[c];                                    \
+          }                                                                                                       \
+        }                                                                                                         \
+      }                                                                                                           \
+    }                                                                                                             \
+  }                                                                                                               \
+  static int32_t max_pool3d_grad_grad_##NAME##_passes(tf_context *context, const volume_job *job) {               \
+    return run(context, job, job->shape->out, max_pool3d_grad_grad_##NAME##_rows);                                \
+  }                                                                                                               \
+  ENTRY(max_pool3d_grad_grad_##NAME, .input = inputs[0]->data, .output = inputs[1]->data,                         \
         .gradient = inputs[2]->data)
 
 #define MEANS(NAME, S, T, LOAD, STORE)                                                                         \

@@ -37,16 +37,16 @@ BOUNDED_BATCH(random_bounded_float16, tf_float16, float, HALF_ROUND, STORE_HALF,
 
 /* The kernel around it; load takes an element to the arithmetic. */
 #define BOUNDED(name, type, real, R, load)                                                                           \
-  static inline real name##_parameter(const tf_tensor *const *given, int k, int64_t row, const int64_t *places) {    \
+  static inline real name##_parameter(const tf_tensor *const *given, int k, int64_t row, const int64_t *indices) {   \
     const tf_tensor *x = given[k];                                                                                   \
-    return load(((const type *)x->data)[places ? places[4 * row + k] : row % x->size]);                              \
+    return load(((const type *)x->data)[indices ? indices[4 * row + k] : row % x->size]);                            \
   }                                                                                                                  \
   /* parameters behind those of the stream: number of the input means, which the other three follow; numbers in a    \
-   * batch; how far they lie apart; whether the places of the four parameters of each batch follow. Those lie apart  \
+   * batch; how far they lie apart; whether the indices of the four parameters of each batch follow. Those lie apart \
    * by the number of batches. */                                                                                    \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
                       const int64_t *parameters) {                                                                   \
-    const int64_t *own = parameters + PHILOX_PARAMETERS, *places = own[3] ? own + 4 : NULL;                          \
+    const int64_t *own = parameters + PHILOX_PARAMETERS, *indices = own[3] ? own + 4 : NULL;                         \
     const tf_tensor *const *given = inputs + own[0];                                                                 \
     const int64_t size = outputs[0]->size, batch = own[1], step = own[2];                                            \
     type *out = outputs[0]->data;                                                                                    \
@@ -55,9 +55,9 @@ BOUNDED_BATCH(random_bounded_float16, tf_float16, float, HALF_ROUND, STORE_HALF,
     const int32_t code = philox_open(context, inputs, parameters, &g);                                               \
     if (code) return code;                                                                                           \
     for (int64_t i = 0; i * batch < size; i++) {                                                                     \
-      const real mean = name##_parameter(given, 0, i, places);                                                       \
-      real deviation = name##_parameter(given, 1, i, places), low = name##_parameter(given, 2, i, places),           \
-           high = name##_parameter(given, 3, i, places);                                                             \
+      const real mean = name##_parameter(given, 0, i, indices);                                                      \
+      real deviation = name##_parameter(given, 1, i, indices), low = name##_parameter(given, 2, i, indices),         \
+           high = name##_parameter(given, 3, i, indices);                                                            \
       if (!(deviation > 0 && low < high && (isfinite(low) || isfinite(high)))) {                                     \
         return tf_fail(context, TF_INVALID_ARGUMENT, BAD_BOUNDS, i, 0, 0, 0);                                        \
       }                                                                                                              \
@@ -69,7 +69,7 @@ BOUNDED_BATCH(random_bounded_float16, tf_float16, float, HALF_ROUND, STORE_HALF,
       }                                                                                                              \
       const int64_t left = size - i * batch;                                                                         \
       if (!name##_batch(&g, &block, R(R(low - mean) / deviation), R(R(high - mean) / deviation), mean, deviation,    \
-                        out + (places ? i : i * batch), left < batch ? left : batch, step)) {                        \
+                        out + (indices ? i : i * batch), left < batch ? left : batch, step)) {                       \
         return tf_fail(context, TF_INTERNAL, NOTHING_ACCEPTED, i, 0, 0, 0);                                          \
       }                                                                                                              \
     }                                                                                                                \

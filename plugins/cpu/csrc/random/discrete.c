@@ -104,7 +104,7 @@ typedef struct wide_item {
   uint64_t parts[2];
 } wide_item;
 
-/* Each place swaps with itself or one behind it. */
+/* Each position swaps with itself or a later one. */
 static void shuffle(const philox *g, void *data, int64_t rows, int64_t bytes) {
   sequence numbers = {.generator = *g, .taken = CHUNK_NUMBERS};
   switch (bytes) {

@@ -15,7 +15,7 @@ typedef struct rejection_job {
   const tf_tensor *parameter;
   tf_tensor *out;
   const tf_tensor *counts, *probs;
-  const int64_t *places; /* of counts and probs, for each pair */
+  const int64_t *indices; /* of counts and probs, for each pair */
   int64_t parameters, samples;
 } rejection_job;
 
@@ -85,7 +85,7 @@ static void binomial_range(void *argument, int64_t begin, int64_t end) {
   const rejection_job *job = argument;
   for (int64_t i = begin; i < end; i++) {
     const int64_t pair = i / job->samples;
-    const double n = element(job->counts, job->places[2 * pair]), p = element(job->probs, job->places[2 * pair + 1]);
+    const double n = element(job->counts, job->indices[2 * pair]), p = element(job->probs, job->indices[2 * pair + 1]);
     const double rarer = p > 0.5 ? in_dtype(job->probs, 1 - p) : p;
     const double given[] = {n, p, rarer, in_dtype(job->counts, n * rarer) >= 10};
     set_element(job->out, i % job->samples * job->parameters + pair, binomial_number(&job->generator, i, given));
@@ -93,12 +93,12 @@ static void binomial_range(void *argument, int64_t begin, int64_t end) {
 }
 
 /* parameters behind those of the stream: number of the input counts, which probs follows; pairs; then for each pair the
- * places of its count and its probability. */
+ * indices of its count and its probability. */
 static int32_t random_binomial(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                const int64_t *parameters) {
   const int64_t *own = parameters + PHILOX_PARAMETERS;
   rejection_job job = {.counts = inputs[own[0]], .probs = inputs[own[0] + 1], .out = outputs[0], .parameters = own[1],
-                       .places = own + 2};
+                       .indices = own + 2};
   const int32_t code = philox_open(context, inputs, parameters, &job.generator);
   if (code || outputs[0]->size == 0) return code;
   job.samples = outputs[0]->size / job.parameters;

@@ -65,7 +65,7 @@ static void store_index(const argument_job *job, int64_t at, int64_t index) {
   }
 
 /* name_line: the axis is the last dimension. A block of the line is first searched for its best value, which
- * vectorises; only where that beats what came before is the block searched again, for the place. name_columns: one row
+ * vectorises; only where that beats what came before is the block searched again, for the index. name_columns: one row
  * after the other against a tile of columns. */
 #define ARGUMENT(name, ELEMENT, VALUE, INDEX, worst, load, beats, takes)                                          \
   static int64_t name##_find(const ELEMENT *x, int64_t count, VALUE value) {                                      \

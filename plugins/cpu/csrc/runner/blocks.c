@@ -63,8 +63,8 @@ static void move_tensors(const blocks *b, tf_tensor *tensors, int64_t run, int64
     if (value[4]) tensors[k].size = tensors[k].shape[0] = count;
     if (value[0] == TEMPORARY) continue;
     if (value[0] == PARTIAL) {
-      const int64_t place = run * ((p[4] + p[3] - 1) / p[3]) + column / p[3];
-      tensors[k].data = (char *)b->outputs[1]->data + place * value[2];
+      const int64_t block_index = run * ((p[4] + p[3] - 1) / p[3]) + column / p[3];
+      tensors[k].data = (char *)b->outputs[1]->data + block_index * value[2];
       continue;
     }
     int64_t offset = value[4] ? column : 0;

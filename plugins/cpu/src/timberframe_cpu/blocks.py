@@ -94,7 +94,7 @@ class _Blocks:
         self.dims: list[Dim] = merged_dims([*shapes, result.shape], result.shape)
         self.inner = self.dims[0][0]
         self.number: dict[int, int] = {}
-        self.places, self.scratch = _temporary_places(self.body)
+        self.slots, self.scratch = _temporary_slots(self.body)
         self.size = self._block_elements()
 
     def _block_elements(self) -> int:
@@ -162,15 +162,15 @@ class _Blocks:
             strides = [strides[-1] for _, strides in self.dims]
             if member is self.reduction:
                 words += self._words(value, _PARTIAL, 0, [0] * len(self.dims))
-            elif value.id in self.places:
-                words += self._words(value, _TEMPORARY, self.places[value.id] * self.size * widest, strides)
+            elif value.id in self.slots:
+                words += self._words(value, _TEMPORARY, self.slots[value.id] * self.size * widest, strides)
             else:
                 words += self._words(value, _OUTPUT, _position(self.node.outputs, value), strides)
         return words
 
-    def _words(self, value: Value, kind: int, place: int, strides: Sequence[int]) -> list[int]:
+    def _words(self, value: Value, kind: int, location: int, strides: Sequence[int]) -> list[int]:
         self.number[value.id] = len(self.number)
-        return [kind, place, value.dtype.itemsize, as_dtype(value.dtype).number, strides[0], *strides[1:]]
+        return [kind, location, value.dtype.itemsize, as_dtype(value.dtype).number, strides[0], *strides[1:]]
 
     def _steps(self, first: int) -> tuple[list[int], list[int]]:
         """The steps, and after them their kernels' parameters; every position counts from the first word of all."""
@@ -180,12 +180,12 @@ class _Blocks:
         words: list[int] = []
         parameters: list[int] = []
         for member, variants in zip(self.members, kernels, strict=True):
-            places = []
+            starts = []
             for kernel in variants:
-                places.append(first + length + len(parameters))
+                starts.append(first + length + len(parameters))
                 parameters += kernel.parameters
             read = [self.number[v.id] for v in self._read(member)]
-            words += [variants[0].function, *places, len(read), *read, self.number[member.outputs[0].id]]
+            words += [variants[0].function, *starts, len(read), *read, self.number[member.outputs[0].id]]
         return words, parameters
 
     def _read(self, member: KernelNode) -> list[Value]:
@@ -232,11 +232,11 @@ def _position(values: Sequence[Value], value: Value) -> int:
     return next(i for i, v in enumerate(values) if v is value)
 
 
-def _temporary_places(body: Cluster) -> tuple[dict[int, int], int]:
-    """Which place in the scratch memory each value has that does not leave the group, and how many places there are."""
+def _temporary_slots(body: Cluster) -> tuple[dict[int, int], int]:
+    """Which slot of the scratch memory each value has that does not leave the group, and how many slots there are."""
     results = {v.id for v in body.outputs}
     last = {v.id: s for s, m in enumerate(body.nodes) for v in m.inputs}  # the axes of a reduction do not matter
-    places: dict[int, int] = {}
+    slots: dict[int, int] = {}
     free: list[int] = []
     count = 0
     for s, member in enumerate(body.nodes):
@@ -245,6 +245,6 @@ def _temporary_places(body: Cluster) -> tuple[dict[int, int], int]:
             if not free:
                 free.append(count)
                 count += 1
-            places[value.id] = free.pop()
-        free += [places[v.id] for v in {v.id: v for v in member.inputs}.values() if v.id in places and last[v.id] == s]
-    return places, count
+            slots[value.id] = free.pop()
+        free += [slots[v.id] for v in {v.id: v for v in member.inputs}.values() if v.id in slots and last[v.id] == s]
+    return slots, count

@@ -165,8 +165,8 @@ class Emitter:
             followers.append(follower)
         predicate = condition.prepared.cluster.outputs[0]
         if predicate.kind == "temp":
-            place = image.arena_tensor(predicate.dtype, predicate.shape, workspace + control.predicate)
-            condition.tensors[predicate.id] = place
+            tensor = image.arena_tensor(predicate.dtype, predicate.shape, workspace + control.predicate)
+            condition.tensors[predicate.id] = tensor
         segments = self._segment(condition), self._segment(body)
         words = [Word("plain", len(control.variables))]
         words += [Word(kind, s) for s in segments for kind in ("first", "end")]

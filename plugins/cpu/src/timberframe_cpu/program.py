@@ -316,21 +316,21 @@ class CpuExecutable:
         if code == _CANCELLED:
             context.cancel.check()
             raise CancelledError(
-                f"{node.op} '{node.name}': the run was cancelled before it ended{self.place(node)}", node.name
+                f"{node.op} '{node.name}': the run was cancelled before it ended{self.location(node)}", node.name
             )
         reasons = self.emitter.reasons[error.node]
-        raise failure(node.op, node.name, code, error.reason, list(error.detail), reasons, self.place(node))
+        raise failure(node.op, node.name, code, error.reason, list(error.detail), reasons, self.location(node))
 
     def described(self, node: KernelNode, error: Exception) -> OpError:
         """What a Python launcher raised, as an error that names its node."""
         if isinstance(error, OpError):
             if error.node is not None:
-                told = error.node != node.name or f"[{self.device.spec}" in str(error)
-                return error if told else type(error)(f"{error}{self.place(node)}", error.node)
-            return type(error)(f"{node.op} '{node.name}': {error}{self.place(node)}", node.name)
-        return UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}{self.place(node)}", node.name)
+                is_located = error.node != node.name or f"[{self.device.spec}" in str(error)
+                return error if is_located else type(error)(f"{error}{self.location(node)}", error.node)
+            return type(error)(f"{node.op} '{node.name}': {error}{self.location(node)}", node.name)
+        return UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}{self.location(node)}", node.name)
 
-    def place(self, node: KernelNode) -> str:
+    def location(self, node: KernelNode) -> str:
         """Device and user's line, as they end the message of an error."""
         return f"  [{self.device.spec}{', ' + node.where if node.where else ''}]"
 

@@ -57,8 +57,8 @@ class OpenCLDevice(AcceleratorDevice):
         self.priority = 50 if is_cpu else 200  # a driver for the CPU ranks below the CPU's own plugin
         self.limits = Limits(
             device.max_work_group_size, device.local_mem_size, bool(device.double_fp_config),
-            items=min(1024, device.max_work_group_size) if is_cpu else Limits.items,
-            reducing=max(4, device.native_vector_width_float) if is_cpu else Limits.reducing,
+            elementwise_group_size=min(1024, device.max_work_group_size) if is_cpu else Limits.elementwise_group_size,
+            reduction_group_size=max(4, device.native_vector_width_float) if is_cpu else Limits.reduction_group_size,
         )  # fmt: skip
         self.attributes = DeviceAttributes(
             memory=device.global_mem_size, vendor=device.vendor, model=device.name, driver=device.driver_version,

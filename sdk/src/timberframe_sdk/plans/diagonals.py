@@ -17,7 +17,7 @@ DIAGONAL_TYPES = ("float16", "float32", "float64", "int32", "int64", "complex64"
 
 
 class Diagonals(NamedTuple):
-    """Diagonals `lower` to `upper` of `batch` matrices, packed as one row of `longest` places for each.
+    """Diagonals `lower` to `upper` of `batch` matrices, packed as one row of `longest` positions for each.
 
     left_above, left_below: whether diagonals above and below the main one fill their row from the left; the main one
     does if either says so.
@@ -39,8 +39,8 @@ def diagonals(node: KernelNode) -> Diagonals:
         size = node.inputs[0].size if node.op == "Diag" else node.outputs[0].size
         return Diagonals(1, size, size, 0, 0, size, True, True)
     matrices = (node.inputs if node.op.startswith("MatrixDiagPart") else node.outputs)[0].shape
-    place = 2 if node.op.startswith("MatrixSetDiag") else 1
-    k = diagonal_range(node.const(place)) if len(node.inputs) > place else (0, 0)
+    index = 2 if node.op.startswith("MatrixSetDiag") else 1
+    k = diagonal_range(node.const(index)) if len(node.inputs) > index else (0, 0)
     above, below = (side == "LEFT" for side in str(node.attrs.get("align", LEFT_LEFT)).split("_"))
     rows, columns = matrices[-2:]
     return Diagonals(math.prod(matrices[:-2]), rows, columns, *k, packed_length(rows, columns, *k), above, below)

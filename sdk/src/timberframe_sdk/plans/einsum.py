@@ -23,7 +23,7 @@ class Walk:
 
     @property
     def size(self) -> int:
-        """Number of places."""
+        """Number of positions."""
         return math.prod(self.counts)
 
 
@@ -55,7 +55,7 @@ class EinsumPlan:
     """The steps of an einsum of one or two operands.
 
     Copies, one for each operand; products of the two, None for one operand; `scatter` leads the dense result to its
-    places in the output, None where it is the output. diagonal: the output is zero elsewhere.
+    positions in the output, None where it is the output. diagonal: the output is zero elsewhere.
     """
 
     copies: tuple[Copy, ...]

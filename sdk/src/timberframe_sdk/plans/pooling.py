@@ -10,8 +10,8 @@ from timberframe_core.plugin.contracts import KernelNode
 
 Sizes = Sequence[int]
 
-PLACE_REASON = "argmax has {0} in image {1}; it must lie in [0, {2})"
-"""Words for a place that MaxPoolGradWithArgmax cannot write to."""
+INDEX_REASON = "argmax has {0} in image {1}; it must lie in [0, {2})"
+"""The reason for an index that MaxPoolGradWithArgmax cannot write to."""
 
 
 class Windows(NamedTuple):

@@ -26,17 +26,17 @@ class StreamOrigin:
 
 @dataclass(frozen=True)
 class SeedOrigin:
-    """A pair of seeds: the place of their tensor among the inputs that a kernel gets, and their dtype."""
+    """A pair of seeds: the index of their tensor among the inputs that a kernel gets, and their dtype."""
 
-    place: int
+    index: int
     dtype: np.dtype
 
 
 @dataclass(frozen=True)
 class StateOrigin:
-    """The inputs key, counter and alg, from `place` on among the inputs that a kernel gets."""
+    """The inputs key, counter and alg, from `index` on among the inputs that a kernel gets."""
 
-    place: int
+    index: int
 
 
 Origin = StreamOrigin | SeedOrigin | StateOrigin
@@ -54,20 +54,20 @@ def stream_origin(node: KernelNode) -> Origin:
         return StreamOrigin(node.stream, key, high, blocks)
     names = [a.name for a in op.inputs]
     if "seed" in names:
-        return SeedOrigin(input_place(node, "seed"), node.inputs[names.index("seed")].dtype)
-    return StateOrigin(input_place(node, "key"))
+        return SeedOrigin(input_index(node, "seed"), node.inputs[names.index("seed")].dtype)
+    return StateOrigin(input_index(node, "key"))
 
 
-def input_place(node: KernelNode, name: str) -> int:
-    """The place of the input of this name among those that a kernel gets."""
+def input_index(node: KernelNode, name: str) -> int:
+    """The index of the input of this name among those that a kernel gets."""
     names = [a.name for a in registry.get(node.op).inputs]
     return passed_inputs(node).index(names.index(name))
 
 
-def paired_places(*shapes: tuple[int, ...]) -> np.ndarray:
-    """The places of the elements of tensors that broadcast together: a row for each element of the result."""
-    places = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in shapes))
-    return np.stack(places, -1).reshape(-1, len(shapes))
+def paired_indices(*shapes: tuple[int, ...]) -> np.ndarray:
+    """The indices of the elements of tensors that broadcast together: a row for each element of the result."""
+    indices = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in shapes))
+    return np.stack(indices, -1).reshape(-1, len(shapes))
 
 
 def bounded_batch(node: KernelNode) -> int:

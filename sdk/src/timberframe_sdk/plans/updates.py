@@ -37,7 +37,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class UpdateInputs:
-    """An optimizer op's inputs: first the `states`, which it changes; `scalars` are the places of the scalars.
+    """An optimizer op's inputs: first the `states`, which it changes; `scalars` are the indices of the scalars.
 
     indices: None where the gradient is dense. flag: the op's only bool attr that matters to a rule.
     """

@@ -1,4 +1,4 @@
-"""What kernels that make, check and rearrange numbers are told, and the words for what they report."""
+"""Parameters of kernels that make, check and rearrange numbers, and the messages for what they report."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PERMUTATION_REASONS = (
 )
 
 
-def check_words(node: KernelNode) -> str:
-    """The words of CheckNumerics and CheckNumericsV2, for the counts of NaN, +Inf, -Inf and all infinite elements."""
+def check_message(node: KernelNode) -> str:
+    """The message of CheckNumerics and CheckNumericsV2, for the counts of NaN, +Inf, -Inf and all infinite elements."""
     message = str(node.attrs["message"]).replace("{", "{{").replace("}", "}}")
     fact = "{1} +Inf and {2} -Inf" if node.op == "CheckNumericsV2" else "{3} infinite"
     return f"{message}: the tensor has {{0}} NaN, {fact} values; all must be finite"

@@ -10,7 +10,13 @@ from timberframe_accelerator.kernels.indexing import FLOATS, INDICES, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.values import PERMUTATION_REASONS, SHAPES_DIFFER, check_words, planned_values, range_numbers
+from timberframe_sdk.plans.values import (
+    PERMUTATION_REASONS,
+    SHAPES_DIFFER,
+    check_message,
+    planned_values,
+    range_numbers,
+)
 
 KERNELS: list[KernelDef] = []
 
@@ -82,7 +88,7 @@ def check_numerics(node: KernelNode) -> Launcher:
             count(items, group, x, y, counts, size)
             report((1,), (1,), counts, status, number)
 
-    return failing(launch, (InvalidArgumentError, check_words(node)))
+    return failing(launch, (InvalidArgumentError, check_message(node)))
 
 
 def _rearranging(node: KernelNode, name: str, size: int) -> Any:

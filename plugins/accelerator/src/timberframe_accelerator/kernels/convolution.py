@@ -21,7 +21,7 @@ from timberframe_accelerator.product import (
     tiles_for,
     written_type,
 )
-from timberframe_accelerator.stages import Place, Stages, nothing
+from timberframe_accelerator.stages import BufferView, Stages, nothing
 from timberframe_sdk import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.convolution import Convolution, Window
@@ -32,7 +32,7 @@ _FAR = -(1 << 30)
 _PART_PIXELS = 512  # worth a part of a gradient by the filter
 _ONE = Window(1, 1, 1, 1, 1, 0)  # a dimension that a convolution of fewer dimensions lacks
 
-Places = Sequence[tuple[int, int]]  # of the taps of a dimension that meet something: number, and distance
+Taps = Sequence[tuple[int, int]]  # of the taps of a dimension that meet something: number, and distance
 
 
 def _windows(conv: Convolution) -> list[Window]:
@@ -41,13 +41,13 @@ def _windows(conv: Convolution) -> list[Window]:
 
 
 def _terms(
-    places: Sequence[Places], sizes: Sequence[int], kernel: Sequence[int], channels: int, pitch: int, lines: int
+    dims: Sequence[Taps], sizes: Sequence[int], kernel: Sequence[int], channels: int, pitch: int, lines: int
 ) -> np.ndarray[Any, Any]:
-    """The terms of convolution.h for the taps at `places` of an image of these sizes, times `channels`.
+    """The terms of convolution.h for the taps of each dimension of an image of these sizes, times `channels`.
 
     pitch: channels of the image's pixels. lines: lines of the filter for each tap.
     """
-    taps = np.array(list(itertools.product(*places)), np.int64).reshape(-1, 3, 2)
+    taps = np.array(list(itertools.product(*dims)), np.int64).reshape(-1, 3, 2)
     number, far = taps[..., 0], taps[..., 1]
     offset = ((far[:, 0] * sizes[1] + far[:, 1]) * sizes[2] + far[:, 2]) * pitch
     line = ((number[:, 0] * kernel[1] + number[:, 1]) * kernel[2] + number[:, 2]) * lines
@@ -63,17 +63,17 @@ def _padded(terms: np.ndarray[Any, Any], multiple: int) -> np.ndarray[Any, Any]:
     return np.concatenate([terms, more], axis=1)
 
 
-def _forward_places(w: Window) -> Places:
+def _forward_taps(w: Window) -> Taps:
     return [(k, k * w.dilation - w.before) for k in range(w.kernel)]
 
 
-def _phases(w: Window) -> list[tuple[int, int, Places]]:
+def _phases(w: Window) -> list[tuple[int, int, Taps]]:
     """The pixels of an input that lie a stride apart: the first, their number, and the taps that they meet."""
-    found: list[tuple[int, int, Places]] = []
+    found: list[tuple[int, int, Taps]] = []
     for first in range(min(w.stride, w.size)):
         steps = [(k, first + w.before - k * w.dilation) for k in range(w.kernel)]
-        places = [(k, step // w.stride) for k, step in steps if step % w.stride == 0]
-        found.append((first, -(-(w.size - first) // w.stride), places))
+        taps = [(k, step // w.stride) for k, step in steps if step % w.stride == 0]
+        found.append((first, -(-(w.size - first) // w.stride), taps))
     return found
 
 
@@ -94,26 +94,28 @@ class _Plan:
         self.part = part_type(self.dtype)
         self.written = written_type(self.dtype)
 
-    def channels_last(self, place: Place, value: Value) -> Place:
+    def channels_last(self, view: BufferView, value: Value) -> BufferView:
         """A tensor in this layout, transposed where it is not."""
         if not self.conv.channels_first:
-            return place
+            return view
         shape = value.shape
-        return self.stages.swap(place, None, value.dtype, shape[0], shape[1], math.prod(shape[2:]))
+        return self.stages.swap(view, None, value.dtype, shape[0], shape[1], math.prod(shape[2:]))
 
-    def result(self, value: Value) -> Place:
+    def result(self, value: Value) -> BufferView:
         """Where kernels write a result: the workspace if it is transposed afterwards."""
         return (
             self.stages.room(value.size, value.dtype.itemsize)
             if self.conv.channels_first
-            else Place(self.stages.result)
+            else BufferView(self.stages.result)
         )
 
-    def back(self, place: Place, value: Value) -> None:
+    def back(self, view: BufferView, value: Value) -> None:
         """Brings a result into the node's layout."""
         if self.conv.channels_first:
             shape = value.shape
-            self.stages.swap(place, Place(self.stages.result), value.dtype, shape[0], math.prod(shape[2:]), shape[1])
+            self.stages.swap(
+                view, BufferView(self.stages.result), value.dtype, shape[0], math.prod(shape[2:]), shape[1]
+            )
 
     def sizes(
         self, source: tuple[list[int], int, list[int]], target: tuple[list[int], int, list[int]], rest: Sequence[int]
@@ -129,7 +131,7 @@ class _Plan:
         return Source.file("convolution.h", **types, **modes, **tiles.macros())
 
     def gathered(
-        self, places: tuple[Place, Place, Place], words: list[int], phases: list[tuple[list[int], Any]],
+        self, views: tuple[BufferView, BufferView, BufferView], words: list[int], phases: list[tuple[list[int], Any]],
         channels: int, columns: int,
     ) -> None:  # fmt: skip
         """The launch of tf_convolve. phases: the first six words of each, and its terms."""
@@ -145,7 +147,7 @@ class _Plan:
         items = tiles.count(rows, columns) * LANES, tiles.lines, min(numbers, MOST_BATCHES)
         tables_in = [self.stages.device.table(np.array(t, np.int32)) for t in (words, np.concatenate(tables, axis=1))]
         last = np.int32(numbers), np.int32(row_tiles)
-        self.stages.call(function, items, (LANES, tiles.lines, 1), *places, *tables_in, *last)
+        self.stages.call(function, items, (LANES, tiles.lines, 1), *views, *tables_in, *last)
 
     def forward(self) -> None:
         """x by the filter."""
@@ -154,9 +156,9 @@ class _Plan:
         target = [n.out_size for n in w], total, [1, 1, 1]
         words = self.sizes(source, target, [self.depth, self.outside, 0, total, self.outside])
         kernel = [n.kernel for n in w]
-        terms = _terms([_forward_places(n) for n in w], source[0], kernel, self.depth, source[1], self.depth)
-        x, y = self.channels_last(Place(0), self.conv.x), self.result(self.conv.y)
-        self.gathered((x, Place(1), y), words, [([0, 0, 0, *target[0]], terms)], self.depth, self.outside)
+        terms = _terms([_forward_taps(n) for n in w], source[0], kernel, self.depth, source[1], self.depth)
+        x, y = self.channels_last(BufferView(0), self.conv.x), self.result(self.conv.y)
+        self.gathered((x, BufferView(1), y), words, [([0, 0, 0, *target[0]], terms)], self.depth, self.outside)
         self.back(y, self.conv.y)
 
     def by_input(self) -> None:
@@ -170,8 +172,8 @@ class _Plan:
         for parts in itertools.product(*(_phases(n) for n in w)):
             terms = _terms([p[2] for p in parts], source[0], kernel, self.outside, total, total)
             phases.append(([*(p[0] for p in parts), *(p[1] for p in parts)], terms))
-        filter = self.stages.swap(Place(0), None, self.dtype, math.prod(kernel), self.depth, total)
-        dy, dx = self.channels_last(Place(1), self.conv.y), self.result(self.conv.x)
+        filter = self.stages.swap(BufferView(0), None, self.dtype, math.prod(kernel), self.depth, total)
+        dy, dx = self.channels_last(BufferView(1), self.conv.y), self.result(self.conv.x)
         self.gathered((dy, filter, dx), words, phases, self.outside, self.depth)
         self.back(dx, self.conv.x)
 
@@ -181,7 +183,7 @@ class _Plan:
         source = [n.size for n in w], self.groups * self.depth, [n.stride for n in w]
         target = [n.out_size for n in w], total, [1, 1, 1]
         kernel = [n.kernel for n in w]
-        terms = _terms([_forward_places(n) for n in w], source[0], kernel, self.depth, source[1], self.depth)
+        terms = _terms([_forward_taps(n) for n in w], source[0], kernel, self.depth, source[1], self.depth)
         rows, pixels = terms.shape[1], self.conv.x.shape[0] * math.prod(target[0])
         device = self.stages.device
         tiles = tiles_for(device.limits, self.part, rows, self.outside)
@@ -191,9 +193,9 @@ class _Plan:
         words = self.sizes(source, target, [self.depth, self.outside, 0, 0, 0, table.shape[1]])
         words += _phase_words([0, 0, 0, *target[0]], 0, rows)
         tables = [device.table(np.array(t, np.int32)) for t in (words, table)]
-        x, dy = self.channels_last(Place(0), self.conv.x), self.channels_last(Place(1), self.conv.y)
+        x, dy = self.channels_last(BufferView(0), self.conv.x), self.channels_last(BufferView(1), self.conv.y)
         size, itemsize = self.conv.filter.size, np.dtype(self.part).itemsize
-        out = Place(self.stages.result) if parts == 1 else self.stages.room(parts * size, itemsize)
+        out = BufferView(self.stages.result) if parts == 1 else self.stages.room(parts * size, itemsize)
         written = self.written if parts == 1 else self.part
         function = device.function(self.source(1, tiles, self.depth, written), "tf_convolve_filter")
         numbers = self.groups * parts
@@ -201,7 +203,7 @@ class _Plan:
         last = np.int32(numbers), np.int32(-(-rows // tiles.rows)), np.int32(length)
         self.stages.call(function, items, (LANES, tiles.lines, 1), x, dy, out, *tables, *last)
         if parts > 1:
-            add_parts(self.stages, out, Place(self.stages.result), self.dtype, size, parts)
+            add_parts(self.stages, out, BufferView(self.stages.result), self.dtype, size, parts)
 
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")

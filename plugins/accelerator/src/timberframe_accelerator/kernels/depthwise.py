@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source
 from timberframe_accelerator.product import add_parts, cut_depth, part_type, written_type
-from timberframe_accelerator.stages import Place, Stages, Whole, nothing
+from timberframe_accelerator.stages import Argument, BufferView, Stages, nothing
 from timberframe_sdk import KernelDef, KernelNode, Launcher, Value
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.convolution import Convolution, Window, dilation_windows
@@ -48,17 +48,17 @@ class _Taps:
         groups = -(-self.width // _LANES) * -(-self.taps // _LINES)
         return cut_depth(pixels, groups, 1, _PART_PIXELS)
 
-    def parts_room(self, parts: int) -> tuple[Place, str]:
+    def parts_room(self, parts: int) -> tuple[BufferView, str]:
         """Where the sums of parts lie, and their dtype; the result itself where there is one part."""
         part = part_type(self.dtype)
         if parts == 1:
-            return Place(self.stages.result), written_type(self.dtype)
+            return BufferView(self.stages.result), written_type(self.dtype)
         return self.stages.room(parts * self.taps * self.width, np.dtype(part).itemsize), part
 
-    def add_parts(self, parts: int, sums: Place) -> None:
+    def add_parts(self, parts: int, sums: BufferView) -> None:
         """The last step of a gradient by the filter."""
         if parts > 1:
-            add_parts(self.stages, sums, Place(self.stages.result), self.dtype, self.taps * self.width, parts)
+            add_parts(self.stages, sums, BufferView(self.stages.result), self.dtype, self.taps * self.width, parts)
 
 
 class _Depthwise(_Taps):
@@ -75,24 +75,24 @@ class _Depthwise(_Taps):
         types = {"T": self.dtype.name, "TZ": written or self.dtype.name}
         return self.device.function(Source.file("depthwise.h", **types, **self.macros), name)
 
-    def channels_last(self, place: Place, value: Value) -> Place:
+    def channels_last(self, view: BufferView, value: Value) -> BufferView:
         """A tensor in this layout, transposed where it is not."""
         shape = value.shape
         if not self.conv.channels_first:
-            return place
-        return self.stages.swap(place, None, value.dtype, shape[0], shape[1], math.prod(shape[2:]))
+            return view
+        return self.stages.swap(view, None, value.dtype, shape[0], shape[1], math.prod(shape[2:]))
 
-    def run(self, name: str, value: Value, places: Callable[[Place], Sequence[Any]], channels: int) -> Launcher:
-        """Kernel `name`, whose lines are the pixels of its result `value`; places(result) are its tensors."""
+    def run(self, name: str, value: Value, arguments: Callable[[BufferView], Sequence[Any]], channels: int) -> Launcher:
+        """Kernel `name`, whose lines are the pixels of its result `value`; arguments(result) are its tensors."""
         if not value.size:
             return nothing
-        pixels, swapped, result = value.size // channels, self.conv.channels_first, Place(self.stages.result)
+        pixels, swapped, result = value.size // channels, self.conv.channels_first, BufferView(self.stages.result)
         out = self.stages.room(value.size, value.dtype.itemsize) if swapped else result
         items, group = self.items(pixels, channels)
-        self.stages.call(self.function(name), items, group, *places(out), self.sizes, np.int32(pixels))
+        self.stages.call(self.function(name), items, group, *arguments(out), self.sizes, np.int32(pixels))
         if swapped:
             self.stages.swap(
-                out, Place(self.stages.result), value.dtype, value.shape[0], math.prod(value.shape[2:]), channels
+                out, BufferView(self.stages.result), value.dtype, value.shape[0], math.prod(value.shape[2:]), channels
             )
         return self.stages.launcher()
 
@@ -104,16 +104,16 @@ _FLOATS = {"T": ("float16", "bfloat16", "float32", "float64")}
 def depthwise(node: KernelNode) -> Launcher:
     """Each channel convolved with its own filters."""
     plan = _Depthwise(Convolution.forward(node, depthwise=True))
-    x = plan.channels_last(Place(0), plan.conv.x)
-    return plan.run("tf_depthwise", plan.conv.y, lambda y: (x, Whole(1), y), plan.width)
+    x = plan.channels_last(BufferView(0), plan.conv.x)
+    return plan.run("tf_depthwise", plan.conv.y, lambda y: (x, Argument(1), y), plan.width)
 
 
 @kernel(KERNELS, "DepthwiseConv2dNativeBackpropInput", "", types=_FLOATS)
 def depthwise_by_input(node: KernelNode) -> Launcher:
     """The gradient by the images."""
     plan = _Depthwise(Convolution.by_input(node, depthwise=True))
-    dy = plan.channels_last(Place(1), plan.conv.y)
-    return plan.run("tf_depthwise_input", plan.conv.x, lambda x: (Whole(0), dy, x), plan.conv.groups[0])
+    dy = plan.channels_last(BufferView(1), plan.conv.y)
+    return plan.run("tf_depthwise_input", plan.conv.x, lambda x: (Argument(0), dy, x), plan.conv.groups[0])
 
 
 @kernel(KERNELS, "DepthwiseConv2dNativeBackpropFilter", "", types=_FLOATS)
@@ -123,7 +123,7 @@ def depthwise_by_filter(node: KernelNode) -> Launcher:
     conv = plan.conv
     if not conv.filter.size:
         return nothing
-    x, dy = plan.channels_last(Place(0), conv.x), plan.channels_last(Place(1), conv.y)
+    x, dy = plan.channels_last(BufferView(0), conv.x), plan.channels_last(BufferView(1), conv.y)
     pixels = conv.y.size // plan.width
     parts, length = plan.cut(pixels)
     sums, written = plan.parts_room(parts)
@@ -149,12 +149,12 @@ class _Dilation(_Taps):
         types = {"T": self.dtype.name, "TZ": written or self.dtype.name, "PART": part_type(self.dtype)}
         return self.device.function(Source.file("dilation.h", LANES=_LANES, **types), name)
 
-    def taps_of_outputs(self) -> Place:
+    def taps_of_outputs(self) -> BufferView:
         """The step that finds the tap of each output, and where it writes them."""
         taps = self.stages.room(self.pixels * self.width, 4)
         items, group = self.items(self.pixels, self.width)
         function = self.function("tf_dilation_taps")
-        self.stages.call(function, items, group, Whole(0), Whole(1), taps, self.sizes, np.int32(self.pixels))
+        self.stages.call(function, items, group, Argument(0), Argument(1), taps, self.sizes, np.int32(self.pixels))
         return taps
 
 
@@ -163,7 +163,7 @@ def dilate(node: KernelNode) -> Launcher:
     """The largest sums of pixels and the filter's values."""
     plan = _Dilation(node, node.outputs[0].shape)
     items, group = plan.items(plan.pixels, plan.width)
-    tensors, pixels = map(Whole, (0, 1, 2)), np.int32(plan.pixels)
+    tensors, pixels = map(Argument, (0, 1, 2)), np.int32(plan.pixels)
     plan.stages.call(plan.function("tf_dilation"), items, group, *tensors, plan.sizes, pixels)
     return plan.stages.launcher()
 
@@ -177,7 +177,7 @@ def dilate_by_input(node: KernelNode) -> Launcher:
     taps, pixels = plan.taps_of_outputs(), math.prod(plan.x.shape[:3])
     items, group = plan.items(pixels, plan.width)
     function = plan.function("tf_dilation_input")
-    plan.stages.call(function, items, group, taps, Whole(2), Whole(3), plan.sizes, np.int32(pixels))
+    plan.stages.call(function, items, group, taps, Argument(2), Argument(3), plan.sizes, np.int32(pixels))
     return plan.stages.launcher()
 
 
@@ -192,6 +192,6 @@ def dilate_by_filter(node: KernelNode) -> Launcher:
     sums, written = plan.parts_room(parts)
     items, group = plan.items(plan.taps, plan.width, parts)
     function, sizes = plan.function("tf_dilation_filter", written), (np.int32(plan.pixels), np.int32(length))
-    plan.stages.call(function, items, group, taps, Whole(2), sums, plan.sizes, *sizes)
+    plan.stages.call(function, items, group, taps, Argument(2), sums, plan.sizes, *sizes)
     plan.add_parts(parts, sums)
     return plan.stages.launcher()

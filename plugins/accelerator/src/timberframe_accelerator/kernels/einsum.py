@@ -8,7 +8,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, index_name, index_type, spread
 from timberframe_accelerator.product import Product, add_parts, cut_depth, part_type, written_type
-from timberframe_accelerator.stages import Place, Stages, Whole, nothing
+from timberframe_accelerator.stages import Argument, BufferView, Stages, nothing
 from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.einsum import Copy, EinsumPlan, Walk, plan_einsum
@@ -40,29 +40,29 @@ class _Einsum:
         words = [len(dims), *(word for dim in reversed(dims) for word in dim)]
         return self.device.table(np.array(words, self.index()))
 
-    def copy(self, argument: int, copy: Copy) -> tuple[Place, np.dtype[Any]]:
+    def copy(self, argument: int, copy: Copy) -> tuple[BufferView, np.dtype[Any]]:
         """Where an operand lies dense, and its dtype there: that of sums where labels of its own are summed."""
         count, terms = copy.walk.size, copy.summed.size
         if copy.direct:
-            return Place(argument), self.dtype
+            return BufferView(argument), self.dtype
         dtype = self.dtype if not copy.summed.counts else self.part
-        place = self.stages.room(count, dtype.itemsize)
+        view = self.stages.room(count, dtype.itemsize)
         parts, length = cut_depth(terms, count, 1)
-        sums = self.stages.room(parts * count, self.part.itemsize) if parts > 1 else place
+        sums = self.stages.room(parts * count, self.part.itemsize) if parts > 1 else view
         written = self.part.name if parts > 1 else dtype.name
         walks, sizes = (self.walk(copy.walk), self.walk(copy.summed)), map(self.index(), (count, terms, parts, length))
         items, group = spread(count * parts if count else 0)
         function = self.function("tf_gather_sums", self.dtype.name, written)
         if count:
-            self.stages.call(function, items, group, Whole(argument), sums, *walks, *sizes)
+            self.stages.call(function, items, group, Argument(argument), sums, *walks, *sizes)
         if parts > 1:
-            add_parts(self.stages, sums, place, dtype, count, parts)
-        return place, dtype
+            add_parts(self.stages, sums, view, dtype, count, parts)
+        return view, dtype
 
-    def scatter(self, source: Place, read: np.dtype[Any], plan: EinsumPlan) -> None:
-        """The dense result goes to its places in the output."""
+    def scatter(self, source: BufferView, read: np.dtype[Any], plan: EinsumPlan) -> None:
+        """The dense result goes to its elements of the output."""
         assert plan.scatter is not None
-        out, size, count = Whole(self.stages.result), self.node.outputs[0].size, plan.scatter.size
+        out, size, count = Argument(self.stages.result), self.node.outputs[0].size, plan.scatter.size
         written = written_type(self.dtype)
         if plan.diagonal:
             clear = self.function("tf_clear", read.name, written)
@@ -70,13 +70,13 @@ class _Einsum:
         function = self.function("tf_scatter", read.name, written)
         self.stages.call(function, *spread(count), source, out, self.walk(plan.scatter), self.index()(count))
 
-    def products(self, plan: EinsumPlan, operands: list[tuple[Place, np.dtype[Any]]]) -> Place:
+    def products(self, plan: EinsumPlan, operands: list[tuple[BufferView, np.dtype[Any]]]) -> BufferView:
         """The products of the dense operands; returns where they lie."""
         (x, x_type), (y, y_type), p = *operands, plan.products
         assert p is not None
         swaps = p.swaps[0] and p.rows > 1, p.swaps[1] and p.columns > 1  # a vector lies the same either way
         product = Product(p.rows, p.columns, p.depth, swaps, (p.batch,), (p.batch,))
-        result = Place(self.stages.result)
+        result = BufferView(self.stages.result)
         if plan.scatter is not None:
             result = self.stages.room(plan.scatter.size, self.dtype.itemsize)
         product.add(self.stages, (x, y), result, (x_type, y_type, self.dtype))

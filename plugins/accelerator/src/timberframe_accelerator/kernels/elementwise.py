@@ -111,8 +111,8 @@ def _without_repeated(node: KernelNode, body: Cluster, launch: Launcher) -> Laun
     count = len(node.inputs)
     if len(body.inputs) == count:
         return launch
-    places = [next(i for i, v in enumerate(node.inputs) if v is x) for x in body.inputs]
-    return lambda *arrays: launch(*(arrays[i] for i in places), *arrays[count:])
+    indices = [next(i for i, v in enumerate(node.inputs) if v is x) for x in body.inputs]
+    return lambda *arrays: launch(*(arrays[i] for i in indices), *arrays[count:])
 
 
 def can_reduce(node: KernelNode) -> bool:
@@ -159,11 +159,11 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
     strided = None in steps
     operands = [f"TF_GLOBAL const tf_storage_{t} *p{k}" for k, t in enumerate(types)]
     names = [f"p{k}" for k in range(len(types))]
-    places = ["i" if step else "0" for step in steps]
+    indices = ["i" if step else "0" for step in steps]
     if strided:
         operands.append("TF_GLOBAL const tf_index *walk")
         names.append("walk")
-        places = [f"o{k}" for k in range(len(types))]
+        indices = [f"o{k}" for k in range(len(types))]
     result = made.outputs[0][0]
     if dtype in SHORT_FLOATS:  # as the chain's last node does by itself
         result = f"tf_float32_from_{dtype}(tf_{dtype}_from_float32({result}))"
@@ -173,7 +173,7 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
         *made.preamble(),
         f"static inline tf_value_{dtype} tf_element(tf_index i, {', '.join(operands)}) {{",
         *(_search(len(types), "tf_index") if strided else ()),
-        *_operands(made, types, places),
+        *_operands(made, types, indices),
         *(f"    {statement}" for statement in made.statements),
         f"    return {result};",
         "}\n",
@@ -204,13 +204,13 @@ def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[
 
 @dataclass(frozen=True)
 class _Order:
-    """How the elements of a result are gone over. places: where each operand's element is, in terms of the loop.
+    """How the elements of a result are gone over. indices: where each operand's element is, in terms of the loop.
 
-    loop: the lines that open it and find the places, within them i, the element's number. parameters, arguments: what
+    loop: the lines that open it and find the indices, within them i, the element's number. parameters, arguments: what
     the loop needs to know.
     """
 
-    places: Sequence[str]
+    indices: Sequence[str]
     loop: Sequence[str]
     parameters: Sequence[str]
     arguments: Sequence[Any]
@@ -220,13 +220,13 @@ class _Order:
 
 def _order(device: Any, dims: Sequence[Dim], operands: int, count: int) -> _Order:
     """Element by element where all operands move with the result or stand still, by rows and columns, or by strides."""
-    index, width = index_type(count), device.limits.items
+    index, width = index_type(count), device.limits.elementwise_group_size
     items, group = spread(count, width)
     steps = [_step(k, dims) for k in range(operands)]
     if None not in steps:
-        places = ["i" if step else "0" for step in steps]
-        return _Order(places, ["  TF_EACH(i, count) {"], ["tf_index count"], [index(count)], items, group)
-    rows = [_place_in_rows(k, dims) for k in range(operands)]
+        indices = ["i" if step else "0" for step in steps]
+        return _Order(indices, ["  TF_EACH(i, count) {"], ["tf_index count"], [index(count)], items, group)
+    rows = [_row_index(k, dims) for k in range(operands)]
     if len(dims) == 2 and None not in rows and dims[0][0] >= _LEAST_ROW:
         columns = dims[0][0]
         across = spread(columns, min(width, 1 << (columns - 1).bit_length()))
@@ -236,7 +236,7 @@ def _order(device: Any, dims: Sequence[Dim], operands: int, count: int) -> _Orde
             "    const tf_index i = row * columns + column;",
         ]
         return _Order(
-            [place for place in rows if place is not None], loop, ["tf_index columns", "tf_index rows"],
+            [index for index in rows if index is not None], loop, ["tf_index columns", "tf_index rows"],
             [index(columns), index(dims[1][0])], (*across[0], min(dims[1][0], _MOST_ROWS)), (*across[1], 1),
         )  # fmt: skip
     table = device.table(np.array(_walk(dims), index))
@@ -252,7 +252,7 @@ _MOST_ROWS = 1 << 15
 """Rows that are taken at a time: devices launch fewer groups along the second dimension."""
 
 
-def _place_in_rows(k: int, dims: Sequence[Dim]) -> str | None:
+def _row_index(k: int, dims: Sequence[Dim]) -> str | None:
     """Where operand k of a result of two dimensions is; None where it moves otherwise."""
     if len(dims) != 2:
         return None
@@ -273,10 +273,10 @@ def _step(k: int, dims: Sequence[Dim]) -> int | None:
     return 1
 
 
-def _check(made: Expression, places: Sequence[str], checked: tuple[int, str]) -> str:
-    """The statement that reports a bad operand: its place and its value."""
+def _check(made: Expression, indices: Sequence[str], checked: tuple[int, str]) -> str:
+    """The statement that reports a bad operand: its index and its value."""
     k, bad = checked
-    return f"    if ({bad}) tf_report(status, node, 1, {places[k]}, (int64_t){made.inputs[k][0]}, 0);"
+    return f"    if ({bad}) tf_report(status, node, 1, {indices[k]}, (int64_t){made.inputs[k][0]}, 0);"
 
 
 def _source(made: Expression, types: Sequence[str], order: _Order, checked: tuple[int, str] | None = None) -> str:
@@ -291,18 +291,18 @@ def _source(made: Expression, types: Sequence[str], order: _Order, checked: tupl
         *made.preamble(),
         f"TF_KERNEL tf_elementwise({', '.join([*parameters, *order.parameters])}) {{",
         *order.loop,
-        *_operands(made, types, order.places),
-        *([_check(made, order.places, checked)] if checked else []),
+        *_operands(made, types, order.indices),
+        *([_check(made, order.indices, checked)] if checked else []),
         *(f"    {statement}" for statement in made.statements),
     ]
     lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]
     return "\n".join([*lines, "  }", "}", ""])
 
 
-def _operands(made: Expression, types: Sequence[str], places: Sequence[str]) -> list[str]:
+def _operands(made: Expression, types: Sequence[str], indices: Sequence[str]) -> list[str]:
     """The statements that read the operands."""
     return [
-        f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {places[k]});"
+        f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {indices[k]});"
         for k, (operand, kind) in enumerate(made.inputs)
     ]
 
@@ -313,7 +313,7 @@ def _walk(dims: Sequence[Dim]) -> list[int]:
 
 
 def _search(count: int, index: str) -> list[str]:
-    """The statements that find the places o0, o1, ... of the operands of element i."""
+    """The statements that find the indices o0, o1, ... of the operands of element i."""
     moves = "".join(f" o{k} += at * walk[d + {k + 1}];" for k in range(count))
     return [
         f"    {index} left = i, " + ", ".join(f"o{k} = 0" for k in range(count)) + ";",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timberframe_accelerator.product import Product
-from timberframe_accelerator.stages import Place, Stages
+from timberframe_accelerator.stages import BufferView, Stages
 from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
@@ -20,7 +20,7 @@ def _launcher(node: KernelNode, swaps: tuple[bool, bool]) -> Launcher:
     product = Product(rows, columns, x[-2 if swaps[0] else -1], swaps, x[:-2], y[:-2])
     stages = Stages(node)
     types = node.inputs[0].dtype, node.inputs[1].dtype, node.outputs[0].dtype
-    product.add(stages, (Place(0), Place(1)), Place(stages.result), types)
+    product.add(stages, (BufferView(0), BufferView(1)), BufferView(stages.result), types)
     return stages.launcher()
 
 

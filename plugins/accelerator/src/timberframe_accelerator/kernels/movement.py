@@ -41,7 +41,7 @@ def copy(node: KernelNode) -> Launcher:
 
 @kernel(KERNELS, "IdentityN", "")
 def copy_each(node: KernelNode) -> Launcher:
-    """Each output has the bytes of the input at its place."""
+    """Each output has the bytes of the input at its index."""
     device: Any = node.device
     count = len(node.outputs)
 

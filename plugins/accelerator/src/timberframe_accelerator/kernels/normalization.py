@@ -47,7 +47,7 @@ class _Channels:
         return made
 
     def work(self, node: KernelNode, vectors: int) -> Any:
-        """Asks for a workspace of the sums' partial results and so many vectors by channel; the place of these."""
+        """Asks for a workspace of the sums' partial results and so many vectors by channel; where these begin."""
         node.workspace(self._scratch + 4 * vectors * self.shape[1])
         return self.index(self._scratch // 4)
 

@@ -11,7 +11,7 @@ from timberframe_accelerator.launches import Function, Source, failing, index_na
 from timberframe_accelerator.moving import quotient_words
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.pooling import PLACE_REASON, Sizes, windows
+from timberframe_sdk.plans.pooling import INDEX_REASON, Sizes, windows
 
 KERNELS: list[KernelDef] = []
 
@@ -28,7 +28,7 @@ _VOLUME_TYPES = {"T": ("float32", "float16", "bfloat16")}
 
 
 class _Pooling:
-    """What the kernels of a node share: the table of its windows, counts, and the type of places."""
+    """What the kernels of a node share: the table of its windows, counts, and the type of indices."""
 
     def __init__(self, node: KernelNode, x: Sizes, y: Sizes) -> None:
         device: Any = node.device
@@ -49,7 +49,7 @@ class _Pooling:
         self.wide = int(w.inner >= _WIDE)
         rows, out_rows = (w.batch * math.prod(v[: 2 + self.wide]) for v in (size, out))
         lanes, out_lanes = (w.inner * (1 if self.wide else v[2]) for v in (size, out))
-        most = device.limits.reducing
+        most = device.limits.reduction_group_size
         self.over_elements = *spread_rows(lanes, rows, most), self.index(rows)
         self.over_windows = *spread_rows(out_lanes, out_rows, most), self.index(out_rows)
 
@@ -159,8 +159,8 @@ def avg_pool_grad(node: KernelNode) -> Launcher:
 def max_pool_argmax(node: KernelNode) -> Launcher:
     """Each window's maximum, and where it is."""
     p = _Pooling(node, node.inputs[0].shape, node.outputs[0].shape)
-    places = node.outputs[1].dtype.name
-    function = p.function("pooling_argmax.h", "tf_max_pool_argmax", p.dtype, TINDEX=places)
+    name = node.outputs[1].dtype.name
+    function = p.function("pooling_argmax.h", "tf_max_pool_argmax", p.dtype, TINDEX=name)
     items, group, count = p.over_windows
     whole = np.int32(node.attrs["include_batch_in_index"])
 
@@ -173,26 +173,28 @@ def max_pool_argmax(node: KernelNode) -> Launcher:
 
 @kernel(KERNELS, "MaxPoolGradWithArgmax", "", types=_NUMBERS, status=True)
 def max_pool_grad_argmax(node: KernelNode) -> Launcher:
-    """Gathers where all places lie in their windows, as those of MaxPoolWithArgmax do; else adds one by one."""
+    """Gathers where all indices lie in their windows, as those of MaxPoolWithArgmax do; else adds one by one."""
     x = node.inputs[0]
     p = _Pooling(node, x.shape, node.inputs[1].shape)
     whole = node.attrs["include_batch_in_index"]
     units = 1 if whole else x.shape[0]
     unit, each = p.elements // max(units, 1), p.windows // max(units, 1)
     node.workspace(8 + max(x.dtype.itemsize, 4) * p.elements)
-    names = "tf_no_strays", "tf_check_places", "tf_gather_places", "tf_add_places"
-    places = node.inputs[2].dtype.name
-    clear, check, gather, add = (p.function("pooling_argmax.h", n, p.sums, TINDEX=places) for n in names)
-    (some, group, rows), (all_, other, all_rows), (few, line) = p.over_windows, p.over_elements, spread(units)
-    n, size, row = (p.index(k) for k in (units, unit, each))
+    names = "tf_clear_outside_flag", "tf_check_argmax", "tf_gather_argmax", "tf_add_argmax"
+    dtype = node.inputs[2].dtype.name
+    clear, check, gather, add = (p.function("pooling_argmax.h", n, p.sums, TINDEX=dtype) for n in names)
+    *window_items, window_rows = p.over_windows
+    *element_items, element_rows = p.over_elements
+    unit_items = spread(units)
+    sizes = [p.index(k) for k in (units, unit, each)]
     flag, number = np.int32(whole), node.number
 
     def launch(_: Any, gradient: Any, arguments: Any, out: Any, scratch: Any, status: Any) -> None:
         if not p.elements:
             return
         clear((1,), (1,), scratch)
-        check(some, group, arguments, scratch, rows, p.table, size, flag, status, number)
-        gather(all_, other, gradient, arguments, out, scratch, all_rows, p.table, size, flag)
-        add(few, line, gradient, arguments, out, scratch, status, n, size, row)
+        check(*window_items, arguments, scratch, window_rows, p.table, sizes[1], flag, status, number)
+        gather(*element_items, gradient, arguments, out, scratch, element_rows, p.table, sizes[1], flag)
+        add(*unit_items, gradient, arguments, out, scratch, status, *sizes)
 
-    return failing(launch, (InvalidArgumentError, PLACE_REASON))
+    return failing(launch, (InvalidArgumentError, INDEX_REASON))

@@ -18,8 +18,8 @@ from timberframe_sdk.plans.streams import (
     SeedOrigin,
     StreamOrigin,
     bounded_batch,
-    input_place,
-    paired_places,
+    input_index,
+    paired_indices,
     stream_origin,
 )
 
@@ -57,9 +57,9 @@ class _Stream:
         if isinstance(origin, StreamOrigin):
             key, low, high = origin.key, origin.stream.reserve(origin.blocks), origin.high
         elif isinstance(origin, SeedOrigin):
-            tensors[0] = arrays[origin.place]
+            tensors[0] = arrays[origin.index]
         else:
-            tensors = list(arrays[origin.place : origin.place + 3])
+            tensors = list(arrays[origin.index : origin.index + 3])
         words = [np.uint64(word % 2**64) for word in (key, low, high)]
         return [*tensors, status, self.node, *words]
 
@@ -77,7 +77,7 @@ def _filled(draw: str) -> Builder:
         function = device.function(Source.file("random_fill.h", WIDE=wide, **macros, **stream.macros), name)
         blocks = -(-out.size // (2 if wide else 4))
         items, group = spread(min(blocks, _MOST_STREAMS))
-        least = input_place(node, "minval") if draw == "RANGE" else 0
+        least = input_index(node, "minval") if draw == "RANGE" else 0
         limits = slice(least, least + 2 if draw == "RANGE" else 0)
 
         def launch(*arrays: Any) -> None:
@@ -97,8 +97,8 @@ def _rejected(number: str, parameter: str) -> Builder:
     def build(node: KernelNode) -> Launcher:
         device: Any = node.device
         out, stream = node.outputs[0], _Stream(node)
-        place = input_place(node, parameter)
-        given, index = node.inputs[passed_inputs(node)[place]], index_type(out.size)
+        first = input_index(node, parameter)
+        given, index = node.inputs[passed_inputs(node)[first]], index_type(out.size)
         macros = {"T": given.dtype.name, "TOUT": out.dtype.name, "NUMBER": number, "INDEX": index_name(out.size)}
         function = device.function(Source.file("random_rejection.h", **macros, **stream.macros), "tf_reject")
         sizes = [index(n) for n in (out.size, given.size, out.size // max(1, given.size))]
@@ -107,7 +107,7 @@ def _rejected(number: str, parameter: str) -> Builder:
         def launch(*arrays: Any) -> None:
             opened = stream.arguments(arrays)
             if out.size:
-                function(items, group, *opened, arrays[place], arrays[stream.passed], *sizes)
+                function(items, group, *opened, arrays[first], arrays[stream.passed], *sizes)
 
         return failing(launch, _ALGORITHM)
 
@@ -118,20 +118,20 @@ def _rejected(number: str, parameter: str) -> Builder:
 def binomial(node: KernelNode) -> Launcher:
     """Binomial numbers for each pair of a count and a probability."""
     device: Any = node.device
-    out, stream, place = node.outputs[0], _Stream(node), input_place(node, "counts")
+    out, stream, first = node.outputs[0], _Stream(node), input_index(node, "counts")
     counts, probs, index = node.inputs[2], node.inputs[3], index_type(out.size)
-    pairs = paired_places(counts.shape, probs.shape)
+    pairs = paired_indices(counts.shape, probs.shape)
     macros = {"T": counts.dtype.name, "TOUT": out.dtype.name, "NUMBER": "binomial_number"}
     source = Source.file("random_rejection.h", INDEX=index_name(out.size), **macros, **stream.macros)
     function = device.function(source, "tf_reject_pairs")
-    places = device.table(pairs.astype(np.int64))
+    table = device.table(pairs.astype(np.int64))
     sizes = [index(n) for n in (out.size, len(pairs), out.size // max(1, len(pairs)))]
     items, group = spread(out.size)
 
     def launch(*arrays: Any) -> None:
         opened = stream.arguments(arrays)
         if out.size:
-            function(items, group, *opened, *arrays[place : place + 2], places, arrays[stream.passed], *sizes)
+            function(items, group, *opened, *arrays[first : first + 2], table, arrays[stream.passed], *sizes)
 
     return failing(launch, _ALGORITHM)
 
@@ -139,24 +139,24 @@ def binomial(node: KernelNode) -> Launcher:
 def bounded(node: KernelNode) -> Launcher:
     """Truncated normals with parameters of their own for each batch, one batch after the other."""
     device: Any = node.device
-    out, stream, place = node.outputs[0], _Stream(node), input_place(node, "means")
+    out, stream, first = node.outputs[0], _Stream(node), input_index(node, "means")
     parameters = node.inputs[-4:]
     if isinstance(stream.origin, StreamOrigin):
         batch = start = bounded_batch(node)
         step, rows = 1, -(-out.size // batch)
-        places = np.stack([np.arange(rows) % max(1, p.size) for p in parameters], -1)
+        indices = np.stack([np.arange(rows) % max(1, p.size) for p in parameters], -1)
     else:
-        places = paired_places(*(p.shape for p in parameters))
-        batch, start, step = max(1, out.size // max(1, len(places))), 1, len(places)
+        indices = paired_indices(*(p.shape for p in parameters))
+        batch, start, step = max(1, out.size // max(1, len(indices))), 1, len(indices)
     source = Source.file("random_bounded.h", T=out.dtype.name, **stream.macros)
     function = device.function(source, "tf_fill_bounded")
-    held = device.table(places.astype(np.int64))
+    table = device.table(indices.astype(np.int64))
     sizes = [np.int64(n) for n in (out.size, batch, start, step)]
 
     def launch(*arrays: Any) -> None:
         opened = stream.arguments(arrays)
         if out.size:
-            function(*_ONE_ITEM, *opened, *arrays[place : place + 4], held, arrays[stream.passed], *sizes)
+            function(*_ONE_ITEM, *opened, *arrays[first : first + 4], table, arrays[stream.passed], *sizes)
 
     return failing(launch, _ALGORITHM, *_BOUNDS)
 

@@ -15,9 +15,9 @@ from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []
 
-_FEW, _MANY_ROWS, _FEW_OF_MANY = 512, 256, 8192
+_MOST_WORK, _MANY_ROWS, _MOST_WORK_OF_MANY = 512, 256, 8192
 """Elements times entries wanted up to which one work-item takes a row; it may be more where there are many rows."""
-_CHUNK, _FEWEST = 256, 16
+_CHUNK, _MOST_CHUNK_RESULTS = 256, 16
 """Elements of a longer row that one work-item takes, and entries wanted up to which it does."""
 
 
@@ -43,8 +43,8 @@ class _Top:
         device: Any = node.device
         x, self.k, self.width = node.inputs[0], k, node.inputs[0].shape[-1]
         self.rows = math.prod(x.shape[:-1])
-        is_short = self.width * k <= (_FEW if self.rows < _MANY_ROWS else _FEW_OF_MANY)
-        self.chunk = self.width if is_short else _CHUNK if k <= _FEWEST else 0
+        is_short = self.width * k <= (_MOST_WORK if self.rows < _MANY_ROWS else _MOST_WORK_OF_MANY)
+        self.chunk = self.width if is_short else _CHUNK if k <= _MOST_CHUNK_RESULTS else 0
         self.levels = _levels(self.width, k, self.chunk)
         whole = not self.chunk and self.levels[-1][0] > BLOCK
         kept = self.width if whole else self.levels[0][1] if len(self.levels) > 1 else 0
@@ -53,7 +53,7 @@ class _Top:
         position = "int32" if one else node.outputs[1].dtype.name
         macros: dict[str, str | int] = {"BITS": bits_name(x.dtype), "POSITION": position} | ({"ONE": 1} if one else {})
         source = Source.file("top.h", **macros, **sort.macros)
-        self.few = device.function(source, "tf_top_few") if self.chunk else None
+        self.chunks = device.function(source, "tf_top_chunks") if self.chunk else None
         self.blocks = device.function(source, "tf_top_blocks") if len(self.levels) > bool(self.chunk) else None
         self.take = device.function(source, "tf_top_take") if whole else None
         self.total, self.keep = sort.index(self.rows * kept), sort.index(BLOCK if whole else k)
@@ -65,9 +65,9 @@ class _Top:
         if not self.rows or not self.k:
             return
         for i, (size, following) in enumerate(self.levels):
-            if i == 0 and self.few is not None:
+            if i == 0 and self.chunks is not None:
                 numbers = [index(n) for n in (self.rows, size, following, self.chunk, self.k)]
-                self.few(*spread(self.rows * -(-size // self.chunk)), *arrays, *numbers, *self.order)
+                self.chunks(*spread(self.rows * -(-size // self.chunk)), *arrays, *numbers, *self.order)
             elif self.blocks is not None:
                 numbers = [*(index(n) for n in (self.width, size, following)), self.keep, index(self.k)]
                 level, items = (np.int32(i), np.int32((i - 1) % 2)), self.rows * -(-size // BLOCK) * SORTING

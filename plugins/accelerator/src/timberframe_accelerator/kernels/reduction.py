@@ -1,4 +1,4 @@
-"""Accelerator kernels of reductions: sums, products, extremes, norms, and the places of extremes."""
+"""Accelerator kernels of reductions: sums, products, extremes, norms, and the indices of extremes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _with_segments(device: Any, passes: Sequence[tuple[int, int, int]]) -> list[
     """The passes with their numbers of segments; a pass that joins them after each that is cut."""
     whole = []
     for outer, rows, width in passes:
-        tile = min(width, device.limits.reducing)
+        tile = min(width, device.limits.reduction_group_size)
         groups = outer * -(-width // tile)
         segments = min(-(-_MOST_SEGMENTS // groups), rows * tile // _SEGMENT) if groups < _FULL else 1
         if segments > 1:
@@ -130,7 +130,7 @@ def _work(device: Any, outer: int, rows: int, width: int, segments: int) -> tupl
     if rows <= _SHORT or (segments == 1 and width >= _SHORT and results >= _FULL * GROUP):
         return (True, *spread(results), [results, rows, width])
     segment_rows = -(-rows // segments)
-    group: int = device.limits.reducing
+    group: int = device.limits.reduction_group_size
     while group > 32 and group > segment_rows * width // 4:
         group //= 2
     tile = min(width, group)
@@ -214,7 +214,7 @@ def bias_add_grad(node: KernelNode) -> Launcher:
 
 @kernel(KERNELS, ("ArgMax", "ArgMin"), "", types={"T": (*FLOATS, *INTEGERS, "bool")})
 def argument(node: KernelNode) -> Launcher:
-    """The place of the largest or smallest element along one axis."""
+    """The index of the largest or smallest element along one axis."""
     x, index = node.inputs[0], index_type(4 * node.inputs[0].size)
     axis = int(np.asarray(node.const(1))) % len(x.shape)
     outer, rows, width = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
@@ -225,12 +225,12 @@ def argument(node: KernelNode) -> Launcher:
     if len(passes) == 1:
         return lambda x, out: functions[0](x, out)
     partial, itemsize = passes[0][3] * node.outputs[0].size, np.dtype(index).itemsize
-    places = -(-partial * x.dtype.itemsize // itemsize)  # where the places lie in the workspace: after the elements
-    node.workspace((places + partial) * itemsize)
+    indices = -(-partial * x.dtype.itemsize // itemsize)  # where the indices lie in the workspace: after the elements
+    node.workspace((indices + partial) * itemsize)
 
     def launch(x: Any, out: Any, scratch: Any) -> None:
-        functions[0](x, scratch, scratch, index(places))
-        functions[1](scratch, scratch, index(places), out)
+        functions[0](x, scratch, scratch, index(indices))
+        functions[1](scratch, scratch, index(indices), out)
 
     return launch
 

@@ -36,14 +36,14 @@ class _Map(NamedTuple):
     length: int
 
     def tables(self, backward: bool) -> tuple[np.ndarray, np.ndarray]:
-        """What resize.h reads: spans and places, and the weights at the same places."""
+        """What resize.h reads: spans and positions, and the weights at the same positions."""
         to, from_, count = self.resized, self.pixels, self.length
         if backward:
             to, from_, count = self.pixels, self.resized, self.size
         order = np.lexsort((from_, to))
         ends = count + 1 + np.cumsum(np.bincount(to, minlength=count))
-        places = np.concatenate([[count + 1], ends, from_[order]])
-        return places.astype(np.int32), np.concatenate([np.zeros(count + 1), self.weights[order]])
+        positions = np.concatenate([[count + 1], ends, from_[order]])
+        return positions.astype(np.int32), np.concatenate([np.zeros(count + 1), self.weights[order]])
 
 
 def _line(node: KernelNode, size: int, count: int) -> _Map:
@@ -75,7 +75,7 @@ class _Resizing:
         self.wide = int(channels >= _WIDE)
         rows = batch * height * (width if self.wide else 1)
         length = channels * (1 if self.wide else width)
-        self.items, self.group = spread_rows(length, rows, device.limits.reducing)
+        self.items, self.group = spread_rows(length, rows, device.limits.reduction_group_size)
         words = rows, *x.shape[1:], height, width, *quotient_words(max(channels, 1))
         self.sizes, self.count = [self.index(n) for n in words], out.size
 

@@ -28,7 +28,7 @@ def row_function(device: Any, file: str, name: str, rows: int, classes: int, **d
     index = index_name(rows * classes, rows * GROUP)
     source = Source.file(file, INDEX=index, PRECISION=precision, **defines, **each)
     function = device.function(source, name)
-    group = device.limits.reducing
+    group = device.limits.reduction_group_size
     while group > 32 and group * 2 > classes:
         group //= 2
     items, groups = spread(rows) if each else ((rows * group,), (group,))

@@ -19,11 +19,11 @@ KERNELS: list[KernelDef] = []
 _COMPACTING = 256
 """Work-items of a group that compacts: TF_COMPACTING of compact.h."""
 _COMPACTED = 16 * _COMPACTING
-"""Places of such a group: TF_COMPACTED of compact.h."""
+"""Positions of such a group: TF_COMPACTED of compact.h."""
 
 
 class Compaction:
-    """Keeping some of `count` places in order, by the kernels of compact.h in `source`."""
+    """Keeping some of `count` positions in order, by the kernels of compact.h in `source`."""
 
     def __init__(self, device: Any, source: Source, count: int, index: type[np.int32] | type[np.int64]) -> None:
         groups = -(-count // _COMPACTED)

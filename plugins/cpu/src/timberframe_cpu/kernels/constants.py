@@ -8,7 +8,7 @@ from timberframe_core.ops.array.checks import assertion_error
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.native import Native
-from timberframe_sdk.plans.values import PERMUTATION_REASONS, check_words, planned_values, range_numbers
+from timberframe_sdk.plans.values import PERMUTATION_REASONS, check_message, planned_values, range_numbers
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 
@@ -27,7 +27,7 @@ def planned(node: KernelNode) -> Native:
 
 
 def check_numerics(node: KernelNode) -> Native:
-    return native(f"check_{node.inputs[0].dtype.name}", reasons=(check_words(node),))
+    return native(f"check_{node.inputs[0].dtype.name}", reasons=(check_message(node),))
 
 
 def invert_permutation(node: KernelNode) -> Native:

@@ -28,7 +28,7 @@ def copy(node: KernelNode) -> Native:
 
 @or_reference
 def copy_each(node: KernelNode) -> Native:
-    """Each output has the bytes of the input at its place."""
+    """Each output has the bytes of the input at its index."""
     return plan([[(dense((x.nbytes,), 1, i), dense((x.nbytes,), 1, i)) for i, x in enumerate(node.outputs)]], 1)
 
 

@@ -14,8 +14,8 @@ from timberframe_sdk.plans.streams import (
     SeedOrigin,
     StreamOrigin,
     bounded_batch,
-    input_place,
-    paired_places,
+    input_index,
+    paired_indices,
     stream_origin,
 )
 from timberframe_sdk.reference import reference_launcher
@@ -37,8 +37,8 @@ def _origin(node: KernelNode) -> list[int]:
     if isinstance(origin, StreamOrigin):
         return [_STREAM, origin.stream.address, origin.key, origin.high, origin.blocks]
     if isinstance(origin, SeedOrigin):
-        return [_SEEDS, origin.place, origin.dtype.itemsize, int(origin.dtype.kind == "i"), 0]
-    return [_STATE, origin.place, 0, 0, 0]
+        return [_SEEDS, origin.index, origin.dtype.itemsize, int(origin.dtype.kind == "i"), 0]
+    return [_STATE, origin.index, 0, 0, 0]
 
 
 def _kernel(name: str, node: KernelNode, *parameters: Any, reasons: tuple[str, ...] = ()) -> Native:
@@ -55,30 +55,30 @@ def _bits(node: KernelNode) -> Native:
 
 def _range(node: KernelNode) -> Native:
     reason = "minval {0} is not below maxval {1}; minval must be less than maxval"
-    return _kernel(f"random_range_{node.outputs[0].dtype.name}", node, input_place(node, "minval"), reasons=(reason,))
+    return _kernel(f"random_range_{node.outputs[0].dtype.name}", node, input_index(node, "minval"), reasons=(reason,))
 
 
 def _of_parameter(name: str, parameter: str) -> Builder:
-    return lambda node: _kernel(name, node, input_place(node, parameter))
+    return lambda node: _kernel(name, node, input_index(node, parameter))
 
 
 def _binomial(node: KernelNode) -> Native:
-    pairs = paired_places(node.inputs[2].shape, node.inputs[3].shape)
-    return _kernel("random_binomial", node, input_place(node, "counts"), len(pairs), *pairs.reshape(-1).tolist())
+    pairs = paired_indices(node.inputs[2].shape, node.inputs[3].shape)
+    return _kernel("random_binomial", node, input_index(node, "counts"), len(pairs), *pairs.reshape(-1).tolist())
 
 
 def _bounded(node: KernelNode) -> Native:
     output = node.outputs[0]
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
-    return _kernel(name, node, input_place(node, "means"), bounded_batch(node), 1, 0, reasons=reasons)
+    return _kernel(name, node, input_index(node, "means"), bounded_batch(node), 1, 0, reasons=reasons)
 
 
 def _bounded_pairs(node: KernelNode) -> Native:
     output = node.outputs[0]
-    rows = paired_places(*(v.shape for v in node.inputs[2:]))
+    rows = paired_indices(*(v.shape for v in node.inputs[2:]))
     batch = max(1, output.size // max(1, len(rows)))
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
-    given = input_place(node, "means"), batch, len(rows), 1, *rows.reshape(-1).tolist()
+    given = input_index(node, "means"), batch, len(rows), 1, *rows.reshape(-1).tolist()
     return _kernel(name, node, *given, reasons=reasons)
 
 

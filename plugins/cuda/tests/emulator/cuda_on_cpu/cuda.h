@@ -48,7 +48,7 @@ enum { EMULATED_STACK = 64 * 1024, EMULATED_MOST_ITEMS = 1024, EMULATED_ENDED = 
 static jmp_buf emulated_scheduler, emulated_items[EMULATED_MOST_ITEMS];
 static bool emulated_made[EMULATED_MOST_ITEMS];
 static char *emulated_stacks; /* memory of the caller, EMULATED_STACK for each work-item of a group */
-static int emulated_places[EMULATED_MOST_ITEMS]; /* the line of the barrier at which each waits */
+static int emulated_lines[EMULATED_MOST_ITEMS]; /* the line of the barrier at which each waits */
 static unsigned emulated_current;
 static void (*emulated_body)(void *);
 static void *emulated_arguments;
@@ -56,7 +56,7 @@ static void *emulated_arguments;
 static void emulated_barrier(int line) {
   const emulated_dim3 own = threadIdx;
   const unsigned item = emulated_current;
-  emulated_places[item] = line;
+  emulated_lines[item] = line;
   if (!_setjmp(emulated_items[item])) _longjmp(emulated_scheduler, 1);
   threadIdx = own;
 }
@@ -65,7 +65,7 @@ static void emulated_start() {
   const unsigned item = emulated_current;
   for (;;) {
     emulated_body(emulated_arguments);
-    emulated_places[item] = EMULATED_ENDED;
+    emulated_lines[item] = EMULATED_ENDED;
     if (!_setjmp(emulated_items[item])) _longjmp(emulated_scheduler, 1);
   }
 }
@@ -85,7 +85,7 @@ static __attribute__((noinline)) void emulated_resume(unsigned item) {
   setcontext(&fresh);
 }
 
-static emulated_dim3 emulated_place(unsigned number, emulated_dim3 size) {
+static emulated_dim3 emulated_index(unsigned number, emulated_dim3 size) {
   return {number % size.x, number / size.x % size.y, number / size.x / size.y};
 }
 
@@ -94,13 +94,13 @@ static int emulated_group(unsigned count, int backwards) {
   for (;;) {
     for (unsigned i = 0; i < count; i++) {
       const unsigned item = backwards ? count - 1 - i : i;
-      threadIdx = emulated_place(item, blockDim);
+      threadIdx = emulated_index(item, blockDim);
       emulated_resume(item);
     }
     for (unsigned i = 1; i < count; i++)
-      if (emulated_places[i] != emulated_places[0])
-        return emulated_places[0] == EMULATED_ENDED ? emulated_places[i] : emulated_places[0];
-    if (emulated_places[0] == EMULATED_ENDED) return 0;
+      if (emulated_lines[i] != emulated_lines[0])
+        return emulated_lines[0] == EMULATED_ENDED ? emulated_lines[i] : emulated_lines[0];
+    if (emulated_lines[0] == EMULATED_ENDED) return 0;
   }
 }
 
@@ -124,7 +124,7 @@ static int emulated_run(void (*body)(void *), void *arguments, emulated_dim3 gro
       if (missed) return missed;
     } else {
       for (unsigned i = 0; i < count; i++) {
-        threadIdx = emulated_place(backwards ? count - 1 - i : i, group);
+        threadIdx = emulated_index(backwards ? count - 1 - i : i, group);
         body(arguments);
       }
     }

@@ -1,8 +1,8 @@
 """Ops that only move elements, described once for all devices: which views of which tensors go where.
 
 `PLANS[op](node)` is what the op does: stages of (source view, target view) pairs. The moves of one stage may run in any
-order or together; a later stage reads or overwrites what earlier ones wrote. Ops on slices whose place is read at each
-launch are in `slices`.
+order or together; a later stage reads or overwrites what earlier ones wrote. Ops on slices whose position is read at
+each launch are in `slices`.
 """
 
 from __future__ import annotations

@@ -32,13 +32,13 @@ def _block_and_margins(node: KernelNode) -> tuple[list[int], list[tuple[int, int
 def _phases(
     block: Sequence[int], margins: Sequence[tuple[int, int]], space: Sequence[int], cells: Sequence[int]
 ) -> Iterator[tuple[int, list[int], list[int], list[int]]]:
-    """For each place in the block: its number, first position in space, first cell and number of cells.
+    """For each position in the block: its number, first position in space, first cell and number of cells.
 
     A cell is what one block becomes; `space` has the sizes without, `cells` those of the tensor whose batch is larger.
     """
-    for number, place in enumerate(product(*(range(b) for b in block))):
+    for number, position in enumerate(product(*(range(b) for b in block))):
         positions, firsts, counts = [], [], []
-        for p, b, (before, _), size, cell in zip(place, block, margins, space, cells, strict=True):
+        for p, b, (before, _), size, cell in zip(position, block, margins, space, cells, strict=True):
             first = max(0, -(-(before - p) // b))
             last = min(cell, -(-(before + size - p) // b))
             positions.append(first * b + p - before)

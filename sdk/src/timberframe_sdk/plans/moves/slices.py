@@ -1,4 +1,4 @@
-"""Slices whose place may be known only at each launch, when begin and end are read."""
+"""Slices whose position may be known only at each launch, when begin and end are read."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SELECTION_REASONS = (
 class Selection(NamedTuple):
     """What StridedSlice does with one dimension, to be found out at each launch.
 
-    place: in begin and end. size, stride (in bytes): of the dimension. step: between elements. taken: elements, as
+    position: in begin and end. size, stride (in bytes): of the dimension. step: between elements. taken: elements, as
     planned. shrink: one index is taken. begin_masked, end_masked: the bound is left out.
     """
 
-    place: int
+    position: int
     dimension: int
     size: int
     stride: int

@@ -5,6 +5,6 @@
 TF_KERNEL tf_find_bounds(TF_GLOBAL uint8_t *workspace, TF_GLOBAL int64_t *begins, tf_index numbers, tf_index count,
                          tf_index side) {
   TF_EACH(n, numbers) {
-    begins[n] = tf_find(TF_KEYS(workspace, side, count), TF_PLACES(workspace, side, count), count, (tf_key)n, 0, 0);
+    begins[n] = tf_find(TF_KEYS(workspace, side, count), TF_POSITIONS(workspace, side, count), count, (tf_key)n, 0, 0);
   }
 }

@@ -2,9 +2,9 @@
 #include <timberframe/accelerator/language.h>
 
 /* Where a window of `wanted` pixels begins along a dimension of `size`. */
-static inline int64_t tf_window_start(float place, tf_index size, tf_index wanted, int32_t normalized,
+static inline int64_t tf_window_start(float coordinate, tf_index size, tf_index wanted, int32_t normalized,
                                       int32_t centered) {
-  float at = normalized ? place * (float)size : place;
+  float at = normalized ? coordinate * (float)size : coordinate;
   if (centered) at = at / 2 + (float)size / 2 - (float)wanted / 2;
   return (int64_t)at;
 }

@@ -69,13 +69,13 @@ TF_KERNEL tf_adjust_hue(PIXELS, TF_GLOBAL const float *delta) {
     const REAL middle = MOST(LEAST(r, g), LEAST(MOST(r, g), b)); /* of three: no rounding */
     const int32_t sixth = r < g ? (b < r ? 1 : b > g ? 3 : 2) : (b < g ? 0 : b > r ? 4 : 5);
     const REAL ratio = span > 0 ? (middle - least) / span : 0;
-    REAL place = span > 0 ? sixth + (sixth % 2 ? 1 - ratio : ratio) : 0;
-    place += delta[0] * 6;
-    place -= 6 * FLOOR(place / 6);
-    if (place < 0) place += 6;
-    if (place >= 6) place -= 6;
-    const int32_t now = LEAST((int32_t)place, 5);
-    const REAL part = place - now, between = least + (now % 2 ? 1 - part : part) * span;
+    REAL hue = span > 0 ? sixth + (sixth % 2 ? 1 - ratio : ratio) : 0;
+    hue += delta[0] * 6;
+    hue -= 6 * FLOOR(hue / 6);
+    if (hue < 0) hue += 6;
+    if (hue >= 6) hue -= 6;
+    const int32_t now = LEAST((int32_t)hue, 5);
+    const REAL part = hue - now, between = least + (now % 2 ? 1 - part : part) * span;
     const int32_t high = (now + 1) / 2 % 3, low = (now + 4) / 2 % 3; /* channels of the largest and the smallest */
     for (int32_t k = 0; k < 3; k++) TF_STORE(T, out, 3 * i + k, k == high ? most : k == low ? least : between);
   }

@@ -12,7 +12,7 @@ TF_SCALAR_KERNEL tf_combine(TF_GLOBAL uint8_t *workspace, TF_GLOBAL const TF_STO
                             TF_DIVISOR(inner), tf_index rows, tf_index side, tf_index step, tf_index column_step,
                             int32_t mode, int32_t each) {
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, count);
-  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, count);
+  TF_GLOBAL const tf_index *positions = TF_POSITIONS(workspace, side, count);
   if (status[0]) return;
   TF_EACH(i, count * inner) {
     const tf_index first = TF_QUOTIENT(i, inner), column = i - first * inner;
@@ -21,7 +21,7 @@ TF_SCALAR_KERNEL tf_combine(TF_GLOBAL uint8_t *workspace, TF_GLOBAL const TF_STO
     const tf_index at = (tf_index)row * inner + column;
     tf_element a = TF_LOAD(T, target, at);
     for (tf_index j = first; j < count && keys[j] == row; j++) {
-      const tf_element b = TF_LOAD(T, updates, places[j] * step + column * column_step);
+      const tf_element b = TF_LOAD(T, updates, positions[j] * step + column * column_step);
       a = tf_combined(a, b, mode);
       if (each) a = tf_rounded(a);
     }

@@ -1,14 +1,14 @@
-/* Keeping the places i below `count` for which COMPACT_KEEPS(i) holds, in order: COMPACT_EMIT(at, i) takes each with
+/* Keeping the positions i below `count` for which COMPACT_KEEPS(i) holds, in order: COMPACT_EMIT(at, i) takes each with
  * its number among those kept. COMPACT_PARAMETERS: further parameters that both use, each ending with a comma.
  *
- * With more than TF_COMPACTED places, tf_count_kept goes first. */
+ * With more than TF_COMPACTED positions, tf_count_kept goes first. */
 #ifndef TIMBERFRAME_ACCELERATOR_COMPACT_H
 #define TIMBERFRAME_ACCELERATOR_COMPACT_H
 
 #include <timberframe/accelerator/group_scan.h>
 
-#define TF_RUN 16                             /* places of a work-item, one behind the other */
-#define TF_COMPACTED (TF_SCANNING * TF_RUN) /* places of a group */
+#define TF_RUN 16                             /* positions of a work-item, one behind the other */
+#define TF_COMPACTED (TF_SCANNING * TF_RUN) /* positions of a group */
 
 TF_KERNEL tf_count_kept(COMPACT_PARAMETERS TF_GLOBAL tf_index *counts, tf_index count) {
   TF_SHARED tf_index shared[2 * TF_SCANNING];

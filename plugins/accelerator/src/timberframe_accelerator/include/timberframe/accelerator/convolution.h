@@ -38,18 +38,19 @@ enum {
 #define QUOTIENT(n, dimension) \
   tf_quotient(n, phase[COUNT_##dimension], phase[BY_##dimension], phase[BY_##dimension + 1])
 
-/* Pixel `number` of a phase: its place in the source, and the offset of its first element there. */
+/* Pixel `number` of a phase: its position in the source, and the offset of its first element there. */
 TF_INLINE void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number,
-                             int32_t count, TF_LOCAL int32_t *place, TF_LOCAL int64_t *source) {
+                             int32_t count, TF_LOCAL int32_t *position, TF_LOCAL int64_t *source) {
   const int32_t row = QUOTIENT(number, WIDTH), x = number - row * phase[COUNT_WIDTH];
   const int32_t plane = QUOTIENT(row, HEIGHT), y = row - plane * phase[COUNT_HEIGHT];
   const int32_t image = QUOTIENT(plane, DEPTH), z = plane - image * phase[COUNT_DEPTH];
   const int inside = number < count;
-  place[0] = inside ? z * sizes[STEP_DEPTH] : FAR;
-  place[1] = y * sizes[STEP_HEIGHT];
-  place[2] = x * sizes[STEP_WIDTH];
-  const int64_t line = ((int64_t)image * sizes[SOURCE_DEPTH] + z * sizes[STEP_DEPTH]) * sizes[SOURCE_HEIGHT] + place[1];
-  *source = inside ? (line * sizes[SOURCE_WIDTH] + place[2]) * sizes[SOURCE_CHANNELS] : 0;
+  position[0] = inside ? z * sizes[STEP_DEPTH] : FAR;
+  position[1] = y * sizes[STEP_HEIGHT];
+  position[2] = x * sizes[STEP_WIDTH];
+  const int64_t source_plane = (int64_t)image * sizes[SOURCE_DEPTH] + z * sizes[STEP_DEPTH];
+  const int64_t line = source_plane * sizes[SOURCE_HEIGHT] + position[1];
+  *source = inside ? (line * sizes[SOURCE_WIDTH] + position[2]) * sizes[SOURCE_CHANNELS] : 0;
 }
 
 /* The offset of its first element in the target. */
@@ -65,19 +66,19 @@ static inline int64_t tf_target_offset(TF_GLOBAL const int32_t *sizes, TF_GLOBAL
 
 /* PIXELS pixels from `first` on. */
 TF_INLINE void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t first,
-                              int32_t count, TF_LOCAL int32_t *places, TF_LOCAL int64_t *sources) {
+                              int32_t count, TF_LOCAL int32_t *positions, TF_LOCAL int64_t *sources) {
   for (int32_t i = tf_local_id(1) * LANES + tf_local_id(0); i < PIXELS; i += LANES * LINES)
-    tf_find_pixel(sizes, phase, first + i, count, places + 3 * i, sources + i);
+    tf_find_pixel(sizes, phase, first + i, count, positions + 3 * i, sources + i);
 }
 
-#define IS_INSIDE(sizes, place, z, y, x)                                    \
-  ((uint32_t)((place)[0] + (z)) < (uint32_t)(sizes)[SOURCE_DEPTH] &&        \
-   (uint32_t)((place)[1] + (y)) < (uint32_t)(sizes)[SOURCE_HEIGHT] &&       \
-   (uint32_t)((place)[2] + (x)) < (uint32_t)(sizes)[SOURCE_WIDTH])
+#define IS_INSIDE(sizes, position, z, y, x)                              \
+  ((uint32_t)((position)[0] + (z)) < (uint32_t)(sizes)[SOURCE_DEPTH] &&  \
+   (uint32_t)((position)[1] + (y)) < (uint32_t)(sizes)[SOURCE_HEIGHT] && \
+   (uint32_t)((position)[2] + (x)) < (uint32_t)(sizes)[SOURCE_WIDTH])
 
 /* The elements of SPAN terms, of which `terms` is the first, for each of the pixels; zeros outside the image. */
 TF_INLINE void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL const int32_t *sizes,
-                              TF_GLOBAL const int32_t *terms, TF_LOCAL const int32_t *places,
+                              TF_GLOBAL const int32_t *terms, TF_LOCAL const int32_t *positions,
                               TF_LOCAL const int64_t *sources, TF_LOCAL tf_part *tile) {
   const int32_t count = sizes[TERMS];
   TF_UNROLL for (int32_t j = 0; j < SPAN; j += LANES) {
@@ -91,12 +92,12 @@ TF_INLINE void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL co
       TF_GLOBAL const TF_STORAGE(T) *from = image + sources[i] + offset;
       TF_LOCAL tf_part *to = tile + i * SPAN + j;
 #if CONTIGUOUS
-      if (IS_INSIDE(sizes, places + 3 * i, z, y, x))
+      if (IS_INSIDE(sizes, positions + 3 * i, z, y, x))
         to[tf_lane()] = (tf_part)TF_LOAD(T, from, tf_lane());
       else
         to[tf_lane()] = 0;
 #else
-      to[tf_lane()] = IS_INSIDE(sizes, places + 3 * i, z, y, x) ? (tf_part)TF_LOAD(T, from, 0) : (tf_part)0;
+      to[tf_lane()] = IS_INSIDE(sizes, positions + 3 * i, z, y, x) ? (tf_part)TF_LOAD(T, from, 0) : (tf_part)0;
 #endif
     }
   }
@@ -112,7 +113,7 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, 
                                           int32_t numbers, int32_t row_tiles) {
   TF_SHARED tf_part left[TILE_LEFT];
   TF_SHARED tf_part right[TILE_RIGHT];
-  TF_SHARED int32_t places[3 * PIXELS];
+  TF_SHARED int32_t positions[3 * PIXELS];
   TF_SHARED int64_t sources[PIXELS];
   const int32_t tile = (int32_t)tf_group_id(0), columns = sizes[GROUP_COLUMNS], groups = sizes[GROUPS];
   const int32_t row = tile % row_tiles * TILE_ROWS, column = tile / row_tiles * TILE_COLUMNS;
@@ -124,10 +125,10 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, 
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
     tf_barrier();
-    tf_find_pixels(sizes, phase, row, rows, places, sources);
+    tf_find_pixels(sizes, phase, row, rows, positions, sources);
     for (int32_t k = 0; k < count; k += DEPTH) {
       tf_barrier();
-      tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + first + k, places, sources,
+      tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + first + k, positions, sources,
                      left);
       for (int32_t i = tf_local_id(1); i < DEPTH; i += LINES) {
         const int inside = k + i < count;
@@ -164,7 +165,7 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *
                                                  int32_t numbers, int32_t row_tiles, int32_t length) {
   TF_SHARED tf_part left[TILE_LEFT];
   TF_SHARED tf_part right[TILE_RIGHT];
-  TF_SHARED int32_t places[3 * PIXELS];
+  TF_SHARED int32_t positions[3 * PIXELS];
   TF_SHARED int64_t sources[PIXELS];
   TF_GLOBAL const int32_t *phase = sizes + PHASES;
   const int32_t tile = (int32_t)tf_group_id(0), columns = sizes[GROUP_COLUMNS], groups = sizes[GROUPS];
@@ -177,9 +178,9 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
     for (int32_t k = first; k < behind; k += DEPTH) {
-      tf_find_pixels(sizes, phase, k, behind, places, sources);
+      tf_find_pixels(sizes, phase, k, behind, positions, sources);
       tf_barrier();
-      tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + row, places, sources, left);
+      tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + row, positions, sources, left);
       TF_LOAD_TILE(T, gradient + gradient_start + (int64_t)k * pitch + group * columns + column, pitch, behind - k,
                    columns - column, right, DEPTH, TILE_COLUMNS, RIGHT_PITCH, 1);
       tf_barrier();

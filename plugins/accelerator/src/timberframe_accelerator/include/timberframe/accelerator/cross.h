@@ -2,7 +2,7 @@
  * computed in. */
 #include <timberframe/accelerator/language.h>
 
-#define AT(x, place) (WIDE) TF_LOAD(T, x, place)
+#define AT(x, index) (WIDE) TF_LOAD(T, x, index)
 
 TF_KERNEL tf_cross(TF_GLOBAL const TF_STORAGE(T) *a, TF_GLOBAL const TF_STORAGE(T) *b, TF_GLOBAL TF_STORAGE(T) *out,
                    tf_index count) {

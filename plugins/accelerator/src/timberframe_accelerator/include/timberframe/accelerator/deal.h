@@ -6,10 +6,10 @@
 TF_KERNEL tf_take_slices(TF_GLOBAL const TF_STORAGE(T) *data, TF_GLOBAL TF_STORAGE(T) *out,
                          TF_GLOBAL uint8_t *workspace, tf_index size, tf_index inner, tf_index count, tf_index side,
                          tf_index begin) {
-  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, count) + begin;
+  TF_GLOBAL const tf_index *positions = TF_POSITIONS(workspace, side, count) + begin;
   TF_EACH(i, size) {
     const tf_index slice = i / inner;
-    out[i] = data[places[slice] * inner + i - slice * inner];
+    out[i] = data[positions[slice] * inner + i - slice * inner];
   }
 }
 

@@ -1,6 +1,6 @@
 /* Diagonals and bands of matrices. T: unsigned integer of an element's bytes; TINDEX: dtype of a band's numbers.
  *
- * Diagonals `lower` to `upper` of matrices of rows x columns are packed as one row of `longest` places for each, the
+ * Diagonals `lower` to `upper` of matrices of rows x columns are packed as one row of `longest` positions for each, the
  * highest first; a row is filled from the left where left_above (diagonals above the main one) or left_below says
  * so. */
 #include <timberframe/accelerator/language.h>
@@ -32,14 +32,15 @@ TF_KERNEL tf_matrix_diag_part(TF_GLOBAL const ELEMENT *matrices, TF_GLOBAL const
     const tf_index matrix = line / number, d = upper - (line - matrix * number), start = START(d);
     const tf_index length = tf_diagonal_length(d, rows, columns);
     TF_EACH(i, longest) {
-      const tf_index place = i - start, down = d < 0 ? place - d : place, across = d > 0 ? place + d : place;
-      const int there = place >= 0 && place < length;
+      const tf_index position = i - start;
+      const tf_index down = d < 0 ? position - d : position, across = d > 0 ? position + d : position;
+      const int there = position >= 0 && position < length;
       out[line * longest + i] = there ? matrices[(matrix * rows + down) * columns + across] : rest;
     }
   }
 }
 
-/* lines: rows of all matrices. Elements off the diagonals are those of `others`: the same place's where `whole`, the
+/* lines: rows of all matrices. Elements off the diagonals are those of `others`: the same position's where `whole`, the
  * first where `padded`, else 0. */
 TF_KERNEL tf_matrix_diag(TF_GLOBAL const ELEMENT *packed, TF_GLOBAL const ELEMENT *others, int32_t padded,
                          int32_t whole, TF_GLOBAL ELEMENT *out, tf_index lines, DIAGONALS) {
@@ -48,8 +49,8 @@ TF_KERNEL tf_matrix_diag(TF_GLOBAL const ELEMENT *packed, TF_GLOBAL const ELEMEN
     TF_EACH(across, columns) {
       const tf_index d = across - down, i = line * columns + across;
       if (d >= lower && d <= upper) {
-        const tf_index place = START(d) + (d < 0 ? across : down);
-        out[i] = packed[(matrix * (upper - lower + 1) + upper - d) * longest + place];
+        const tf_index position = START(d) + (d < 0 ? across : down);
+        out[i] = packed[(matrix * (upper - lower + 1) + upper - d) * longest + position];
       } else {
         out[i] = whole ? others[i] : padded ? others[0] : 0;
       }

@@ -1,10 +1,10 @@
-/* Division by numbers that are known before the launch, as a multiplication where places have 32 bits. */
+/* Division by numbers that are known before the launch, as a multiplication where indices have 32 bits. */
 #ifndef TIMBERFRAME_ACCELERATOR_DIVISION_H
 #define TIMBERFRAME_ACCELERATOR_DIVISION_H
 
 #include <timberframe/accelerator/language.h>
 
-/* n / divisor for n >= 0. For 32-bit places with s = ceil(log2(divisor)), multiplier is 2^(31 + s) / divisor + 1 as the
+/* n / divisor for n >= 0. For 32-bit indices with s = ceil(log2(divisor)), multiplier is 2^(31 + s) / divisor + 1 as the
  * bits of an int32_t and shift is 31 + s: exact for n below 2^31, since multiplier * divisor exceeds 2^(31 + s) by at
  * most 2^s. */
 static inline tf_index tf_quotient(tf_index n, tf_index divisor, tf_index multiplier, tf_index shift) {

@@ -31,7 +31,7 @@ TF_KERNEL tf_clear(TF_GLOBAL TF_STORAGE(TZ) *out, tf_index count) {
   TF_EACH(i, count) TF_STORE(TZ, out, i, (TF_VALUE(TZ))0);
 }
 
-/* Element i of a dense tensor goes to place i of the walk. */
+/* Element i of a dense tensor goes to position i of the walk. */
 TF_KERNEL tf_scatter(TF_GLOBAL const TF_STORAGE(T) *x, int64_t x_start, TF_GLOBAL TF_STORAGE(TZ) *out,
                      TF_GLOBAL const tf_index *walk, tf_index count) {
   TF_EACH(i, count) TF_STORE(TZ, out, tf_offset(walk, i), (TF_VALUE(TZ))TF_LOAD(T, x, x_start + i));

@@ -4,7 +4,7 @@
  * tf_load_<dtype>(pointer, index) and tf_store_<dtype>(pointer, index, value): what lies in memory is
  * tf_storage_<dtype>, what is computed with is tf_value_<dtype> (float for the 16-bit floats). A source for several
  * dtypes is compiled with T defined as float32, say, and writes TF_STORAGE(T), TF_VALUE(T), TF_LOAD(T, pointer, index)
- * and TF_STORE(T, pointer, index, value). Counts and places are tf_index, which INDEX makes int32 or int64.
+ * and TF_STORE(T, pointer, index, value). Counts and indices are tf_index, which INDEX makes int32 or int64.
  * TF_KERNEL_OF(x, y, z) is a kernel that is launched in groups of this size; TF_UNROLL stands before a loop.
  * tf_lane() is tf_local_id(0) as an index: pointer[tf_lane()] lets a CPU's compiler see that lanes read neighbours.
  * Functions that take shared memory are TF_INLINE: where the optimiser had put the kernel's array for the parameter of
@@ -90,8 +90,8 @@ static inline uint16_t tf_float16_from_float32(float x) {
 
 #endif
 
-/* A kernel whose work-items each read from places of their own. Intel's CPU runtime makes vectors of neighbouring
- * work-items, and there loads from many places are slower than one load after the other. */
+/* A kernel whose work-items each read from positions of their own. Intel's CPU runtime makes vectors of neighbouring
+ * work-items, and there loads from many positions are slower than one load after the other. */
 #if defined(cl_intel_vec_len_hint)
 #define TF_SCALAR_KERNEL __attribute__((intel_vec_len_hint(1))) TF_KERNEL
 #else
@@ -109,7 +109,7 @@ static inline uint16_t tf_bfloat16_from_float32(float x) {
   return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/* Loads and stores are macros, so that a place keeps its width: compilers find neighbours among 32-bit places. */
+/* Loads and stores are macros, so that an index keeps its width: compilers find neighbours among 32-bit indices. */
 #define TF_STORED_AS(dtype, storage, value) \
   typedef storage tf_storage_##dtype;       \
   typedef value tf_value_##dtype;

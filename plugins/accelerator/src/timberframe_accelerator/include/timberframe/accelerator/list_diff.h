@@ -7,7 +7,7 @@ static inline int tf_is_among(TF_GLOBAL uint8_t *workspace, tf_index side, tf_in
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, others);
   const tf_bits order = tf_order(bits, TF_ORDER_ARGUMENTS);
   if (tf_unordered(order, order_infinity)) return 0;
-  const tf_index at = tf_find(keys, TF_PLACES(workspace, side, others), others, (tf_key)order, 0, 0);
+  const tf_index at = tf_find(keys, TF_POSITIONS(workspace, side, others), others, (tf_key)order, 0, 0);
   return at < others && keys[at] == (tf_key)order;
 }
 

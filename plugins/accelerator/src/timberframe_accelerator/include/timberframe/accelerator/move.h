@@ -68,17 +68,17 @@
     for (int32_t k = 0; k < 5; k++) dimensions[d][k] = box[5 + 5 * d + k]
 
 /* Adds to `from` and `to` where number i over the dimensions from `first` on lies. */
-#define FIND_PLACE(i, first)                                                           \
-  {                                                                                    \
-    tf_index left = (i);                                                               \
-    for (int32_t d = (first); d < RANK; d++) {                                         \
-      const tf_index size = dimensions[d][0];                                          \
+#define FIND_OFFSETS(i, first)                                                                              \
+  {                                                                                                         \
+    tf_index left = (i);                                                                                    \
+    for (int32_t d = (first); d < RANK; d++) {                                                              \
+      const tf_index size = dimensions[d][0];                                                               \
       const tf_index rest = d + 1 < RANK ? tf_quotient(left, size, dimensions[d][3], dimensions[d][4]) : 0; \
-      const tf_index at = left - rest * size;                                          \
-      from += at * dimensions[d][1];                                                   \
-      to += at * dimensions[d][2];                                                     \
-      left = rest;                                                                     \
-    }                                                                                  \
+      const tf_index at = left - rest * size;                                                               \
+      from += at * dimensions[d][1];                                                                        \
+      to += at * dimensions[d][2];                                                                          \
+      left = rest;                                                                                          \
+    }                                                                                                       \
   }
 
 #if KIND == DENSE
@@ -89,7 +89,7 @@ TF_KERNEL tf_dense(PARAMETERS) {
   FIND_BOX;
   TF_EACH(i, count) {
     tf_index from = 0, to = 0;
-    FIND_PLACE(i, 0)
+    FIND_OFFSETS(i, 0)
     (void)to;
     target[i] = source[from];
   }
@@ -103,7 +103,7 @@ TF_KERNEL tf_strided(PARAMETERS) {
   FIND_BOX;
   TF_EACH(i, count) {
     tf_index from = 0, to = 0;
-    FIND_PLACE(i, 0)
+    FIND_OFFSETS(i, 0)
     target[to] = source[from];
   }
 }
@@ -122,7 +122,7 @@ TF_KERNEL tf_rows(PARAMETERS) {
 #endif
   TF_EACH_ROW(row, count) {
     tf_index from = 0, to = 0;
-    FIND_PLACE(row, 1)
+    FIND_OFFSETS(row, 1)
     TF_EACH(i, length) target[to + i] = source[from + i * step];
   }
 }
@@ -148,7 +148,7 @@ TF_KERNEL tf_transpose(PARAMETERS) {
 #endif
   for (tf_index plane = (tf_index)tf_group_id(1); plane < planes; plane += (tf_index)tf_group_count(1)) {
     tf_index from = 0, to = 0;
-    FIND_PLACE(plane, 2)
+    FIND_OFFSETS(plane, 2)
     for (int32_t k = y; k < SIDE; k += SIDE / 4)
       if (first + k < along && second + x < across)
         tile[k][x] = source[from + (first + k) * along_stride + second + x];

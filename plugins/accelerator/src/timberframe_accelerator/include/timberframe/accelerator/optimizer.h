@@ -96,7 +96,7 @@ TF_KERNEL tf_update_rows(TF_STATES(TF_GLOBAL, z), TF_SCALARS, TF_GLOBAL const TF
                          TF_GLOBAL uint8_t *workspace, TF_GLOBAL const int64_t *status, int64_t flag, tf_index count,
                          tf_index inner, tf_index side) {
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, count);
-  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, count);
+  TF_GLOBAL const tf_index *positions = TF_POSITIONS(workspace, side, count);
   TF_READ_SCALARS;
   if (status[0] != 0) return;
   TF_EACH(i, count * inner) {
@@ -105,7 +105,7 @@ TF_KERNEL tf_update_rows(TF_STATES(TF_GLOBAL, z), TF_SCALARS, TF_GLOBAL const TF
     const tf_index at = (tf_index)row * inner + column;
     if (first && keys[first - 1] == row) continue;
     for (tf_index j = first; j < count && keys[j] == row; j++) {
-      TF_APPLY(z, z, at, TF_LOAD(DTYPE, gradient, places[j] * inner + column));
+      TF_APPLY(z, z, at, TF_LOAD(DTYPE, gradient, positions[j] * inner + column));
     }
   }
 }

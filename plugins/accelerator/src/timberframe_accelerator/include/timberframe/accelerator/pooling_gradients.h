@@ -34,8 +34,8 @@ TF_KERNEL tf_max_pool_grad(TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL co
       TF_VALUE(T) sum = 0;
       EACH_COVERING(i, j, k) {
         const tf_index at = WINDOW_AT(i, j, k);
-        const tf_index tap = ((place0 - i * STRIDE(0)) * WINDOW(1) + place1 - j * STRIDE(1)) * WINDOW(2) + place2 -
-                             k * STRIDE(2);
+        const tf_index plane_tap = (position0 - i * STRIDE(0)) * WINDOW(1) + position1 - j * STRIDE(1);
+        const tf_index tap = plane_tap * WINDOW(2) + position2 - k * STRIDE(2);
         const TF_VALUE(T) g = TF_LOAD(T, gradient, at);
         sum += taps[at] == (int32_t)tap ? g : 0;
       }

@@ -14,9 +14,9 @@
 #define TILE_RIGHT (DEPTH * RIGHT_PITCH)
 #define RIGHT_PITCH (TILE_COLUMNS + RIGHT_SWAPPED) /* turning it, a group writes to all banks of shared memory */
 #if LEFT_SWAPPED
-#define LEFT_PLACE(row, k) ((k) * TILE_ROWS + (row))
+#define LEFT_INDEX(row, k) ((k) * TILE_ROWS + (row))
 #else
-#define LEFT_PLACE(row, k) ((row) * DEPTH + (k))
+#define LEFT_INDEX(row, k) ((row) * DEPTH + (k))
 #endif
 
 typedef TF_VALUE(PART) tf_part;
@@ -42,7 +42,7 @@ TF_INLINE void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_part
     tf_part y[EACH_COLUMN];
     TF_UNROLL for (int32_t j = 0; j < EACH_COLUMN; j++) y[j] = line[tf_lane() + j * LANES];
     TF_UNROLL for (int32_t i = 0; i < EACH_ROW; i++) {
-      const tf_part x = left[LEFT_PLACE(row + i, k)];
+      const tf_part x = left[LEFT_INDEX(row + i, k)];
       TF_UNROLL for (int32_t j = 0; j < EACH_COLUMN; j++) sums[i][j] = TF_ADD_PRODUCT(PART, x, y[j], sums[i][j]);
     }
   }
@@ -62,7 +62,7 @@ TF_INLINE void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_part
     }                                                                                                            \
   } while (0)
 
-/* A tile of `lines` x `width` elements of a row-major matrix goes to shared memory, element (i, j) to place
+/* A tile of `lines` x `width` elements of a row-major matrix goes to shared memory, element (i, j) to index
  * i * step + j * stride; elements from `height` or `limit` on are zero. */
 #define TF_LOAD_TILE(dtype, matrix, pitch, height, limit, tile, lines, width, step, stride)                      \
   do {                                                                                                           \
@@ -74,7 +74,7 @@ TF_INLINE void tf_add_tiles(TF_LOCAL const tf_part *left, TF_LOCAL const tf_part
     }                                                                                                            \
   } while (0)
 
-/* This work-item's sums go to their places in a row-major matrix, whose first element of the tile is `matrix`. */
+/* This work-item's sums go to their elements of a row-major matrix, whose first element of the tile is `matrix`. */
 #define TF_STORE_SUMS(dtype, matrix, pitch, height, limit, sums)                                                \
   do {                                                                                                          \
     TF_UNROLL for (int32_t tf_i = 0; tf_i < EACH_ROW; tf_i++) {                                                 \

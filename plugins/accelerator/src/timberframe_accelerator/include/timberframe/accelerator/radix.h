@@ -11,7 +11,7 @@
 #define TF_DIGIT_RUN 16 /* entries of a work-item */
 #define TF_DIGIT_GROUP (TF_SCANNING * TF_DIGIT_RUN)
 #define TF_DIGIT(key, shift) ((int32_t)(((key) >> (shift)) & (TF_DIGITS - 1)))
-#define TF_DIGIT_COUNTS(workspace, count) TF_PLACES(workspace, 2, count)
+#define TF_DIGIT_COUNTS(workspace, count) TF_POSITIONS(workspace, 2, count)
 
 /* Makes the counts of the group, by digit and work-item, into the sums of those before. */
 TF_INLINE void tf_count_digits(TF_GLOBAL const tf_key *keys, TF_LOCAL uint16_t *table, TF_LOCAL tf_index *shared,
@@ -68,7 +68,7 @@ TF_SCALAR_KERNEL tf_radix_move(TF_GLOBAL uint8_t *workspace, tf_index count, tf_
   const int32_t item = tf_local_id(0);
   const tf_index group = (tf_index)tf_group_id(0), first = group * TF_DIGIT_GROUP + item * TF_DIGIT_RUN;
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, count);
-  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, count);
+  TF_GLOBAL const tf_index *positions = TF_POSITIONS(workspace, side, count);
   tf_count_digits(keys, table, shared, first, count, shift);
   if (item < TF_DIGITS) {
     const tf_index before = TF_DIGIT_COUNTS(workspace, count)[item * (tf_index)tf_group_count(0) + group];
@@ -79,6 +79,6 @@ TF_SCALAR_KERNEL tf_radix_move(TF_GLOBAL uint8_t *workspace, tf_index count, tf_
     const int32_t digit = TF_DIGIT(keys[i], shift);
     const tf_index to = begins[digit] + table[digit * TF_SCANNING + item]++;
     TF_KEYS(workspace, 1 - side, count)[to] = keys[i];
-    TF_PLACES(workspace, 1 - side, count)[to] = places[i];
+    TF_POSITIONS(workspace, 1 - side, count)[to] = positions[i];
   }
 }

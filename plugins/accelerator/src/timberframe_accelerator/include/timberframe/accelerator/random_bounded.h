@@ -38,18 +38,18 @@ BOUNDED_BATCH(tf_bounded, TF_STORAGE(T), value, ROUND, STORE, UNIFORM, PAIR32, 4
               TF_GLOBAL)
 #endif
 
-/* batch: numbers of each row, `step` apart and beginning at row * start; places: of the four parameters of each row. */
+/* batch: numbers of each row, `step` apart and beginning at row * start; indices: of each row's four parameters. */
 TF_KERNEL tf_fill_bounded(TF_ORIGIN, TF_GLOBAL const TF_STORAGE(T) *means, TF_GLOBAL const TF_STORAGE(T) *deviations,
                           TF_GLOBAL const TF_STORAGE(T) *minima, TF_GLOBAL const TF_STORAGE(T) *maxima,
-                          TF_GLOBAL const int64_t *places, TF_GLOBAL TF_STORAGE(T) *out, int64_t size, int64_t batch,
+                          TF_GLOBAL const int64_t *indices, TF_GLOBAL TF_STORAGE(T) *out, int64_t size, int64_t batch,
                           int64_t start, int64_t step) {
   TF_OPEN
   uint64_t block = 0;
   if (tf_global_id(0) != 0) return;
   for (int64_t i = 0; i * batch < size; i++) {
-    const value mean = TF_LOAD(T, means, places[4 * i]);
-    value deviation = TF_LOAD(T, deviations, places[4 * i + 1]), least = TF_LOAD(T, minima, places[4 * i + 2]);
-    value most = TF_LOAD(T, maxima, places[4 * i + 3]);
+    const value mean = TF_LOAD(T, means, indices[4 * i]);
+    value deviation = TF_LOAD(T, deviations, indices[4 * i + 1]), least = TF_LOAD(T, minima, indices[4 * i + 2]);
+    value most = TF_LOAD(T, maxima, indices[4 * i + 3]);
     const int has_least = least - least == 0, has_most = most - most == 0;
     if (!(deviation > 0 && least < most && (has_least || has_most))) {
       tf_report(status, node, 2, i, 0, 0);

@@ -36,14 +36,14 @@ TF_KERNEL tf_reject(TF_ORIGIN, TF_GLOBAL const TF_STORAGE(T) *given, TF_GLOBAL T
   }
 }
 
-/* places: of the count and of the probability of each pair. The mean that chooses the method is computed in T. */
+/* positions: of the count and of the probability of each pair. The mean that chooses the method is computed in T. */
 TF_KERNEL tf_reject_pairs(TF_ORIGIN, TF_GLOBAL const TF_STORAGE(T) *counts, TF_GLOBAL const TF_STORAGE(T) *probs,
-                          TF_GLOBAL const int64_t *places, TF_GLOBAL TF_STORAGE(TOUT) *out, tf_index count,
+                          TF_GLOBAL const int64_t *positions, TF_GLOBAL TF_STORAGE(TOUT) *out, tf_index count,
                           tf_index pairs, tf_index samples) {
   TF_OPEN
   TF_EACH(i, count) {
     const tf_index k = i / samples;
-    const double n = (double)TF_LOAD(T, counts, places[2 * k]), p = (double)TF_LOAD(T, probs, places[2 * k + 1]);
+    const double n = (double)TF_LOAD(T, counts, positions[2 * k]), p = (double)TF_LOAD(T, probs, positions[2 * k + 1]);
     const double rarer = p > 0.5 ? TF_ROUND(T, 1 - p) : p;
     const double parameters[4] = {n, p, rarer, TF_ROUND(T, n * rarer) >= 10 ? 1.0 : 0.0};
     tf_store_number(out, (i - k * samples) * pairs + k, NUMBER(&g, i, parameters));

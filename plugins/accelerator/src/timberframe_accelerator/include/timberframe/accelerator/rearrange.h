@@ -52,7 +52,7 @@ TF_KERNEL tf_no_marks(TF_GLOBAL int32_t *marks, tf_index count) {
   TF_EACH(i, count) marks[i] = 0;
 }
 
-/* Reasons: 1, an element is no place (it, last place); 2, one occurs twice (the same). */
+/* Reasons: 1, an element is no position (it, last position); 2, one occurs twice (the same). */
 TF_KERNEL tf_invert_permutation(INDICES in, TF_GLOBAL TF_STORAGE(TINDEX) *out, TF_GLOBAL int32_t *marks,
                                 TF_GLOBAL int64_t *status, int64_t node, tf_index count) {
   TF_EACH(i, count) {

@@ -5,7 +5,7 @@
  * root_f32, root_f64, root_integer of a result of `count` elements. EACH: a work-item makes a result, else a group.
  *
  * OPERANDS and ELEMENT(i) may be defined to reduce something else than the elements of a tensor: a list of
- * parameters, and element i of [outer, rows, width] made from them; it may use `block` and `column`, its place in outer
+ * parameters, and element i of [outer, rows, width] made from them; it may use `block` and `column`, its indices in outer
  * and width. */
 #include <timberframe/accelerator/language.h>
 
@@ -88,8 +88,8 @@ TF_KERNEL tf_reduce(OPERANDS, TF_GLOBAL TF_STORAGE(TO) *out, tf_index from, tf_i
                     tf_index width, tf_index tiles, tf_index tile, tf_index lanes, tf_index segments,
                     tf_index segment_rows) {
   TF_SHARED accumulator shared[GROUP_ITEMS];
-  const tf_index place = (tf_index)tf_group_id(0), first = place % tiles * tile;
-  const tf_index segment = place / tiles % segments, block = place / tiles / segments;
+  const tf_index position = (tf_index)tf_group_id(0), first = position % tiles * tile;
+  const tf_index segment = position / tiles % segments, block = position / tiles / segments;
   const tf_index left = rows - segment * segment_rows, taken = left < segment_rows ? left : segment_rows;
   const tf_index item = (tf_index)tf_local_id(0), column = first + (lanes > 1 ? item % tile : item);
   const tf_index begin = from + (block * rows + segment * segment_rows) * width + first;

@@ -3,7 +3,7 @@
  * dimension goes over channels and its second over pixels; with 0 they go over the values of a row, and over rows.
  *
  * The rows of result row y are down[down[y]] to down[down[y + 1]] (without the last), their weights stand at the same
- * places of down_weights; columns likewise. multiplier, shift: of tf_quotient by the number of channels. */
+ * positions of down_weights; columns likewise. multiplier, shift: of tf_quotient by the number of channels. */
 #include <timberframe/accelerator/language.h>
 
 #include <timberframe/accelerator/division.h>
@@ -27,7 +27,7 @@
 #define END_RESULT \
   }                \
   }
-#define PLACE(j, k) (((image * height + (j)) * width + (k)) * channels + c)
+#define ELEMENT_INDEX(j, k) (((image * height + (j)) * width + (k)) * channels + c)
 
 TF_KERNEL tf_resize(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(OUT) *out,
                     TF_GLOBAL const int32_t *TF_RESTRICT down, TF_GLOBAL const TF_VALUE(SUM) *TF_RESTRICT down_weights,
@@ -39,7 +39,7 @@ TF_KERNEL tf_resize(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAGE(OUT)
   for (int32_t j = down[y]; j < down[y + 1]; j++) {
     TF_VALUE(SUM) part = 0;
     for (int32_t k = first; k < end; k++)
-      part += across_weights[k] * (TF_VALUE(SUM))TF_LOAD(T, in, PLACE(down[j], across[k]));
+      part += across_weights[k] * (TF_VALUE(SUM))TF_LOAD(T, in, ELEMENT_INDEX(down[j], across[k]));
     sum += down_weights[j] * part;
   }
   TF_STORE(OUT, out, i, (TF_VALUE(OUT))sum);
@@ -53,7 +53,7 @@ TF_KERNEL tf_resize_whole(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STORAG
   EACH_RESULT
   TF_VALUE(SUM) sum = 0;
   for (int32_t j = down[y]; j < down[y + 1]; j++)
-    for (int32_t k = across[x]; k < across[x + 1]; k++) sum += TF_LOAD(T, in, PLACE(down[j], across[k]));
+    for (int32_t k = across[x]; k < across[x + 1]; k++) sum += TF_LOAD(T, in, ELEMENT_INDEX(down[j], across[k]));
   TF_STORE(OUT, out, i, (TF_VALUE(OUT))sum);
   END_RESULT
 }
@@ -63,6 +63,6 @@ TF_KERNEL tf_resize_nearest(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STOR
                             TF_GLOBAL const int32_t *TF_RESTRICT lines,
                             TF_GLOBAL const int32_t *TF_RESTRICT columns, SIZES) {
   EACH_RESULT
-  out[i] = in[PLACE(lines[y], columns[x])];
+  out[i] = in[ELEMENT_INDEX(lines[y], columns[x])];
   END_RESULT
 }

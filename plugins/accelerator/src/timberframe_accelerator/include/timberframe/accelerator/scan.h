@@ -53,9 +53,9 @@ static inline accumulator tf_combine_logsumexp(accumulator a, accumulator b) {
 TF_KERNEL tf_scan(OPERANDS, RESULTS, tf_index size, tf_index length, tf_index width, tf_index segments,
                   tf_index segment, int32_t exclusive, int32_t reverse) {
   TF_EACH(o, size) {
-    const tf_index place = o / width, line = place / segments, begin = (place - line * segments) * segment;
+    const tf_index position = o / width, line = position / segments, begin = (position - line * segments) * segment;
     const tf_index end = length - begin < segment ? length : begin + segment;
-    const tf_index start = line * length * width + o - place * width;
+    const tf_index start = line * length * width + o - position * width;
     accumulator before = CARRY(o);
     for (tf_index k = begin; k < end; k++) {
       const tf_index i = start + (reverse ? length - 1 - k : k) * width;
@@ -79,10 +79,10 @@ TF_KERNEL tf_scan(OPERANDS, RESULTS, tf_index length, tf_index segments, tf_inde
                   int32_t reverse) {
   TF_SHARED accumulator shared[TILE];
   TF_SHARED accumulator sums[GROUP_ITEMS];
-  const tf_index place = (tf_index)tf_group_id(0), line = place / segments, begin = (place - line * segments) * segment;
+  const tf_index group = (tf_index)tf_group_id(0), line = group / segments, begin = (group - line * segments) * segment;
   const tf_index end = length - begin < segment ? length : begin + segment, start = line * length;
   const int32_t item = tf_local_id(0), first = item * ITEM_ELEMENTS;
-  accumulator carry = CARRY(place);
+  accumulator carry = CARRY(group);
   for (tf_index tile = begin; tile < end; tile += TILE) {
     for (int32_t k = item; k < TILE; k += GROUP_ITEMS) {
       const tf_index at = reverse ? length - 1 - tile - k : tile + k;
@@ -116,7 +116,7 @@ TF_KERNEL tf_scan(OPERANDS, RESULTS, tf_index length, tf_index segments, tf_inde
     tf_barrier();
   }
 #ifdef TOTALS
-  if (item == 0) TF_STORE(ACCUMULATOR, totals, place, carry);
+  if (item == 0) TF_STORE(ACCUMULATOR, totals, group, carry);
 #endif
 }
 

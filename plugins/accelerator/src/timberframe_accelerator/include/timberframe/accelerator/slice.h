@@ -20,7 +20,7 @@ TF_KERNEL tf_slice_offset(TF_GLOBAL const TF_STORAGE(TINDEX) *begin, TF_GLOBAL i
   offset[0] = bad ? -1 : sum;
 }
 
-/* selections: nine words each: place in begin and end, dimension, its size and stride, step, planned number of
+/* selections: nine words each: position in begin and end, dimension, its size and stride, step, planned number of
  * elements, whether one index is taken, and which bounds are left out. Reasons: 1, an index outside (it, dimension,
  * size); 2, another number than planned (it, dimension, planned). */
 TF_KERNEL tf_selection_offset(TF_GLOBAL const TF_STORAGE(TINDEX) *begin, TF_GLOBAL const TF_STORAGE(TINDEX) *end,

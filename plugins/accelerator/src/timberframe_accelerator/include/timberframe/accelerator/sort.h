@@ -1,12 +1,12 @@
-/* Stable sorting of keys together with the places that they come from. KEY: uint32 or uint64.
+/* Stable sorting of keys together with the positions that they come from. KEY: uint32 or uint64.
  *
  * A tensor is rows of `size` entries. A kernel of a family brings TF_BLOCK entries of a row into shared memory, sorts
  * them by tf_sort_block and writes them to side 0 of a workspace; tf_merge joins the sorted runs of a row in pairs,
- * from one side to the other, until the row is one run. A workspace holds the keys of both sides, then the places of
+ * from one side to the other, until the row is one run. A workspace holds the keys of both sides, then the positions of
  * both.
  *
  * Entries of equal key stay in order. A family for which keys do not tell all defines SORT_TIE(a, b), whether the entry
- * of place a comes before that of place b where the keys are equal, with SORT_PARAMETERS and SORT_ARGUMENTS that are
+ * at position a comes before that at position b where the keys are equal, with SORT_PARAMETERS and SORT_ARGUMENTS that are
  * handed through to it (each begins with a comma). */
 #ifndef TIMBERFRAME_ACCELERATOR_SORT_H
 #define TIMBERFRAME_ACCELERATOR_SORT_H
@@ -28,18 +28,18 @@
 
 typedef TF_VALUE(KEY) tf_key;
 
-/* Keys and places of side 0 or 1 of a workspace for `total` entries. */
+/* Keys and positions of side 0 or 1 of a workspace for `total` entries. */
 #define TF_KEYS(workspace, side, total) ((TF_GLOBAL tf_key *)(workspace) + (side) * (total))
-#define TF_PLACES(workspace, side, total) \
+#define TF_POSITIONS(workspace, side, total) \
   ((TF_GLOBAL tf_index *)((TF_GLOBAL tf_key *)(workspace) + 2 * (total)) + (side) * (total))
 
 /* Whether entry a comes before entry b, which stands behind it if they are equal. */
-static inline int tf_before(tf_key key_a, tf_index place_a, tf_key key_b, tf_index place_b SORT_PARAMETERS) {
-  return key_a < key_b || (key_a == key_b && SORT_TIE(place_a, place_b));
+static inline int tf_before(tf_key key_a, tf_index position_a, tf_key key_b, tf_index position_b SORT_PARAMETERS) {
+  return key_a < key_b || (key_a == key_b && SORT_TIE(position_a, position_b));
 }
 
 /* Joins two sorted runs in shared memory, [left, right) and [right, right_end), as far as the entries [first, end) of
- * the result, which go to `to_keys` and `to_positions` at these places. */
+ * the result, which go to `to_keys` and `to_positions` at these positions. */
 TF_INLINE void tf_merge_shared(TF_LOCAL const tf_key *keys, TF_LOCAL const uint16_t *positions,
                                TF_LOCAL tf_key *to_keys, TF_LOCAL uint16_t *to_positions, int32_t left,
                                int32_t right, int32_t right_end, int32_t first, int32_t end,
@@ -66,7 +66,7 @@ TF_INLINE void tf_merge_shared(TF_LOCAL const tf_key *keys, TF_LOCAL const uint1
 }
 
 /* Sorts the first `count` of TF_BLOCK entries. keys and positions have room for two blocks, the entries lie in the
- * first; a place is `base` + position. Returns where the sorted entries begin. All work-items of the group must call it
+ * first; positions count from `base`. Returns where the sorted entries begin. All work-items of the group must call it
  * after a barrier. */
 TF_INLINE int32_t tf_sort_block(TF_LOCAL tf_key *keys, TF_LOCAL uint16_t *positions, int32_t count,
                                 tf_index base SORT_PARAMETERS) {
@@ -100,16 +100,16 @@ TF_INLINE int32_t tf_sort_block(TF_LOCAL tf_key *keys, TF_LOCAL uint16_t *positi
   return from;
 }
 
-/* Where `key` with `place` would stand among the first `count` sorted entries: behind those that come before it, and
+/* Where `key` with `position` would stand among the first `count` sorted entries: behind those that come before it, and
  * with `behind` behind those equal to it, too. */
-static inline tf_index tf_find(TF_GLOBAL const tf_key *keys, TF_GLOBAL const tf_index *places, tf_index count,
-                               tf_key key, tf_index place, int behind SORT_PARAMETERS) {
+static inline tf_index tf_find(TF_GLOBAL const tf_key *keys, TF_GLOBAL const tf_index *positions, tf_index count,
+                               tf_key key, tf_index position, int behind SORT_PARAMETERS) {
   tf_index low = 0, high = count;
-  (void)places, (void)place;
+  (void)positions, (void)position;
   while (low < high) {
     const tf_index middle = low + (high - low) / 2;
-    const int below = behind ? !tf_before(key, place, keys[middle], places[middle] SORT_ARGUMENTS)
-                             : tf_before(keys[middle], places[middle], key, place SORT_ARGUMENTS);
+    const int below = behind ? !tf_before(key, position, keys[middle], positions[middle] SORT_ARGUMENTS)
+                             : tf_before(keys[middle], positions[middle], key, position SORT_ARGUMENTS);
     if (below) low = middle + 1;
     else high = middle;
   }

@@ -15,6 +15,6 @@ TF_KERNEL tf_sort_items(TF_GLOBAL const tf_bits *items, TF_GLOBAL uint8_t *works
   const int32_t sorted = tf_sort_block(keys, positions, here, base SORT_ARGUMENTS);
   for (int32_t e = tf_local_id(0); e < here; e += tf_local_size(0)) {
     TF_KEYS(workspace, 0, item_count)[base + e] = keys[sorted + e];
-    TF_PLACES(workspace, 0, item_count)[base + e] = base + positions[sorted + e];
+    TF_POSITIONS(workspace, 0, item_count)[base + e] = base + positions[sorted + e];
   }
 }

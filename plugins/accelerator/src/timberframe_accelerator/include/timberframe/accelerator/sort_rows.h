@@ -16,7 +16,7 @@ TF_KERNEL tf_sort_rows(TF_GLOBAL const TF_STORAGE(TINDEX) *indices, TF_GLOBAL ui
   const int32_t sorted = tf_sort_block(keys, positions, here, base);
   for (int32_t e = tf_local_id(0); e < here; e += tf_local_size(0)) {
     TF_KEYS(workspace, 0, count)[base + e] = keys[sorted + e];
-    TF_PLACES(workspace, 0, count)[base + e] = base + positions[sorted + e];
+    TF_POSITIONS(workspace, 0, count)[base + e] = base + positions[sorted + e];
   }
 }
 
@@ -25,6 +25,6 @@ TF_KERNEL tf_find_rows(TF_GLOBAL const TF_STORAGE(TINDEX) *indices, TF_GLOBAL ui
                        int32_t depth, int32_t policy) {
   TF_EACH(i, count) {
     TF_KEYS(workspace, 0, count)[i] = tf_row(indices, i, depth, sizes, policy, status, node);
-    TF_PLACES(workspace, 0, count)[i] = i;
+    TF_POSITIONS(workspace, 0, count)[i] = i;
   }
 }

@@ -6,13 +6,13 @@
 
 static inline void tf_put(TF_GLOBAL const tf_bits *row, TF_GLOBAL tf_bits *values,
                           TF_GLOBAL TF_STORAGE(POSITION) *positions, tf_index number, tf_index k, tf_index e,
-                          tf_index place) {
+                          tf_index position) {
 #ifdef ONE
   (void)positions;
-  if (e == k - 1) values[number] = row[place];
+  if (e == k - 1) values[number] = row[position];
 #else
-  values[number * k + e] = row[place];
-  positions[number * k + e] = (TF_STORAGE(POSITION))place;
+  values[number * k + e] = row[position];
+  positions[number * k + e] = (TF_STORAGE(POSITION))position;
 #endif
 }
 
@@ -30,7 +30,7 @@ TF_KERNEL tf_top_blocks(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *value
   const int32_t here = (int32_t)(size - base < TF_BLOCK ? size - base : TF_BLOCK);
   TF_GLOBAL const tf_bits *row = input + number * width;
   TF_GLOBAL const tf_key *earlier_keys = TF_KEYS(workspace, side, total) + number * size + base;
-  TF_GLOBAL const tf_index *earlier_places = TF_PLACES(workspace, side, total) + number * size + base;
+  TF_GLOBAL const tf_index *earlier_positions = TF_POSITIONS(workspace, side, total) + number * size + base;
   for (int32_t e = tf_local_id(0); e < here; e += tf_local_size(0)) {
     keys[e] = level ? earlier_keys[e] : (tf_key)tf_order(row[base + e], TF_ORDER_ARGUMENTS) ^ flip;
     order[e] = (uint16_t)e;
@@ -40,20 +40,20 @@ TF_KERNEL tf_top_blocks(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *value
   const int32_t to = level ? 1 - side : 0, kept = (int32_t)(here < keep ? here : keep);
   const tf_index first = number * following + base / TF_BLOCK * keep;
   for (int32_t e = tf_local_id(0); e < kept; e += tf_local_size(0)) {
-    const int32_t position = order[sorted + e];
-    const tf_index place = level ? earlier_places[position] : base + position;
+    const int32_t entry = order[sorted + e];
+    const tf_index position = level ? earlier_positions[entry] : base + entry;
     if (blocks == 1) {
-      tf_put(row, values, positions, number, k, e, place);
+      tf_put(row, values, positions, number, k, e, position);
     } else {
       TF_KEYS(workspace, to, total)[first + e] = keys[sorted + e];
-      TF_PLACES(workspace, to, total)[first + e] = place;
+      TF_POSITIONS(workspace, to, total)[first + e] = position;
     }
   }
 }
 
 /* Level 0 of the same for few entries: each work-item takes `chunk` entries of a row, in which it looks for the next
  * one k times. */
-TF_SCALAR_KERNEL tf_top_few(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
+TF_SCALAR_KERNEL tf_top_chunks(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
                             TF_GLOBAL TF_STORAGE(POSITION) *positions, TF_GLOBAL uint8_t *workspace, tf_index total,
                             tf_index rows, tf_index width, tf_index following, tf_index chunk, tf_index k, tf_key flip,
                             TF_ORDER_PARAMETERS) {
@@ -79,7 +79,7 @@ TF_SCALAR_KERNEL tf_top_few(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *v
         tf_put(row, values, positions, number, k, e, best);
       } else {
         TF_KEYS(workspace, 0, total)[to + e] = best_key;
-        TF_PLACES(workspace, 0, total)[to + e] = best;
+        TF_POSITIONS(workspace, 0, total)[to + e] = best;
       }
       last = best;
       last_key = best_key;
@@ -93,7 +93,7 @@ TF_KERNEL tf_top_take(TF_GLOBAL const tf_bits *input, TF_GLOBAL tf_bits *values,
                       tf_index width, tf_index count, tf_index k, int32_t side) {
   TF_EACH(i, count) {
     const tf_index number = i / k, e = i - number * k;
-    const tf_index place = TF_PLACES(workspace, side, total)[number * width + e];
-    tf_put(input + number * width, values, positions, number, k, e, place);
+    const tf_index position = TF_POSITIONS(workspace, side, total)[number * width + e];
+    tf_put(input + number * width, values, positions, number, k, e, position);
   }
 }

@@ -2,29 +2,29 @@
  * is counted how often each occurs.
  *
  * Side `side` of the workspace holds the sorted items, so that the first of equal ones is the first that occurs. The
- * places of the other side become, by item, whether it is such a first one, and then its number. Behind both sides lie
- * the first items by number. */
+ * positions of the other side become, by item, whether it is such a first one, and then its number. After both sides
+ * come the first items by number. */
 #include <timberframe/accelerator/items.h>
 
-#define TF_NUMBERS(workspace, side, count) TF_PLACES(workspace, 1 - (side), count)
-#define TF_FIRST_ITEMS(workspace, count) TF_PLACES(workspace, 2, count)
+#define TF_NUMBERS(workspace, side, count) TF_POSITIONS(workspace, 1 - (side), count)
+#define TF_FIRST_ITEMS(workspace, count) TF_POSITIONS(workspace, 2, count)
 
 /* Where the run of items equal to entry j begins. */
 static inline tf_index tf_run_begin(TF_GLOBAL const tf_bits *items, TF_GLOBAL const tf_key *keys,
-                                    TF_GLOBAL const tf_index *places, tf_index j, tf_index item_count,
+                                    TF_GLOBAL const tf_index *positions, tf_index j, tf_index item_count,
                                     tf_index item_inner, tf_index item_elements, TF_ORDER_PARAMETERS) {
-  if (tf_item_unordered(items, places[j], item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS)) return j;
-  return tf_find(keys, places, item_count, keys[j], places[j], 0 SORT_ARGUMENTS);
+  if (tf_item_unordered(items, positions[j], item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS)) return j;
+  return tf_find(keys, positions, item_count, keys[j], positions[j], 0 SORT_ARGUMENTS);
 }
 
 TF_KERNEL tf_mark_first(TF_GLOBAL const tf_bits *items, TF_GLOBAL uint8_t *workspace, tf_index side,
                         tf_index item_count, tf_index item_inner, tf_index item_elements, TF_ORDER_PARAMETERS) {
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, item_count);
-  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, item_count);
+  TF_GLOBAL const tf_index *positions = TF_POSITIONS(workspace, side, item_count);
   TF_EACH(j, item_count) {
-    const int first = !j || tf_before(keys[j - 1], places[j - 1], keys[j], places[j] SORT_ARGUMENTS) ||
-                      tf_item_unordered(items, places[j], item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS);
-    TF_NUMBERS(workspace, side, item_count)[places[j]] = first ? 1 : 0;
+    const int first = !j || tf_before(keys[j - 1], positions[j - 1], keys[j], positions[j] SORT_ARGUMENTS) ||
+                      tf_item_unordered(items, positions[j], item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS);
+    TF_NUMBERS(workspace, side, item_count)[positions[j]] = first ? 1 : 0;
   }
 }
 
@@ -44,16 +44,17 @@ TF_KERNEL tf_number(TF_GLOBAL const tf_bits *items, TF_GLOBAL uint8_t *workspace
                     TF_GLOBAL TF_STORAGE(OUT_INDEX) *numbers, TF_GLOBAL TF_STORAGE(OUT_INDEX) *counts, tf_index side,
                     tf_index item_count, tf_index item_inner, tf_index item_elements, TF_ORDER_PARAMETERS) {
   TF_GLOBAL const tf_key *keys = TF_KEYS(workspace, side, item_count);
-  TF_GLOBAL const tf_index *places = TF_PLACES(workspace, side, item_count);
+  TF_GLOBAL const tf_index *positions = TF_POSITIONS(workspace, side, item_count);
   TF_EACH(j, item_count) {
     const tf_index begin =
-        tf_run_begin(items, keys, places, j, item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS);
-    const tf_index number = TF_NUMBERS(workspace, side, item_count)[places[begin]];
-    numbers[places[j]] = (TF_STORAGE(OUT_INDEX))number;
+        tf_run_begin(items, keys, positions, j, item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS);
+    const tf_index number = TF_NUMBERS(workspace, side, item_count)[positions[begin]];
+    numbers[positions[j]] = (TF_STORAGE(OUT_INDEX))number;
 #ifdef COUNTS
     if (begin == j) {
-      const int alone = tf_item_unordered(items, places[j], item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS);
-      const tf_index end = alone ? j + 1 : tf_find(keys, places, item_count, keys[j], places[j], 1 SORT_ARGUMENTS);
+      const tf_index at = positions[j];
+      const int alone = tf_item_unordered(items, at, item_count, item_inner, item_elements, TF_ORDER_ARGUMENTS);
+      const tf_index end = alone ? j + 1 : tf_find(keys, positions, item_count, keys[j], at, 1 SORT_ARGUMENTS);
       counts[number] = (TF_STORAGE(OUT_INDEX))(end - j);
     }
 #else

@@ -28,7 +28,7 @@ static inline tf_index tf_most(tf_index a, tf_index b) {
   return a > b ? a : b;
 }
 
-/* EACH_RESULT is done for each value of a tensor of windows (OUT, 1) or of the volumes (SIZE, 4), whose place ROW and
+/* EACH_RESULT is done for each value of a tensor of windows (OUT, 1) or of the volumes (SIZE, 4), whose indices ROW and
  * LANE find: volume, z, y, x and c; its number is RESULT. `rows` is a parameter of the kernel. */
 #if WIDE
 #define EACH_ROW TF_EACH_ROW(row, rows)
@@ -51,15 +51,15 @@ static inline tf_index tf_most(tf_index a, tf_index b) {
 #define WINDOW_ROW ROW(OUT, 1)
 #define ELEMENT_ROW ROW(SIZE, 4)
 
-/* What of dimension d a window covers, or which windows cover a place, in rising order: first<d> to end<d>, without it.
+/* What of dimension d a window covers, or which windows cover a position, in order: first<d> to end<d>, without it.
  * Where neighbouring work-items have columns of their own, all go over as many and leave out what is not theirs. */
 #define COVERED(d, at)                                                                      \
   const tf_index begin##d = (at) * STRIDE(d) - BEFORE(d), first##d = tf_most(begin##d, 0),  \
                  end##d = tf_least(begin##d + WINDOW(d), SIZE(d))
-#define COVERING(d, at)                                                                     \
-  const tf_index place##d = (at) + BEFORE(d),                                               \
-                 first##d = place##d < WINDOW(d) ? 0 : QUOTIENT(place##d - WINDOW(d), STRIDE(d), 7 + (d)) + 1, \
-                 end##d = tf_least(QUOTIENT(place##d, STRIDE(d), 7 + (d)) + 1, OUT(d))
+#define COVERING(d, at)                                                                                              \
+  const tf_index position##d = (at) + BEFORE(d),                                                                     \
+                 first##d = position##d < WINDOW(d) ? 0 : QUOTIENT(position##d - WINDOW(d), STRIDE(d), 7 + (d)) + 1, \
+                 end##d = tf_least(QUOTIENT(position##d, STRIDE(d), 7 + (d)) + 1, OUT(d))
 #define EACH_ROW_OF(i, j)                      \
   for (tf_index i = first0; i < end0; i++)     \
     for (tf_index j = first1; j < end1; j++)
@@ -85,10 +85,10 @@ static inline tf_index tf_most(tf_index a, tf_index b) {
   COVERING(0, z);     \
   COVERING(1, y);     \
   const tf_index most2 = (WINDOW(2) + STRIDE(2) - 1) / STRIDE(2)
-#define EACH_COVERING(i, j, k)                                                              \
-  const tf_index place2 = x + BEFORE(2), last2 = QUOTIENT(place2, STRIDE(2), 9);            \
-  EACH_ROW_OF(i, j) for (tf_index k = last2 - most2 + 1; k <= last2; k++)                   \
-    if (k >= 0 && k < OUT(2) && place2 - k * STRIDE(2) < WINDOW(2))
+#define EACH_COVERING(i, j, k)                                                         \
+  const tf_index position2 = x + BEFORE(2), last2 = QUOTIENT(position2, STRIDE(2), 9); \
+  EACH_ROW_OF(i, j) for (tf_index k = last2 - most2 + 1; k <= last2; k++)              \
+    if (k >= 0 && k < OUT(2) && position2 - k * STRIDE(2) < WINDOW(2))
 #endif
 #define ELEMENT_AT(i, j, k) ((((volume * SIZE(0) + (i)) * SIZE(1) + (j)) * SIZE(2) + (k)) * INNER + c)
 #define WINDOW_AT(i, j, k) ((((volume * OUT(0) + (i)) * OUT(1) + (j)) * OUT(2) + (k)) * INNER + c)
