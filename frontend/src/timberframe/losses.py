@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from timberframe.api.calls import call_op
 from timberframe.api.composites import sigmoid_cross_entropy_with_logits
 from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, name_scope
+from timberframe.api.reduction import reduction_axes
 from timberframe.api.selection import cast
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InvalidArgumentError
@@ -53,14 +53,8 @@ class Reduction:
 _BY_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
 
 
-def _op(op: str, *inputs: Any, **attrs: Any) -> Any:
-    return apply_op(op, list(inputs), attrs)
-
-
 def _total(x: Tensor) -> Any:
-    shape = x.static_shape
-    axes = np.arange(len(shape), dtype=np.int32) if shape is not None else _op("Range", 0, _op("Rank", x), 1)
-    return _op("Sum", x, axes)
+    return call_op("Sum", x, reduction_axes(x))
 
 
 def _check_weights(losses: Tensor, weights: Tensor) -> None:
@@ -88,11 +82,11 @@ def compute_weighted_loss(
         given = convert_to_tensor(losses)
         wide, scales = cast(given, float32), cast(convert_to_tensor(weights), float32)
         _check_weights(wide, scales)
-        result = _op("Mul", wide, scales)
+        result = call_op("Mul", wide, scales)
         if reduction != Reduction.NONE:
             result = _total(result)
         if reduction in (Reduction.MEAN, Reduction.SUM_OVER_BATCH_SIZE, _BY_WEIGHTS):
-            result = _op("DivNoNan", result, _count(wide, scales, reduction))
+            result = call_op("DivNoNan", result, _count(wide, scales, reduction))
         result = cast(result, given.dtype)
         add_loss(result, loss_collection)
         return result
@@ -101,11 +95,11 @@ def compute_weighted_loss(
 def _count(losses: Tensor, weights: Tensor, reduction: str) -> Any:
     """What a mean divides by: the sum of the weights, the number of losses, or that of weights that are not 0."""
     if reduction == Reduction.MEAN:
-        return _total(_op("Mul", _op("OnesLike", losses), weights))
+        return _total(call_op("Mul", call_op("OnesLike", losses), weights))
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
-        return cast(_op("Size", losses), float32)
-    present = cast(_op("NotEqual", weights, 0.0), float32)
-    return _total(_op("Mul", _op("OnesLike", losses), present))
+        return cast(call_op("Size", losses), float32)
+    present = cast(call_op("NotEqual", weights, 0.0), float32)
+    return _total(call_op("Mul", call_op("OnesLike", losses), present))
 
 
 def _pair(labels: Any, predictions: Any, function: str) -> tuple[Any, Any]:
@@ -130,7 +124,9 @@ def mean_squared_error(
     """(predictions - labels)^2."""
     with name_scope(scope, "mean_squared_error") as scope:
         wanted, made = _pair(labels, predictions, "mean_squared_error")
-        return compute_weighted_loss(_op("SquaredDifference", made, wanted), weights, scope, loss_collection, reduction)
+        return compute_weighted_loss(
+            call_op("SquaredDifference", made, wanted), weights, scope, loss_collection, reduction
+        )
 
 
 def absolute_difference(
@@ -140,7 +136,7 @@ def absolute_difference(
     """|predictions - labels|."""
     with name_scope(scope, "absolute_difference") as scope:
         wanted, made = _pair(labels, predictions, "absolute_difference")
-        return compute_weighted_loss(_op("Abs", made - wanted), weights, scope, loss_collection, reduction)
+        return compute_weighted_loss(call_op("Abs", made - wanted), weights, scope, loss_collection, reduction)
 
 
 def huber_loss(
@@ -150,8 +146,8 @@ def huber_loss(
     """Half the squared error up to delta, and linear above (Huber 1964, Robust estimation of a location parameter)."""
     with name_scope(scope, "huber_loss") as scope:
         wanted, made = _pair(labels, predictions, "huber_loss")
-        error = _op("Abs", made - wanted)
-        near = _op("Minimum", error, delta)
+        error: Any = call_op("Abs", made - wanted)
+        near: Any = call_op("Minimum", error, delta)
         losses = 0.5 * near * near + delta * (error - near)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
@@ -163,7 +159,7 @@ def log_loss(
     """-labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon) for probabilities p."""
     with name_scope(scope, "log_loss") as scope:
         wanted, made = _pair(labels, predictions, "log_loss")
-        losses = -wanted * _op("Log", made + epsilon) - (1 - wanted) * _op("Log", 1 - made + epsilon)
+        losses = -wanted * call_op("Log", made + epsilon) - (1 - wanted) * call_op("Log", 1 - made + epsilon)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -174,7 +170,7 @@ def hinge_loss(
     """max(0, 1 - s * logits) where s is -1 for labels 0 and 1 for labels 1."""
     with name_scope(scope, "hinge_loss") as scope:
         wanted, made = _pair(labels, logits, "hinge_loss")
-        losses = _op("Relu", 1 - (2 * wanted - 1) * made)
+        losses = call_op("Relu", 1 - (2 * wanted - 1) * made)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -199,9 +195,9 @@ def softmax_cross_entropy(
     with name_scope(scope, "softmax_cross_entropy_loss") as scope:
         wanted, made = _pair(onehot_labels, logits, "softmax_cross_entropy")
         if label_smoothing > 0:
-            classes = cast(_op("GatherV2", _op("Shape", made), 1, 0), made.dtype)
+            classes = cast(call_op("GatherV2", call_op("Shape", made), 1, 0), made.dtype)
             wanted = wanted * (1 - label_smoothing) + label_smoothing / classes
-        losses = _op("SoftmaxCrossEntropyWithLogits", made, _op("StopGradient", wanted))[0]
+        losses = call_op("SoftmaxCrossEntropyWithLogits", made, call_op("StopGradient", wanted))[0]
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -211,7 +207,7 @@ def sparse_softmax_cross_entropy(
 ) -> Any:  # fmt: skip
     """Cross entropy of softmax(logits) for each row, whose label is the number of its class."""
     with name_scope(scope, "sparse_softmax_cross_entropy_loss") as scope:
-        losses = _op("SparseSoftmaxCrossEntropyWithLogits", logits, labels)[0]
+        losses = call_op("SparseSoftmaxCrossEntropyWithLogits", logits, labels)[0]
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 

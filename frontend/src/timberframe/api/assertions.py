@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.framework import get_static_value, name_scope
+from timberframe.api.reduction import reduction_axes
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
-from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.operation import Operation
 from timberframe_core.shapes import format_shape
 
 __all__ = [
@@ -45,18 +46,11 @@ def _check(
             raise InvalidArgumentError(
                 f"{name}: {message + '; ' if message else ''}x {sign} y is false for x = {known[0]} and y = {known[1]}"
             )
-        every = apply_op("All", [holds, _axes(holds)])
+        every = apply_op("All", [holds, reduction_axes(holds)])
         if data is None:
             data = [message or "", f"x {sign} y must hold everywhere; x and y are", first, second]
         made: Operation = apply_op("Assert", [every, data], {"summarize": summarize})
         return made
-
-
-def _axes(x: Tensor) -> Any:
-    shape = x.static_shape
-    if shape is not None:
-        return np.arange(len(shape), dtype=np.int32)
-    return apply_op("Range", [0, apply_op("Rank", [x]), 1])
 
 
 def assert_equal(

@@ -9,11 +9,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from timberframe.api.arrays import rank
+from timberframe.api.calls import call_op
 from timberframe.api.framework import is_tensor, name_scope
+from timberframe.api.reduction import reduction_axes
 from timberframe_core.arguments import instance, listed
 from timberframe_core.dtypes import NUMERIC, as_dtype, bool_, float32, int32
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
-from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Tensor
 
@@ -28,23 +30,10 @@ NAMESPACES = {
 _SMALL_MATRIX = 1000  # elements up to which an identity matrix is stored instead of computed
 
 
-def _op(op: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
-    result: Tensor = apply_op(op, list(inputs), attrs, name)
-    return result
-
-
-def _all_axes(x: Tensor) -> Any:
-    """Every axis of a tensor, for reductions."""
-    shape = x.static_shape
-    if shape is not None:
-        return np.arange(len(shape), dtype=np.int32)
-    return _op("Range", 0, _op("Rank", x), 1)
-
-
 def _squared_norm(x: Tensor, axes: Any = None, keep: bool = False) -> Tensor:
-    square = _op("Mul", x, _op("Conj", x)) if x.dtype.is_complex else _op("Square", x)
-    total = _op("Sum", square, _all_axes(x) if axes is None else axes, keep_dims=keep)
-    return _op("Real", total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
+    square = call_op("Mul", x, call_op("Conj", x)) if x.dtype.is_complex else call_op("Square", x)
+    total = call_op("Sum", square, reduction_axes(x) if axes is None else axes, keep_dims=keep)
+    return call_op("Real", total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
@@ -55,28 +44,28 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     with name_scope(name, "clip_by_norm", [t, clip_norm]):
         x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
         squared = _squared_norm(x, axes, keep=True)
-        positive = _op("Greater", squared, 0)
-        root = _op("Sqrt", _op("SelectV2", positive, squared, _op("OnesLike", squared)))
-        norm = _op("SelectV2", positive, root, squared)
-        limit = _op("Maximum", convert_to_tensor(clip_norm, norm.dtype), 0)
-        clipped = _op("RealDiv", _op("Mul", x, _as(limit, x)), _as(_op("Maximum", norm, limit), x))
+        positive = call_op("Greater", squared, 0)
+        root = call_op("Sqrt", call_op("SelectV2", positive, squared, call_op("OnesLike", squared)))
+        norm = call_op("SelectV2", positive, root, squared)
+        limit = call_op("Maximum", convert_to_tensor(clip_norm, norm.dtype), 0)
+        clipped = call_op("RealDiv", call_op("Mul", x, _as(limit, x)), _as(call_op("Maximum", norm, limit), x))
         return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
 
 
 def _as(real: Tensor, x: Tensor) -> Tensor:
     """A real tensor in the dtype of x, which may be complex."""
-    return real if real.dtype is x.dtype else _op("Cast", real, DstT=x.dtype)
+    return real if real.dtype is x.dtype else call_op("Cast", real, DstT=x.dtype)
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """`t`, scaled down so that its L2 norm divided by its number of elements is at most `clip_norm`."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]):
         x = convert_to_tensor(t)
-        size = _op("Cast", _op("Size", x), DstT=x.dtype)
-        inverse = _op("Mul", size, _op("Rsqrt", _op("Sum", _op("Square", x), _all_axes(x))))
+        size = call_op("Cast", call_op("Size", x), DstT=x.dtype)
+        inverse = call_op("Mul", size, call_op("Rsqrt", call_op("Sum", call_op("Square", x), reduction_axes(x))))
         limit = convert_to_tensor(clip_norm, x.dtype)
-        scale = _op("Mul", limit, _op("Minimum", inverse, _op("Reciprocal", limit)))
-        return _op("Mul", x, scale)
+        scale = call_op("Mul", limit, call_op("Minimum", inverse, call_op("Reciprocal", limit)))
+        return call_op("Mul", x, scale)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None:
@@ -84,7 +73,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None
     t_list = listed(t_list, "global_norm: t_list", "tensors")
     with name_scope(name, "global_norm"):
         values = [convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t) for t in t_list if t is not None]
-        return _op("Sqrt", _op("AddN", [_squared_norm(v) for v in values])) if values else None
+        return call_op("Sqrt", call_op("AddN", [_squared_norm(v) for v in values])) if values else None
 
 
 def clip_by_global_norm(
@@ -100,8 +89,8 @@ def clip_by_global_norm(
         if norm is None:
             return list(t_list), None
         limit = convert_to_tensor(clip_norm, norm.dtype)
-        scale = _op("Mul", limit, _op("Minimum", _op("RealDiv", 1.0, norm), _op("RealDiv", 1.0, limit)))
-        scale = _op("AddV2", scale, _op("Sub", norm, norm))  # NaN for an infinite norm
+        scale = call_op("Mul", limit, call_op("Minimum", call_op("RealDiv", 1.0, norm), call_op("RealDiv", 1.0, limit)))
+        scale = call_op("AddV2", scale, call_op("Sub", norm, norm))  # NaN for an infinite norm
         return [None if t is None else _scaled(t, scale) for t in t_list], norm
 
 
@@ -109,7 +98,7 @@ def _scaled(t: Any, scale: Tensor) -> Any:
     if isinstance(t, IndexedSlices):
         return IndexedSlices(_scaled(t.values, scale), t.indices, t.dense_shape)
     x = convert_to_tensor(t)
-    return _op("Mul", x, _as(scale, x))
+    return call_op("Mul", x, _as(scale, x))
 
 
 def eye(
@@ -132,11 +121,11 @@ def eye(
     if batch_shape is None and len(known) == 2 and known[0] * known[1] <= _SMALL_MATRIX:
         return convert_to_tensor(np.eye(known[0], known[1]).astype(kind.numpy), kind, name)
     with name_scope(name, "eye") as scope:
-        length = min(known) if len(known) == 2 else _op("Minimum", *sizes)
+        length = min(known) if len(known) == 2 else call_op("Minimum", *sizes)
         leading = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
-        shape = _op("ConcatV2", [leading, convert_to_tensor([length], int32)], 0)
-        diagonal = _op("Fill", shape, np.ones((), kind.numpy))
-        return _op("MatrixDiagV3", diagonal, 0, *sizes, np.zeros((), kind.numpy), name=scope)
+        shape = call_op("ConcatV2", [leading, convert_to_tensor([length], int32)], 0)
+        diagonal = call_op("Fill", shape, np.ones((), kind.numpy))
+        return call_op("MatrixDiagV3", diagonal, 0, *sizes, np.zeros((), kind.numpy), name=scope)
 
 
 def _size(value: Any, what: str) -> Any:
@@ -157,16 +146,18 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
     if indexing not in ("xy", "ij"):
         raise InvalidArgumentError(f"tf.meshgrid: indexing is {indexing!r}; it must be 'xy' or 'ij'")
     with name_scope(name, values=list(args)):
-        vectors = [_op("Reshape", v, [-1]) for v in args]
+        vectors = [call_op("Reshape", v, [-1]) for v in args]
         order = list(range(len(vectors)))
         if indexing == "xy" and len(vectors) > 1:
             order[:2] = 1, 0
-        sizes = _op("Reshape", _op("Pack", [_op("Size", vectors[i]) for i in order]), [-1]) if vectors else None
+        sizes = (
+            call_op("Reshape", call_op("Pack", [call_op("Size", vectors[i]) for i in order]), [-1]) if vectors else None
+        )
         grids = []
         for i, vector in enumerate(vectors):
             shape = [1] * len(vectors)
             shape[order.index(i)] = -1
-            grids.append(_op("BroadcastTo", _op("Reshape", vector, shape), sizes))
+            grids.append(call_op("BroadcastTo", call_op("Reshape", vector, shape), sizes))
         return grids
 
 
@@ -174,15 +165,15 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The share of the elements that are zero, as float32; NaN of an empty tensor."""
     with name_scope(name, "zero_fraction", [value]):
         x = convert_to_tensor(value)
-        zeros = _op("Cast", _op("Equal", x, _op("ZerosLike", x)), DstT=float32)
-        return _op("Mean", zeros, _all_axes(x))
+        zeros = call_op("Cast", call_op("Equal", x, call_op("ZerosLike", x)), DstT=float32)
+        return call_op("Mean", zeros, reduction_axes(x))
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """Relu of the features and of their negatives, one after the other along `axis`."""
     with name_scope(name, "CRelu", [features]):
         x = convert_to_tensor(features)
-        return _op("Relu", _op("ConcatV2", [x, _op("Neg", x)], axis))
+        return call_op("Relu", call_op("ConcatV2", [x, call_op("Neg", x)], axis))
 
 
 def embedding_lookup(
@@ -197,10 +188,10 @@ def embedding_lookup(
     if isinstance(table, list | tuple):
         raise InvalidArgumentError(f"tf.nn.embedding_lookup: params has {len(table)} parts; one table is required")
     with name_scope(name, "embedding_lookup", [ids]):
-        rows = _op("GatherV2", table, ids, 0)
+        rows = call_op("GatherV2", table, ids, 0)
         if max_norm is None:
             return rows
-        inner = _op("Range", rank(ids), rank(rows), 1)
+        inner = call_op("Range", rank(ids), rank(rows), 1)
         clipped: Tensor = clip_by_norm(rows, max_norm, inner)
         return clipped
 
@@ -218,7 +209,9 @@ def sigmoid_cross_entropy_with_logits(
         x = convert_to_tensor(logits)
         z = convert_to_tensor(labels, x.dtype)
         # Both terms select by one condition: the gradients of Relu and Abs at 0 would not add up to the correct one.
-        zeros = _op("ZerosLike", x)
-        positive = _op("GreaterEqual", x, zeros)
-        linear = _op("Sub", _op("SelectV2", positive, x, zeros), _op("Mul", x, z))
-        return _op("AddV2", linear, _op("Log1p", _op("Exp", _op("SelectV2", positive, _op("Neg", x), x))))
+        zeros = call_op("ZerosLike", x)
+        positive = call_op("GreaterEqual", x, zeros)
+        linear = call_op("Sub", call_op("SelectV2", positive, x, zeros), call_op("Mul", x, z))
+        return call_op(
+            "AddV2", linear, call_op("Log1p", call_op("Exp", call_op("SelectV2", positive, call_op("Neg", x), x)))
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from timberframe.api.calls import call_op
 from timberframe.api.framework import name_scope
 from timberframe_core.dtypes import float32, int32
 from timberframe_core.errors import InvalidArgumentError
@@ -115,7 +116,7 @@ def resize_images(
             raise InvalidArgumentError(
                 f"tf.image.resize_images: images has shape {format_shape(shape)}; its rank must be 3 or 4"
             )
-        batch = given if len(shape) == 4 else _op("ExpandDims", given, 0)
+        batch = given if len(shape) == 4 else call_op("ExpandDims", given, 0)
         wanted = convert_to_tensor(size, int32, name="size")
         if wanted.static_shape not in ((2,), None):
             raise InvalidArgumentError(
@@ -127,7 +128,7 @@ def resize_images(
         if known is not None and tuple(known.tolist()) == shape[-3:-1]:
             return given
         resized = resizer(batch, wanted, align_corners=align_corners)
-        return resized if len(shape) == 4 else _op("Squeeze", resized, squeeze_dims=(0,))
+        return resized if len(shape) == 4 else call_op("Squeeze", resized, squeeze_dims=(0,))
 
 
 resize = resize_images
@@ -135,9 +136,9 @@ resize = resize_images
 
 def _within(images: Tensor, size: Tensor) -> Tensor:
     """The largest size within `size` that keeps the ratio of height and width."""
-    current = _op("Cast", _op("StridedSlice", _op("Shape", images), [1], [3], [1]), DstT=float32)
-    scales = _op("RealDiv", _op("Cast", size, DstT=float32), current)
-    return _op("Cast", _op("Round", _op("Mul", _op("Min", scales, 0), current)), DstT=int32)
+    current = call_op("Cast", call_op("StridedSlice", call_op("Shape", images), [1], [3], [1]), DstT=float32)
+    scales = call_op("RealDiv", call_op("Cast", size, DstT=float32), current)
+    return call_op("Cast", call_op("Round", call_op("Mul", call_op("Min", scales, 0), current)), DstT=int32)
 
 
 def crop_and_resize(
@@ -187,9 +188,4 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
     """
     more = [] if colors is None else [colors]
     result: Tensor = apply_op(f"DrawBoundingBoxes{'V2' if more else ''}", [images, boxes, *more], None, name)
-    return result
-
-
-def _op(op: str, *inputs: Any, **attrs: Any) -> Tensor:
-    result: Tensor = apply_op(op, list(inputs), attrs)
     return result

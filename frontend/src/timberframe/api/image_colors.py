@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from timberframe.api.calls import call_op
 from timberframe.api.framework import name_scope
 from timberframe.api.selection import cast, saturate_cast
 from timberframe_core.dtypes import as_dtype, float32
@@ -63,14 +64,14 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
             f"tf.image.convert_image_dtype: dtype is {wanted.name}; it must be a floating or integer one"
         )
     if wanted is x.dtype:
-        return _op("Identity", x, name=name)
+        return call_op("Identity", x, name=name)
     with name_scope(name, "convert_image") as scope:
         if wanted.is_floating and x.dtype.is_floating:
-            return _op("Cast", x, name=scope, DstT=wanted)
+            return call_op("Cast", x, name=scope, DstT=wanted)
         if wanted.is_floating:
-            return _op("Mul", cast(x, wanted), 1.0 / int(x.dtype.max), name=scope)
+            return call_op("Mul", cast(x, wanted), 1.0 / int(x.dtype.max), name=scope)
         if x.dtype.is_floating:  # half a step more, so that each integer gets an equal part of [0, 1]
-            result: Tensor = to(_op("Mul", x, int(wanted.max) + 0.5), wanted, scope)
+            result: Tensor = to(call_op("Mul", x, int(wanted.max) + 0.5), wanted, scope)
             return result
         return _between_integers(x, wanted, to, scope)
 
@@ -79,12 +80,7 @@ def _between_integers(x: Tensor, wanted: Any, to: Any, scope: str) -> Tensor:
     """Scaled by a power of two, so that scaling up and back changes nothing."""
     before, after = int(x.dtype.max), int(wanted.max)
     if before > after:
-        scaled = _op("FloorDiv", x, (before + 1) // (after + 1))
+        scaled = call_op("FloorDiv", x, (before + 1) // (after + 1))
         result: Tensor = to(scaled, wanted, scope)
         return result
-    return _op("Mul", to(x, wanted), (after + 1) // (before + 1), name=scope)
-
-
-def _op(op: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
-    result: Tensor = apply_op(op, list(inputs), attrs, name)
-    return result
+    return call_op("Mul", to(x, wanted), (after + 1) // (before + 1), name=scope)

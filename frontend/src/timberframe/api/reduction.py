@@ -36,7 +36,7 @@ def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
     return old
 
 
-def reduction_axes(x: Tensor, axis: Any) -> Any:
+def reduction_axes(x: Tensor, axis: Any = None) -> Any:
     """`axis`, or all dimensions of x for None."""
     if axis is not None:
         return axis

@@ -10,14 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from timberframe.api.calls import call_op
 from timberframe.api.framework import name_scope
 from timberframe.api.selection import cast
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.graph.apply import apply_op, convert_to_tensor
-
-
-def _op(name: str, *inputs: Any) -> Any:
-    return apply_op(name, list(inputs))
+from timberframe_core.graph.apply import convert_to_tensor
 
 
 def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, function: str) -> Any:
@@ -25,7 +22,7 @@ def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, fu
     if global_step is None:
         raise InvalidArgumentError(f"tf.train.{function}: global_step is None; a step is required")
     passed = cast(global_step, rate.dtype) / cast(decay_steps, rate.dtype)
-    return _op("Floor", passed) if staircase else passed
+    return call_op("Floor", passed) if staircase else passed
 
 
 def exponential_decay(
@@ -40,7 +37,7 @@ def exponential_decay(
     with name_scope(name, "ExponentialDecay"):
         rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
         passed = _fraction(global_step, decay_steps, staircase, rate, "exponential_decay")
-        return rate * _op("Pow", cast(decay_rate, rate.dtype), passed)
+        return rate * call_op("Pow", cast(decay_rate, rate.dtype), passed)
 
 
 def natural_exp_decay(
@@ -52,7 +49,7 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> Any:
     """learning_rate * e ^ (-decay_rate * global_step / decay_steps), rounded down with staircase."""
-    natural = _op("Exp", _op("Neg", convert_to_tensor(decay_rate)))
+    natural = call_op("Exp", call_op("Neg", convert_to_tensor(decay_rate)))
     return exponential_decay(learning_rate, global_step, decay_steps, natural, staircase, name or "NaturalExpDecay")
 
 
@@ -90,12 +87,12 @@ def polynomial_decay(
             raise InvalidArgumentError("tf.train.polynomial_decay: global_step is None; a step is required")
         step, steps = cast(global_step, rate.dtype), cast(decay_steps, rate.dtype)
         if cycle:
-            multiple = _op("Ceil", step / steps)
-            steps = steps * _op("SelectV2", _op("Equal", step, 0), convert_to_tensor(1, rate.dtype), multiple)
+            multiple = call_op("Ceil", step / steps)
+            steps = steps * call_op("SelectV2", call_op("Equal", step, 0), convert_to_tensor(1, rate.dtype), multiple)
         else:
-            step = _op("Minimum", step, steps)
+            step = call_op("Minimum", step, steps)
         end = cast(end_learning_rate, rate.dtype)
-        remaining = _op("Pow", 1 - step / steps, cast(power, rate.dtype))
+        remaining = call_op("Pow", 1 - step / steps, cast(power, rate.dtype))
         return (rate - end) * remaining + end
 
 
@@ -108,12 +105,13 @@ def cosine_decay(
         if global_step is None:
             raise InvalidArgumentError("tf.train.cosine_decay: global_step is None; a step is required")
         steps = cast(decay_steps, rate.dtype)
-        passed = _op("Minimum", cast(global_step, rate.dtype), steps) / steps
+        passed = call_op("Minimum", cast(global_step, rate.dtype), steps) / steps
         return rate * ((1 - alpha) * _half_cosine(passed) + alpha)
 
 
 def _half_cosine(fraction: Any) -> Any:
-    return 0.5 * (1.0 + _op("Cos", math.pi * fraction))
+    cosine: Any = call_op("Cos", math.pi * fraction)
+    return 0.5 * (1.0 + cosine)
 
 
 def cosine_decay_restarts(
@@ -135,13 +133,14 @@ def cosine_decay_restarts(
             raise InvalidArgumentError("tf.train.cosine_decay_restarts: global_step is None; a step is required")
         passed = cast(global_step, rate.dtype) / cast(first_decay_steps, rate.dtype)
         if t_mul == 1.0:
-            restart = _op("Floor", passed)
+            restart = call_op("Floor", passed)
             fraction = passed - restart
         else:  # the lengths are a geometric series: the number of restarts is a logarithm
-            restart = _op("Floor", _op("Log", 1.0 - passed * (1.0 - t_mul)) / math.log(t_mul))
-            grown = _op("Pow", convert_to_tensor(t_mul, rate.dtype), restart)
+            logarithm: Any = call_op("Log", 1.0 - passed * (1.0 - t_mul))
+            restart = call_op("Floor", logarithm / math.log(t_mul))
+            grown: Any = call_op("Pow", convert_to_tensor(t_mul, rate.dtype), restart)
             fraction = (passed - (1.0 - grown) / (1.0 - t_mul)) / grown
-        height = _op("Pow", convert_to_tensor(m_mul, rate.dtype), restart)
+        height = call_op("Pow", convert_to_tensor(m_mul, rate.dtype), restart)
         return rate * ((1 - alpha) * (height * _half_cosine(fraction)) + alpha)
 
 
@@ -160,7 +159,8 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
         chosen = convert_to_tensor(values[-1], name="value")
         for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
             limit = cast(convert_to_tensor(boundary), at.dtype)
-            chosen = _op("SelectV2", _op("LessEqual", at, limit), convert_to_tensor(value, chosen.dtype), chosen)
+            below = call_op("LessEqual", at, limit)
+            chosen = call_op("SelectV2", below, convert_to_tensor(value, chosen.dtype), chosen)
         return chosen
 
 
