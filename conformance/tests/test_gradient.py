@@ -133,7 +133,7 @@ def test_perturbed_evaluation_moves_by_declared_errors() -> None:
         x = tf.placeholder(tf.float32, (1000,))
         evaluator = Evaluator([tf.exp(x)], [x])
     values = np.linspace(-1, 1, 1000).astype(np.float32)
-    (true,), ((off,),) = evaluator.disturbed([values], np.random.default_rng(0), 1)
+    (true,), ((off,),) = evaluator.perturbed([values], np.random.default_rng(0), 1)
     ulps = np.abs(off - true) / true / 2.0**-23
     assert 1 < ulps.max() < 4
 
@@ -143,5 +143,5 @@ def test_moved_elements_have_no_error() -> None:
         x = tf.placeholder(tf.float32, (4,))
         evaluator = Evaluator([tf.reshape(tf.negative(x), (2, 2))], [x])
     values = np.array([1, -2, 3, 0.1], np.float32)
-    _, ((off,),) = evaluator.disturbed([values], np.random.default_rng(0), 1)
+    _, ((off,),) = evaluator.perturbed([values], np.random.default_rng(0), 1)
     assert np.array_equal(off, -values.reshape(2, 2).astype(np.float64))

@@ -165,11 +165,11 @@ def evaluate_setting(
     fed = list(known)
     values = [known[t] for t in fed]
     evaluator = Evaluator(tensors, fed)
-    wide, disturbed = evaluator.disturbed(values, np.random.default_rng(0), 2)
+    wide, perturbed = evaluator.perturbed(values, np.random.default_rng(0), 2)
     amplified = []
     for i, (t, w) in enumerate(zip(tensors, wide, strict=True)):
         unit = FORMATS[NARROWER.get(t.dtype.name, t.dtype.numpy).name].unit_roundoff
-        change = max(float(np.max(np.abs(d[i] - w), initial=0.0)) for d in disturbed)
+        change = max(float(np.max(np.abs(d[i] - w), initial=0.0)) for d in perturbed)
         amplified.append(max(change / unit if np.isfinite(change) else 0.0, 2 * float(np.max(np.abs(w), initial=0.0))))
     return wide, amplified
 

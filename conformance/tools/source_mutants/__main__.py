@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from child import in_child
 from faults import Fault, find_faults
 from ledger import Judged, Ledger, Result
-from trial import FRAME_SUITES, Trial, last_step
+from trial import DEVICE_SUITES, Trial, last_step
 from usage import Uses, record_ops, record_tests
 from workshop import ACCELERATOR, CPU, HEADERS, ROOT, Workshop, digest, revision
 
@@ -147,8 +147,8 @@ class Bench:
         result.details = found
 
     def _fails_without(self, by: str) -> bool:
-        """Whether this case of the frame, or this test, fails on this machine without a fault, too."""
-        if self.headers or not by or by in self._broken or not (".py::" in by or by.startswith(tuple(FRAME_SUITES))):
+        """Whether this case of DEVICE_SUITES, or this test, fails on this machine without a fault, too."""
+        if self.headers or not by or by in self._broken or not (".py::" in by or by.startswith(tuple(DEVICE_SUITES))):
             return False
         is_test = ".py::" in by
         tests, only = ((by,), "no case") if is_test else ((), by)

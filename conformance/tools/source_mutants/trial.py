@@ -18,7 +18,7 @@ from timberframe_conformance.reports.summary import FAILING
 from timberframe_conformance.target import open_target
 
 CASE_SECONDS = 60.0
-FRAME_SUITES = {"graphs": 40, "device": 40, "faults": 20, "leaks": 20, "models": 4}
+DEVICE_SUITES = {"graphs": 40, "device": 40, "faults": 20, "leaks": 20, "models": 4}
 OP_SUITES = {
     "forward": 500, "guards": 200, "errors": 200, "determinism": 80, "aliasing": 80, "random": 40, "gradient": 20,
 }  # fmt: skip
@@ -29,7 +29,7 @@ OP_SUITES = {
 class Trial:
     """What to run, with what is in the folder `changed`, see `take`.
 
-    users: ops with dtypes, ``Op/float32``; empty for the whole frame. tests: pytest's ids. only: the id of a case.
+    users: ops with dtypes, ``Op/float32``; empty for all ops. tests: pytest's ids. only: the id of a case.
     skip: ids of cases and tests.
     """
 
@@ -59,7 +59,7 @@ class Trial:
 
     def _cases(self, target: Any) -> Iterator[Case]:
         ops = tuple({user.split("/")[0] for user in self.users})
-        suites = OP_SUITES if self.users else FRAME_SUITES
+        suites = OP_SUITES if self.users else DEVICE_SUITES
         cases: dict[str, list[Case]] = {suite: [] for suite in suites}
         for case in collect(target, Options(self.device, ops=ops, suites=tuple(suites))):
             if case.id in self.skip or self.only not in ("", case.id):

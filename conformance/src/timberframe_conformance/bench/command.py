@@ -127,7 +127,7 @@ def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
         return {}
     plan = module.Plan(measurements)
 
-    class Hand:
+    class PassesPlan:
         """Gives the plan to the measuring module."""
 
         @pytest.hookimpl(trylast=True)
@@ -144,7 +144,7 @@ def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
          "--benchmark-min-rounds=5",
          "--benchmark-disable-gc", "--import-mode=importlib", "--no-header", "--no-summary",
          "-opython_files=measurements.py"],
-        plugins=[Hand()],
+        plugins=[PassesPlan()],
     )  # fmt: skip
     if status != 0:
         raise RuntimeError(f"the benchmarks ended with pytest status {int(status)}")

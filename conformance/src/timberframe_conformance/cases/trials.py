@@ -204,7 +204,7 @@ def _spread(
                 left.remove(fresh)
             given.setdefault(types, []).append(k)
             yield k, types
-    for types in left + _thin(samples, given):
+    for types in left + _almost_empty(samples, given):
         found = [
             k for k, s in enumerate(samples) if fits(op, s, types) and SUBSTANTIAL[0] <= _size(s) <= SUBSTANTIAL[1]
         ]
@@ -218,7 +218,7 @@ SUBSTANTIAL = 5, 20_000
 """Least and greatest number of elements of a sample that can test a combination of dtypes by itself."""
 
 
-def _thin(samples: Sequence[Sample], given: Mapping[Types, Sequence[int]]) -> list[Types]:
+def _almost_empty(samples: Sequence[Sample], given: Mapping[Types, Sequence[int]]) -> list[Types]:
     """Combinations that got samples with hardly any elements only."""
     return [t for t, numbers in given.items() if all(_size(samples[k]) < SUBSTANTIAL[0] for k in numbers)]
 

@@ -28,7 +28,7 @@ def make_array(
         return rng.integers(0, 2, arg.shape).astype(bool)
     result = _distinct(arg, numpy, rng) if arg.distinct else _random(arg, numpy, rng)
     if special and arg.special and result.size:
-        _sprinkle(result, dtype, rng, largest)
+        _add_special_values(result, dtype, rng, largest)
     return result
 
 
@@ -117,7 +117,7 @@ def special_values(dtype: str, *, largest: bool = True) -> list[Any]:
     return real
 
 
-def _sprinkle(array: np.ndarray, dtype: str, rng: np.random.Generator, largest: bool) -> None:
+def _add_special_values(array: np.ndarray, dtype: str, rng: np.random.Generator, largest: bool) -> None:
     values = special_values(dtype, largest=largest)
     count = min(len(values), max(1, array.size // 2))
     positions = rng.choice(array.size, count, replace=False)

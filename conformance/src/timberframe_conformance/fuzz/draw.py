@@ -98,7 +98,7 @@ class Drawer:
         spec = replace(arg, shape=shape, values=None) if arg else Arg(shape)
         if dtype in DIFFERENTIABLE and spec.low is None and self.chance(kinks):
             return self.given(np.asarray(self.rng.choice(KINKS, shape), BY_NAME[dtype].numpy))
-        return self.given(self._edgy(make_array(spec, dtype, self.rng, special=self.chance(0.12)), spec))
+        return self.given(self._with_edge_cases(make_array(spec, dtype, self.rng, special=self.chance(0.12)), spec))
 
     def given(self, value: np.ndarray, constant: float = 0.25) -> Ref:
         """A step for this value. constant: the probability of a constant."""
@@ -111,7 +111,7 @@ class Drawer:
         assert number is not None
         return number, 0
 
-    def _edgy(self, x: np.ndarray, arg: Arg) -> np.ndarray:
+    def _with_edge_cases(self, x: np.ndarray, arg: Arg) -> np.ndarray:
         """Sometimes equal values, zeros, or values of very different magnitude."""
         if x.dtype.name not in FORMATS or x.dtype.kind == "c" or arg.distinct or arg.low is not None:
             return x
@@ -203,7 +203,7 @@ class Drawer:
             assert isinstance(arg, Arg)
             dtype = input_dtype(arg_def, arg, types)
             ref = self.pick([dtype]) if self.chance(0.85) else None
-            if ref is not None and not self._suits(ref, arg):
+            if ref is not None and not self._is_accepted(ref, arg):
                 ref = None
             if ref is not None and shape is not None and not _broadcasts(self.sketch.value(ref).shape, shape):
                 ref = self.adapted(ref, shape)
@@ -231,7 +231,7 @@ class Drawer:
         if ref is None and dtype in NUMBERS and self.chance(0.3):
             other = self.pick(NUMBERS)
             ref = None if other is None else self.converted(other, dtype)
-        if ref is not None and self._suits(ref, arg):
+        if ref is not None and self._is_accepted(ref, arg):
             if loose and self.sketch.value(ref).ndim == len(arg.shape):
                 return ref
             ref = self.adapted(ref, arg.shape)
@@ -239,7 +239,7 @@ class Drawer:
                 return ref
         return self.leaf(dtype, arg.shape, arg)
 
-    def _suits(self, ref: Ref, arg: Arg) -> bool:
+    def _is_accepted(self, ref: Ref, arg: Arg) -> bool:
         """Whether an op takes a value as this argument."""
         x = self.sketch.value(ref)
         if x.dtype.kind in "OSb" or not x.size:
@@ -270,7 +270,7 @@ class Drawer:
         for i, shape in enumerate(shapes):
             integers = c.name == "nn.embedding_lookup" and i == 1
             ref = None if integers or not self.chance(connected) else self.pick([dtype])
-            if ref is not None and self._suits(ref, arg):
+            if ref is not None and self._is_accepted(ref, arg):
                 have = self.sketch.value(ref).shape
                 if i == 0 and c.alike and len(have) == len(shape):
                     shapes = [have if s == shape else s for s in shapes]

@@ -67,7 +67,7 @@ def shown(x: Any) -> str:
     return repr(x) if isinstance(x, bytes | str) else str(x)
 
 
-class Disturbed:
+class Perturbed:
     """Rounds each node's results to their dtypes, after perturbing them by the op's declared accuracy if requested."""
 
     def __init__(self, rng: np.random.Generator | None = None, flush: bool = False) -> None:
@@ -199,7 +199,7 @@ def expect(
         try:
             flushed = flush and number % 2 == 1
             given = {t: _flushed(np.asarray(x)) for t, x in feeds.items()} if flushed else feeds
-            others.append(evaluate(fetches, given, initializers, Disturbed(rng, flushed)))
+            others.append(evaluate(fetches, given, initializers, Perturbed(rng, flushed)))
         except NotInterpretedError:
             raise
         except Exception:  # an index that rounding decides; NumPy's references may raise any exception

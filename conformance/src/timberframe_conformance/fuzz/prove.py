@@ -19,7 +19,7 @@ MINUTES = 5
 SEED = 1
 
 
-def prove_frame(device: str, names: str, console: Console) -> int:
+def prove_framework(device: str, names: str, console: Console) -> int:
     """Fuzzes with each mutant in place until something is found; status 0 when that is so for all."""
     chosen = select(names, FRAMEWORK_MUTANTS, "mutant") or tuple(FRAMEWORK_MUTANTS)
     target = open_device(Options(device))

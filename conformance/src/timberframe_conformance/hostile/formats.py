@@ -73,9 +73,9 @@ def _mutate_ours(rng: random.Random, files: Files) -> None:
     kind = rng.random()
     if kind < 0.7 and checkpoints.OUR_INDEX in files:
         if indexes.change_index(rng, files, checkpoints.OUR_INDEX, checkpoints.OUR_DATA):
-            files[storage_uses.RESIGNED] = b""
+            files[storage_uses.CHECKSUMS_RECOMPUTED] = b""
         return
-    name = pick(rng, sorted(n for n in files if n != storage_uses.RESIGNED))
+    name = pick(rng, sorted(n for n in files if n != storage_uses.CHECKSUMS_RECOMPUTED))
     if kind < 0.95:
         files[name] = change_bytes(rng, files[name])
     else:
@@ -90,14 +90,14 @@ def _mutate_bundle(rng: random.Random, files: Files) -> None:
     kind = rng.random()
     if kind < 0.75:
         files[checkpoints.INDEX] = bundles.damaged_table(rng)
-        files[storage_uses.RESIGNED] = b""
+        files[storage_uses.CHECKSUMS_RECOMPUTED] = b""
     else:
-        name = pick(rng, sorted(n for n in files if n != storage_uses.RESIGNED))
+        name = pick(rng, sorted(n for n in files if n != storage_uses.CHECKSUMS_RECOMPUTED))
         files[name] = change_bytes(rng, files[name])
 
 
 def _make_safetensors(rng: random.Random) -> Files:
-    return {SAFETENSORS: checkpoints.safetensors_file(), storage_uses.RESIGNED: b""}
+    return {SAFETENSORS: checkpoints.safetensors_file(), storage_uses.CHECKSUMS_RECOMPUTED: b""}
 
 
 def _mutate_safetensors(rng: random.Random, files: Files) -> None:

@@ -15,18 +15,18 @@ from timberframe_conformance.hostile.kinds import Files, Limits
 from timberframe_core.errors import OpError
 from timberframe_core.graph.apply import apply_op
 
-RESIGNED = "checksums are right"
+CHECKSUMS_RECOMPUTED = "checksums are right"
 """Marks files whose checksums were recomputed, so that their changed content is what must be read."""
 
 
 def _write(files: Files, folder: Path) -> bool:
     """Writes the files; returns whether damage to them must show."""
-    honest = files.pop(RESIGNED, None) is None
+    damage_shows = files.pop(CHECKSUMS_RECOMPUTED, None) is None
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    return honest
+    return damage_shows
 
 
 def use_meta_graph(files: Files, folder: Path, rng: random.Random, limits: Limits) -> None:
@@ -51,14 +51,14 @@ def use_meta_graph(files: Files, folder: Path, rng: random.Random, limits: Limit
 
 def use_checkpoint(files: Files, folder: Path, rng: random.Random, limits: Limits) -> None:
     """Lists and reads all tensors of a checkpoint, restores variables, and copies it."""
-    honest = _write(files, folder)
+    damage_shows = _write(files, folder)
     name = "model.safetensors" if "model.safetensors" in files else checkpoints.PREFIX
     prefix = str(folder / name)
     attempt(tf.train.list_variables, prefix)
     reader = attempt(tf.train.load_checkpoint, prefix)
     if not isinstance(reader, OpError):
-        _read_all(reader, honest)
-    _restore(prefix, honest, limits)
+        _read_all(reader, damage_shows)
+    _restore(prefix, damage_shows, limits)
     attempt(tf.train.latest_checkpoint, str(folder))
     with tf.Graph().as_default(), tf.Session(config=uses.session_config(limits)) as session:
         names = list(checkpoints.tensors())
@@ -69,7 +69,7 @@ def use_checkpoint(files: Files, folder: Path, rng: random.Random, limits: Limit
         attempt(session.run, merge)
 
 
-def _read_all(reader: Any, honest: bool) -> None:
+def _read_all(reader: Any, damage_shows: bool) -> None:
     shapes, kinds = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     reader.debug_string()
     for name, shape in shapes.items():
@@ -78,7 +78,7 @@ def _read_all(reader: Any, honest: bool) -> None:
             continue
         if list(value.shape) != list(shape) or value.dtype != kinds[name].numpy:
             raise WrongUseError(f"tensor {name!r} is {value.dtype}{list(value.shape)}; {kinds[name]}{shape} was listed")
-        if honest:
+        if damage_shows:
             _check(name, value)
 
 
@@ -88,7 +88,7 @@ def _check(name: str, value: Any) -> None:
         raise WrongUseError(f"damage that the checksums show was not noticed: tensor {name!r} is {value!r}")
 
 
-def _restore(prefix: str, honest: bool, limits: Limits) -> None:
+def _restore(prefix: str, damage_shows: bool, limits: Limits) -> None:
     with tf.Graph().as_default(), tf.Session(config=uses.session_config(limits)) as session:
         plain = {n: a for n, a in checkpoints.tensors().items() if n in ("bias", "kernel", "step", "words")}
         variables = {n: tf.Variable(np.zeros_like(a) if a.dtype != object else a, name=n) for n, a in plain.items()}
@@ -98,7 +98,7 @@ def _restore(prefix: str, honest: bool, limits: Limits) -> None:
             values = session.run(variables)
             if any(np.any(values[n]) for n in values if n != "words"):
                 raise WrongUseError("a restore that failed has changed a variable")
-        elif honest:
+        elif damage_shows:
             for name, value in session.run(chosen).items():
                 _check(name, value)
 

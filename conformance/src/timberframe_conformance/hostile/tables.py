@@ -64,14 +64,14 @@ class Table:
         for at, change in self.damage:
             at %= len(stored)
             stored = stored[:at] + bytes([stored[at] ^ change]) + stored[at + 1 :]
-        data = _trailed(stored, int(self.compressed) if self.kind is None else self.kind)
+        data = _with_trailer(stored, int(self.compressed) if self.kind is None else self.kind)
         offset, size = self.handle or (0, len(stored))
         last = self.rows[-1].key if self.rows else b""
         index = self._block([Row(last, varint(offset) + varint(size)).encode()])
         at = len(data)
-        data += _trailed(index, 0)
+        data += _with_trailer(index, 0)
         meta_at = len(data)
-        data += _trailed(self._block([]), 0)
+        data += _with_trailer(self._block([]), 0)
         index_at, index_size = self.index_handle or (at, len(index))
         footer = varint(meta_at) + varint(8) + varint(index_at) + varint(index_size)
         return data + footer.ljust(_HANDLES, b"\0")[:_HANDLES] + _MAGIC
@@ -81,7 +81,7 @@ class Table:
         return b"".join(rows) + struct.pack("<I", 0) + struct.pack("<I", 1 if restarts is None else restarts)
 
 
-def _trailed(block: bytes, kind: int) -> bytes:
+def _with_trailer(block: bytes, kind: int) -> bytes:
     tail = bytes([kind])
     return block + tail + struct.pack("<I", masked(crc32c(block + tail)))
 

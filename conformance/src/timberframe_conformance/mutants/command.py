@@ -36,13 +36,13 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
 
     if given.framework:
         from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
-        from timberframe_conformance.fuzz.prove import prove_frame
+        from timberframe_conformance.fuzz.prove import prove_framework
 
         if given.list:
             for bug in FRAMEWORK_MUTANTS.values():
                 console.print(f"{bug.name}: {bug.what}", highlight=False)
             return 0
-        return prove_frame(given.device or _best_device(), given.name, console)
+        return prove_framework(given.device or _best_device(), given.name, console)
     if given.list:
         for m in MUTANTS.values():
             console.print(f"{m.name}: {m.op}: {m.what} ({', '.join(m.suites)})", highlight=False)

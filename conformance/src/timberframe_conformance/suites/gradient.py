@@ -135,11 +135,12 @@ def _case(trial: Trial, order: str, run: Run) -> Case:
     level = "models" if trial.op.level == "models" else "training"
     expected = is_expected(trial.op.name, dict(trial.types)) is not False
     return Case(
-        SUITE, trial.op.name, trial.types, detail, functools.partial(_quietly, run, trial, case_id), level, expected
+        SUITE, trial.op.name, trial.types, detail, functools.partial(_without_warnings, run, trial, case_id), level,
+        expected,
     )  # fmt: skip
 
 
-def _quietly(run: Run, trial: Trial, case_id: str, target: Target) -> Any:
+def _without_warnings(run: Run, trial: Trial, case_id: str, target: Target) -> Any:
     with quiet():
         try:
             return run(trial, case_id, target)

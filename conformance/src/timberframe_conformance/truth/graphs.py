@@ -47,7 +47,7 @@ class Evaluator:
             known.update(zip(op.outputs, _outputs(op, [known[t] for t in op.inputs]), strict=True))
         return [known[t] for t in self.fetches]
 
-    def disturbed(
+    def perturbed(
         self, values: Sequence[np.ndarray], rng: np.random.Generator, draws: int
     ) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
         """Like `wide`, and `count` times with every node perturbed by as much as its op's declared accuracy allows.
