@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import timberframe as tf
 from timberframe_core.runtime.devices import device_options
-from timberframe_sdk import device_count, memory_growth, memory_limit
+from timberframe_sdk import device_count, memory_limit
 
 
 def test_gpu_options_hold_for_every_accelerator() -> None:
-    proto = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.25))
+    proto = tf.ConfigProto(gpu_options=tf.GPUOptions(per_process_gpu_memory_fraction=0.25))
     config = device_options(tf.SessionConfig.of(proto))
     assert memory_limit(config, "ACME", 1000) == 250
-    assert memory_growth(config, "ACME") is True
     assert memory_limit(config, "HOST", 1000, accelerator=False) is None
+
+
+def test_allow_growth_is_accepted_and_changes_nothing() -> None:
+    proto = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
+    assert device_options(tf.SessionConfig.of(proto)) == device_options(tf.SessionConfig())
 
 
 def test_device_type_overrides_what_holds_for_accelerators() -> None:

@@ -51,7 +51,6 @@ class SessionConfig:
     strict_placement: even a node that names no device must run on the best device; anything else is an error.
     log_device_placement: logs the device of every node, and why, at level INFO of `tf.logging`.
     memory_limit: by device type, bytes (int) or a fraction of the device's memory (float in (0, 1]).
-    memory_growth: by device type, whether memory is taken as needed instead of all at once.
     deterministic: equal inputs give equal bits in every run, at any number of threads; random ops need a seed.
     optimizations: switches by name, see OPTIMIZATIONS; what is not named is on.
     device_options: by device type, options that its plugin defines, ``{"ACME": {"mode": "safe"}}``.
@@ -66,7 +65,6 @@ class SessionConfig:
     strict_placement: bool = False
     log_device_placement: bool = False
     memory_limit: Mapping[str, int | float] = field(default_factory=dict)
-    memory_growth: Mapping[str, bool] = field(default_factory=dict)
     deterministic: bool = False
     optimizations: Mapping[str, bool] = field(default_factory=dict)
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -96,7 +94,6 @@ class SessionConfig:
         kinds: dict[str, tuple[type, ...]] = {
             "device_count": (int,),
             "memory_limit": (int, float),
-            "memory_growth": (bool,),
             "optimizations": (bool,),
             "device_options": (Mapping,),
         }
@@ -139,15 +136,13 @@ class SessionConfig:
         Raises InvalidArgumentError if it is no ConfigProto or a value is out of range.
         """
         message = messages.as_message(proto, messages.ConfigProto, "config")
-        limit, growth = _accelerator_memory(message)
         return cls(
             device_count=dict(message.device_count),
             intra_op_parallelism_threads=max(message.intra_op_parallelism_threads, 0),
             inter_op_parallelism_threads=max(message.inter_op_parallelism_threads, 0),
             allow_soft_placement=message.allow_soft_placement,
             log_device_placement=message.log_device_placement,
-            memory_limit=limit,
-            memory_growth=growth,
+            memory_limit=_accelerator_memory(message),
             optimizations=_optimizations(message.graph_options),
             operation_timeout_in_ms=message.operation_timeout_in_ms,
         )
@@ -162,18 +157,16 @@ def _plain(value: Any) -> Any:
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def _accelerator_memory(message: Any) -> tuple[dict[str, int | float], dict[str, bool]]:
+def _accelerator_memory(message: Any) -> dict[str, int | float]:
+    """The limit for accelerators. `allow_growth` has no effect: devices take memory as it is needed."""
     limit: dict[str, int | float] = {}
-    growth: dict[str, bool] = {}
     for options in (message.gpu_options, message.pluggable_device_options):
         if options.per_process_gpu_memory_fraction:
             limit[ACCELERATORS] = options.per_process_gpu_memory_fraction
         for virtual in options.experimental.virtual_devices:
             if virtual.memory_limit_mb:
                 limit[ACCELERATORS] = int(virtual.memory_limit_mb[0] * 2**20)
-        if options.allow_growth:
-            growth[ACCELERATORS] = True
-    return limit, growth
+    return limit
 
 
 def _optimizations(graph_options: Any) -> dict[str, bool]:

@@ -61,6 +61,7 @@ from timberframe_core.plugin.contracts import TraceSink as TraceSink
 from timberframe_core.plugin.contracts import Update as Update
 from timberframe_core.plugin.contracts import Value as Value
 from timberframe_core.plugin.contracts import Variable as Variable
+from timberframe_core.plugin.device_defaults import DeviceDefaults as DeviceDefaults
 from timberframe_core.plugin.hooks import hookimpl as hookimpl
 from timberframe_core.plugin.kernels import KernelRegistry as KernelRegistry
 from timberframe_core.plugin.loader import register_plugin as register_plugin
@@ -82,6 +83,7 @@ from timberframe_sdk.dlpack import take_in as take_in
 from timberframe_sdk.headers import headers_digest as headers_digest
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
+from timberframe_sdk.launching import Launch as Launch
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan
 from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native
@@ -92,7 +94,6 @@ from timberframe_sdk.reference import reference_kernels as reference_kernels
 from timberframe_sdk.reference import reference_launcher as reference_launcher
 from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
-from timberframe_sdk.settings import memory_growth as memory_growth
 from timberframe_sdk.settings import memory_limit as memory_limit
 from timberframe_sdk.sources import define_source as define_source
 from timberframe_sdk.transaction import Transaction as Transaction

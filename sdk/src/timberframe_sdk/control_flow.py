@@ -28,7 +28,7 @@ def running(context: RunContext) -> Iterator[None]:
 
 def _body_context() -> RunContext:
     outer = _current.get()
-    return RunContext() if outer is None else RunContext(outer.cancel, outer.step)
+    return RunContext() if outer is None else RunContext(outer.cancel)
 
 
 def truth(x: np.ndarray) -> bool:

@@ -15,23 +15,21 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.plugin.contracts import (
     Array,
     Cluster,
-    Deferred,
     DeviceAttributes,
     Executable,
     KernelDef,
     KernelNode,
-    Launcher,
     Memory,
-    Pending,
     RunContext,
     Value,
 )
+from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer, at_node
 from timberframe_sdk.control_flow import control_flow, is_control_flow, running
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in
-from timberframe_sdk.launching import build_kernel, true_shapes
+from timberframe_sdk.launching import Launch, as_launch, build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.reference import has_reference, reference_kernels
 from timberframe_sdk.testing.guard import GuardedOutputs
@@ -40,7 +38,7 @@ from timberframe_sdk.transaction import Transaction
 STATUS_WORDS = 6  # node + 1 (0: no error), reason, detail[4]
 
 
-class KernelDevice:
+class KernelDevice(DeviceDefaults):
     """Base of devices that have a kernel for each op.
 
     A subclass sets `type`, `allocator` and `attributes`, and writes `array`, `empty`, `copy`, `copy_in`, `copy_out`
@@ -50,11 +48,7 @@ class KernelDevice:
     """
 
     type = ""
-    priority = 0
-    host_memory = False
-    asynchronous = False
     by_reference = False
-    dlpack_device: tuple[int, int] | None = None
     dlpack_stream: int | None = None
     allocator: Allocator
     attributes = DeviceAttributes(memory=0)
@@ -93,21 +87,6 @@ class KernelDevice:
         """A new tensor of `shape` with the first elements of `a`, which a kernel filled less than its bound."""
         flat = self.copy_out(a).reshape(-1)[: int(np.prod(shape))]
         return self.copy_in(flat.reshape(shape))
-
-    def synchronize(self) -> None:
-        """Waits for all pending work."""
-
-    def start_copy_out(self, a: Array) -> Pending:
-        """Starts what copy_out does, after the work that makes `a` and before work that is enqueued later."""
-        return Deferred(lambda: self.copy_out(a))
-
-    def marker(self) -> Pending:
-        """Is done when all work that was enqueued before it is; result() raises its errors."""
-        return Deferred(self.synchronize)
-
-    def copy_from(self, source: Any, a: Array) -> Array | None:
-        """The same tensor by a direct way from another device; None, as here, sends it through the host."""
-        return None
 
     def address(self, a: Array) -> int:
         """Where a tensor begins, as DLPack wants it of this kind of device."""
@@ -171,7 +150,7 @@ class Step:
     """One launch: which slots go to the launcher."""
 
     node: KernelNode
-    launch: Launcher
+    launch: Launch
     slots: list[int]
 
 
@@ -193,10 +172,10 @@ class KernelExecutable:
         self.cluster = cluster
         self._free: list[_Instance] = []
         definitions = [None if is_control_flow(n) else device.kernel(n) for n in cluster.nodes]
-        builders: list[Launcher] = []
+        launches: list[Launch] = []
         for i, (node, kernel) in enumerate(zip(cluster.nodes, definitions, strict=True)):
             node.index = i
-            builders.append(self._build(node, kernel))
+            launches.append(as_launch(self._build(node, kernel)))
         inplace = {id(n): _inplace(k) for n, k in zip(cluster.nodes, definitions, strict=True) if k is not None}
         self.transaction = Transaction(cluster, lambda n: inplace.get(id(n), ()))
         self.plan = plan_memory(cluster, lambda n: inplace.get(id(n), ()), device.allocator.alignment)
@@ -206,7 +185,9 @@ class KernelExecutable:
         self._slot_count = 1 + max(values, default=-1)
         self.status_slot = self._extra_slot() if any(k is not None and k.status for k in definitions) else None
         self.workspace_slots = {i: self._extra_slot() for i in self.plan.workspaces}
-        self.steps = [self._step(n, k, b) for n, k, b in zip(cluster.nodes, definitions, builders, strict=True)]
+        self.steps = [
+            self._step(n, k, launch) for n, k, launch in zip(cluster.nodes, definitions, launches, strict=True)
+        ]
         self.owned = [v for v in cluster.outputs if v.kind == "temp" and not v.dynamic and v.id not in self._shared()]
         self.lent = {v.id for v in (*cluster.inputs, *self.owned)} | self._shared()
         persistent = sum(v.nbytes for v in values.values() if v.kind == "const")
@@ -219,18 +200,17 @@ class KernelExecutable:
         self._slot_count += 1
         return self._slot_count - 1
 
-    def _build(self, node: KernelNode, kernel: KernelDef | None) -> Launcher:
+    def _build(self, node: KernelNode, kernel: KernelDef | None) -> Any:
         if is_control_flow(node):
             return control_flow(self.device, node)
         if kernel is not None:
-            launcher: Launcher = build_kernel(kernel, node)
-            return launcher
+            return build_kernel(kernel, node)
         if node.op in UNIT_KERNELS:
             return self.device.copy
         self.device.kernels.require(node.op, node.name, self.device.type, node.attrs)
         raise InternalError(f"{node.op} '{node.name}': lost its kernel while it was compiled", node.name)
 
-    def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launcher) -> Step:
+    def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launch) -> Step:
         slots = [node.inputs[i].id for i in passed_inputs(node)] + [v.id for v in node.outputs]
         if node.index in self.workspace_slots:
             slots.append(self.workspace_slots[node.index])
@@ -333,7 +313,7 @@ class KernelExecutable:
             start = time.perf_counter_ns() if watched else 0
             arrays = [slots[i] for i in step.slots]
             try:
-                result = step.launch(*arrays)
+                result = step.launch.call(*arrays)
             except OpError as e:
                 if e.node is None:
                     raise type(e)(self._describe(step.node, str(e)), step.node.name) from e
@@ -385,7 +365,7 @@ class KernelExecutable:
         if not status[0]:
             return
         node = self.cluster.nodes[int(status[0]) - 1]
-        reasons = getattr(self.steps[node.index].launch, "reasons", ())
+        reasons = self.steps[node.index].launch.reasons
         kind, words = reasons[int(status[1]) - 1] if 0 < status[1] <= len(reasons) else (UnknownError, "failed")
         raise kind(self._describe(node, words.format(*map(int, status[2:]))), node.name)
 

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from timberframe_core.errors import InternalError, OpError, UnknownError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launcher with what a KernelDevice should know of it.
+
+    reasons: reason i that a kernel reports in its status word is the pair ``reasons[i - 1]``: the error, and its
+    message as a str.format template in which {0} to {3} are the details. repeatable: each launch with the same arrays
+    enqueues the same work, so that a device may record it and enqueue the record; False where the host does some of it.
+    """
+
+    call: Callable[..., Any]
+    reasons: tuple[tuple[type[OpError], str], ...] = ()
+    repeatable: bool = True
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self.call(*arrays)
+
+
+def as_launch(built: Any) -> Launch:
+    """What a builder returned, with the defaults for what it left out."""
+    return built if isinstance(built, Launch) else Launch(built)
 
 
 def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:

@@ -42,10 +42,3 @@ def memory_limit(config: Mapping[str, Any], device_type: str, total: int, accele
     limits = config["memory_limit"]
     limit = limits.get(device_type, limits.get(ACCELERATORS) if accelerator else None)
     return int(limit * total) if isinstance(limit, float) else limit
-
-
-def memory_growth(config: Mapping[str, Any], device_type: str, accelerator: bool = True) -> bool | None:
-    """Whether a device of this type takes memory as needed; None where nothing is set."""
-    growth = config["memory_growth"]
-    found: bool | None = growth.get(device_type, growth.get(ACCELERATORS) if accelerator else None)
-    return found

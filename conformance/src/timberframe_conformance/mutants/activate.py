@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants import catalogue as catalogue  # declares all mutants
 from timberframe_core.ops.definition import registry as ops
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin import loader
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -23,8 +22,8 @@ _right: list[OpDef] = []
 
 def activate(target: Target, name: str) -> None:
     """Makes a mutant the kernel, or the gradient, of its op; any other name takes all out."""
-    device: Any = target.device
-    registry = getattr(device, "kernels", loader.registry.kernels)
+    device = target.device
+    registry = device.kernels
     if device.type not in _registered:
         _registered.add(device.type)
         registry.register(base.kernels(device.type))

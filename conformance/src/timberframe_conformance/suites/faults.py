@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
+from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.suites.forward import judge
@@ -16,7 +16,7 @@ from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
-    from timberframe_core.plugin.contracts import AllocatorStatistics
+    from timberframe_core.plugin.contracts import Allocator, AllocatorStatistics
 
 SUITE = "faults"
 
@@ -34,9 +34,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    allocator: Any = target.device.allocator
-    if not hasattr(allocator, "fail_at"):
-        raise UnsupportedError("the device's allocator cannot inject faults (it has no `fail_at`)")
+    allocator = target.device.allocator
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     for n in range(MOST_ALLOCATIONS):
@@ -77,7 +75,7 @@ def _hold_against_good_run(
             )
 
 
-def _attempt(allocator: Any, n: int, built: drive.Built, session: Any) -> tuple[bool, list[Any] | None]:
+def _attempt(allocator: Allocator, n: int, built: drive.Built, session: Any) -> tuple[bool, list[Any] | None]:
     """Runs with the nth allocation failing.
 
     Gives whether the run came to that allocation, and its results where it did and went on all the same: a device may

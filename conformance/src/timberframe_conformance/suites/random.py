@@ -104,7 +104,7 @@ def _streams(target: Target, op: OpDef, types: Types) -> Iterator[Case]:
         yield _case(trial, op.name, "continues", _continues)
     yield _case(small[-1], op.name, "restarts", _restarts)
     yield _case(trials[-1], op.name, "threads", _threads)
-    for option, values in target.device.attributes.details.get("variants", {}).items():
+    for option, values in target.device.attributes.variants.items():
         for value in values:
             run = functools.partial(_continues, variant=(option, value))
             yield _case(small[-1], op.name, f"variant-{value}", run)

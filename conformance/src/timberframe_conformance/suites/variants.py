@@ -1,6 +1,6 @@
 """Variants: devices that choose among several implementations of a kernel at run time are tried with each.
 
-A device names them in ``attributes.details["variants"]``: a device option, and the values that it takes here, such as
+A device names them in ``attributes.variants``: a device option, and the values that it takes here, such as
 ``{"isa": ("scalar", "avx2")}``.
 """
 
@@ -32,12 +32,12 @@ ARITHMETIC = frozenset(
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Each variant but the one in use, on ops that compute (rather than move data), in every dtype."""
-    details = target.device.attributes.details
+    attributes = target.device.attributes
     variants = [
         (option, value)
-        for option, values in details.get("variants", {}).items()
+        for option, values in attributes.variants.items()
         for value in values
-        if value != details.get(option)
+        if value != attributes.details.get(option)
     ]
     computing = [op for op in ops if not isinstance(op.accuracy, Exact) or op.name in ARITHMETIC]
     for variant in variants:

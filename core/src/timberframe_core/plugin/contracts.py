@@ -169,20 +169,11 @@ class RunContext:
     """
 
     cancel: CancelToken = field(default_factory=CancelToken)
-    step: int = 0
     trace: TraceSink | None = None
     mode: str = "fast"
     observer: Callable[[KernelNode, Sequence[Array], Sequence[Array]], None] | None = None
     late: LateErrors | None = None
     fence: str = ""
-    _host_state: dict[Any, Any] | None = None
-
-    @property
-    def host_state(self) -> dict[Any, Any]:
-        """What the executor keeps for this run alone: arrays and stacks of tensors, by the names of their handles."""
-        if self._host_state is None:
-            self._host_state = {}
-        return self._host_state
 
 
 class Executable(Protocol):
@@ -215,9 +206,14 @@ class AllocatorStatistics:
 
 
 class Allocator(Protocol):
-    """Memory of one device."""
+    """Memory of one device.
+
+    fail_at: set to n, the allocation after the next n fails with ResourceExhaustedError and sets it to None again. So
+    conformance injects faults.
+    """
 
     alignment: int
+    fail_at: int | None
 
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer; ResourceExhaustedError with what was asked, used and free when it does not fit."""
@@ -229,7 +225,9 @@ class Allocator(Protocol):
 class DeviceAttributes:
     """What a device is. memory: bytes it may use; dtypes: names that it can hold.
 
-    unsupported_ops: ops that have no kernel on purpose, with the reason, which errors and reports show.
+    unsupported_ops: ops that have no kernel on purpose, with the reason, which errors and reports show. variants:
+    device options and the values that they take on this machine, such as ``{"isa": ("scalar", "avx2")}``: conformance
+    runs the device with each. details: what else reports show, the values in use of these options included.
     """
 
     memory: int
@@ -238,16 +236,20 @@ class DeviceAttributes:
     driver: str = ""
     dtypes: tuple[str, ...] = ()
     unsupported_ops: Mapping[str, str] = field(default_factory=dict)
+    variants: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Device(Protocol):
     """A device. `type` is its kind in capitals, `spec` its full name such as ``/device:ACME:0``.
 
+    A device must have `type`, `spec`, `attributes`, `allocator`, `supports`, `compile`, `copy_in` and `copy_out`. What
+    it lacks of the rest is taken from `DeviceDefaults` when it is registered.
+
     priority: the device with the highest gets nodes that nobody placed. host_memory: an ndarray is its Array.
     asynchronous: run() only enqueues, so the executor needs no thread to overlap it with other devices; such a device
-    also has `start_copy_out` and `marker`. dlpack_device: (type, id) of the DLPack standard where its tensors can be
-    handed out and taken in without a copy, else None.
+    must have `start_copy_out` and `marker` of its own. dlpack_device: (type, id) of the DLPack standard where its
+    tensors can be handed out and taken in without a copy, else None.
     """
 
     type: str
@@ -294,7 +296,17 @@ class Device(Protocol):
         """Waits for all pending work and raises its errors."""
 
     def close(self) -> None:
-        """Gives back what the device holds; may be repeated."""
+        """Gives back what the device holds.
+
+        Called once, when the process ends and its threads have ended, on the device made last first.
+        """
+
+    def direct_call(self, executable: Executable, general: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A function of host arrays that runs an executable of this device and returns its output, or a list of them.
+
+        Only devices with `host_memory` are asked. The function calls `general` with the same arguments wherever they
+        are not arrays of the cluster's inputs' dtypes and shapes. None where there is no way shorter than `run`.
+        """
 
 
 Launcher = Callable[..., Any]
@@ -310,8 +322,8 @@ class KernelDef:
 
     types: allowed dtypes by type attr, ``{"T": ("float32", "float64")}``; an attr not named may be anything.
     inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. reads_status: it
-    takes one where the cluster has any, to leave variables alone after another kernel's error. host: inputs and
-    outputs that live in host memory. priority, label: a higher priority wins; a label is chosen by the attr `_kernel`.
+    takes one where the cluster has any, to leave variables alone after another kernel's error. priority, label: a
+    higher priority wins; a label is chosen by the attr `_kernel`.
     """
 
     op: str
@@ -321,7 +333,6 @@ class KernelDef:
     inplace: tuple[tuple[int, int], ...] = ()
     status: bool = False
     reads_status: bool = False
-    host: tuple[str, ...] = ()
     priority: int = 0
     label: str = ""
 

@@ -35,7 +35,3 @@ class HookSpecs:
         Asked once for each op that has no kernel on some device, when it is first looked for: so an op that is defined
         later than the plugin was loaded runs, too. Any registered kernel wins over these.
         """
-
-    @hookspec
-    def timberframe_ops(self) -> list[OpDef]:  # type: ignore[empty-body]  # a spec has no body
-        """Ops that the plugin defines (those are registered by defining them; the list is for display)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
+from timberframe_core import logging
 from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError
 from timberframe_core.plugin.contracts import Device, KernelDef
+from timberframe_core.plugin.device_defaults import complete
 from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_core.plugin.kernels import KernelRegistry
 
@@ -48,7 +51,8 @@ class PluginRegistry:
         self.kernels = KernelRegistry()
         self.plugins: dict[str, Plugin] = {}
         self.generation = 0
-        """Counts plugins that were added by hand: devices made before do not have theirs."""
+        """Counts plugins that were added by hand, whose devices earlier sets lack, and calls of `close`."""
+        self._devices: list[Device] = []
         self._lock = threading.RLock()
         self._discovered = False
 
@@ -121,8 +125,6 @@ class PluginRegistry:
             manager.register(module, plugin.name)
             manager.check_pending()
             _check_marks(manager, module)
-            for defined in manager.hook.timberframe_ops():
-                list(defined)
             return manager, [k for result in manager.hook.timberframe_kernels() for k in result]
         except Exception as e:
             plugin.failure = e
@@ -150,15 +152,35 @@ class PluginRegistry:
         assert plugin.manager is not None
         try:
             devices = [d for result in plugin.manager.hook.timberframe_devices(config=config) for d in result]
+            for device in devices:
+                complete(device)
+                device.kernels = self.kernels
         except InvalidArgumentError:
             raise  # the user's own settings are wrong: another device must not take over in silence
         except Exception as e:
             plugin.device_failures = [e]
             return []
         plugin.device_failures = []
-        for device in devices:
-            device.kernels = self.kernels
+        with self._lock:
+            if not self._devices:
+                atexit.register(self.close)
+            self._devices.extend(devices)
         return devices
+
+    def close(self) -> None:
+        """Closes all devices, each once and those made last first; sessions made later get new ones.
+
+        Called when the process ends. A device that fails to close does not stop the others.
+        """
+        with self._lock:
+            devices, self._devices = self._devices, []
+            self.generation += 1
+        atexit.unregister(self.close)
+        for device in reversed(devices):
+            try:
+                device.close()
+            except Exception as e:
+                logging.warning("device %s failed to close: %s: %s", device.spec, type(e).__name__, e)
 
 
 def _check_marks(manager: pluggy.PluginManager, module: object) -> None:

@@ -39,16 +39,12 @@ _LONGEST_PAUSE_SECONDS = 1e-3
 
 
 class CancelToken:
-    """Stops a run. `word` is what native code polls: one int32, zero while the run may go on.
+    """Stops a run. `word` is what native code polls: one int32, zero while the run may go on."""
 
-    alone: the run is on one device and has no time limit, so that no other device or clock ends it while it waits. The
-    wait then is the device's own, which is quicker than looking again and again.
-    """
-
-    __slots__ = ("alone", "reason", "word")
+    __slots__ = ("_polls", "reason", "word")
 
     def __init__(self) -> None:
-        self.alone = True
+        self._polls = False
         self.word = np.zeros(1, np.int32)
         self.reason: BaseException | None = None
 
@@ -63,13 +59,20 @@ class CancelToken:
         if self.reason is not None:
             raise self.reason
 
+    def poll(self) -> None:
+        """Has `wait` give up as soon as the run is cancelled, for runs that another device or a clock may end.
+
+        It then looks again and again; without that it is the device's own wait, which is quicker.
+        """
+        self._polls = True
+
     def wait(self, pending: Pending) -> Any:
-        """The result of a device's work; raises the reason as soon as the run is cancelled, however long that works."""
+        """The result of a device's work; raises its errors and, after `poll`, the reason if the run is cancelled."""
         return self.wait_all([pending])[0]
 
     def wait_all(self, pending: Sequence[Pending]) -> list[Any]:
         """The results of several works; the first error that shows is raised, whatever the others still do."""
-        if self.alone:
+        if not self._polls:
             return [one.result() for one in pending]
         found: dict[int, Any] = {}
         start = time.perf_counter()

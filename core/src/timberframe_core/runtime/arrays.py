@@ -145,7 +145,7 @@ class Stack:
 
 
 def _array(node: Node, run: Run) -> Array:
-    found = run.context.host_state.get(node.variable)
+    found = run.state.get(node.variable)
     if not isinstance(found, Array) or found.closed:
         what = "closed" if isinstance(found, Array) else "not made in this run"
         raise _error(node, f"the array is {what}; it must be open")
@@ -153,7 +153,7 @@ def _array(node: Node, run: Run) -> Array:
 
 
 def _stack_of(node: Node, run: Run) -> Stack:
-    found = run.context.host_state.get(node.variable)
+    found = run.state.get(node.variable)
     if not isinstance(found, Stack) or found.closed:
         what = "closed" if isinstance(found, Stack) else "not made in this run"
         raise _error(node, f"the stack is {what}; it must be open")
@@ -165,12 +165,12 @@ def _make(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> li
     if size < 0:
         raise _error(node, f"size is {size}; it must not be negative")
     made = Array(node.attrs["dtype"], node.attrs["element_shape"], size, node.attrs)
-    run.context.host_state[node.variable] = made
+    run.state[node.variable] = made
     return [_HANDLE, _FLOW]
 
 
 def _make_gradients(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    state = run.context.host_state
+    state = run.state
     found = state.get(variable_name(node.inputs[0]))
     if not isinstance(found, Array) or found.closed:
         raise _error(node, "the array whose gradients are wanted is closed or not made in this run")
@@ -276,7 +276,7 @@ def _size(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> li
 
 
 def _close(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    found = run.context.host_state.get(node.variable)
+    found = run.state.get(node.variable)
     if isinstance(found, Array):
         found.closed, found.elements = True, []
     elif isinstance(found, Stack):
@@ -285,7 +285,7 @@ def _close(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> l
 
 
 def _make_stack(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> list[Located]:
-    run.context.host_state[node.variable] = Stack(node.attrs["elem_type"], int(host_array(inputs[0])))
+    run.state[node.variable] = Stack(node.attrs["elem_type"], int(host_array(inputs[0])))
     return [_HANDLE]
 
 
@@ -296,7 +296,7 @@ def _push(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> li
     if 0 <= stack.limit <= len(stack.items):
         raise _error(node, f"the stack has {len(stack.items)} tensors; it may have {stack.limit} at most")
     if stack.dtype is resource:
-        stack.items.append(run.context.host_state[variable_name(node.inputs[1])])
+        stack.items.append(run.state[variable_name(node.inputs[1])])
         return [_HANDLE]
     stack.items.append(inputs[0])
     return [inputs[0]]
@@ -308,7 +308,7 @@ def _pop(node: Node, inputs: Sequence[Located], device: Device, run: Run) -> lis
         raise _error(node, "the stack is empty; it must have a tensor to give")
     item = stack.items.pop()
     if stack.dtype is resource:
-        run.context.host_state[variable_name(node.outputs[0])] = item
+        run.state[variable_name(node.outputs[0])] = item
         return [_HANDLE]
     return [item]
 

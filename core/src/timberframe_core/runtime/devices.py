@@ -22,7 +22,6 @@ def device_options(config: SessionConfig) -> Mapping[str, Any]:
         "count": dict(config.device_count),
         "threads": config.intra_op_parallelism_threads or None,
         "memory_limit": dict(config.memory_limit),
-        "memory_growth": dict(config.memory_growth),
         "deterministic": config.deterministic,
         "fuse": config.optimizes("fuse"),
         "options": {k: dict(v) for k, v in config.device_options.items()},
@@ -54,7 +53,7 @@ def _check_names(devices: Sequence[Device]) -> None:
 def _check_types(devices: Sequence[Device], config: SessionConfig) -> None:
     """Raises InvalidArgumentError for options of a device type that no plugin of the session has."""
     known = {d.type for d in devices} | {k.device for k in loader.registry.kernels.kernels()}
-    for setting in ("device_options", "memory_limit", "memory_growth"):
+    for setting in ("device_options", "memory_limit"):
         unknown = sorted(set(getattr(config, setting)) - known - {ACCELERATORS})
         if unknown:
             raise InvalidArgumentError(

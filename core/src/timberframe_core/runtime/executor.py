@@ -41,7 +41,8 @@ def run_to_end(
     """
     if plan.asynchronous:
         context.late = LateErrors()
-        context.cancel.alone = context.cancel.alone and plan.one_device
+        if not plan.one_device:
+            context.cancel.poll()
     results = Run(plan, inputs, runtime, context).results()
     if not plan.asynchronous and not on_device:
         return [to_host(x, context.cancel) for x in results]
@@ -97,10 +98,19 @@ class Run:
     An array that leaves its device is used only when none of its `_pending_errors` has come true.
     """
 
-    def __init__(self, plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Sequence[Located],
+        runtime: Runtime,
+        context: RunContext,
+        state: dict[Any, Any] | None = None,
+    ) -> None:
         self.plan = plan
         self.runtime = runtime
         self.context = context
+        self.state: dict[Any, Any] = {} if state is None else state
+        """Arrays and stacks of tensors of this run and of the bodies that it calls, by the names of their handles."""
         self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
         self.sent: dict[Output, _DeviceWork] = {}
         self._pending_errors: dict[Output, list[LateError]] = {}
@@ -109,7 +119,7 @@ class Run:
 
     def call(self, plan: Plan, inputs: Sequence[Located]) -> list[Located]:
         """Runs the plan of a body as part of this run."""
-        return Run(plan, inputs, self.runtime, self.context).results()
+        return Run(plan, inputs, self.runtime, self.context, self.state).results()
 
     def results(self) -> list[Located]:
         """Runs all stages and returns the plan's results, each with its device (None: on the host)."""

@@ -68,7 +68,7 @@ class Deadline:
             )
             self._timer = threading.Timer(milliseconds / 1000, token.cancel, (error,))
             self._timer.daemon = True
-            token.alone = False
+            token.poll()
 
     def __enter__(self) -> None:
         if self._timer is not None:

@@ -72,7 +72,6 @@ class Runner:
         session = self.session
         devices = session.runtime.devices.devices
         inputs = [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
-        context.step = next(session.runtime.steps)
         session.begin(context.cancel)
         try:
             with self.room():
@@ -119,9 +118,8 @@ class Runner:
         """A call that skips the executor, on a device of the host's memory that offers one."""
         stages = self.plan.schedule.stages
         bound = self.plan.bind(inputs).stages[id(stages[0])]
-        make = getattr(bound.executable, "direct", None)
         exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
-        if make is None or not bound.device.host_memory or not exact or bound.cluster is None:
+        if bound.executable is None or bound.cluster is None or not bound.device.host_memory or not exact:
             return None
         one = len(bound.outputs) == 1
 
@@ -130,7 +128,7 @@ class Runner:
             found = self._elements(values, RunContext())
             return found[0] if one else found
 
-        direct: Callable[..., Any] | None = make(general)
+        direct = bound.device.direct_call(bound.executable, general)
         if direct is None:
             return None
         assemble = self.fetches.assemble

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 from collections import OrderedDict
@@ -69,7 +68,6 @@ class Runtime:
         on = config.optimizes
         self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
         self.depth = _Depth()
-        self.steps = itertools.count(1)
         self.joins = Joins()
         self.host_variables: dict[Any, Any] = {}
         """Variables whose values are lists, which no device can hold."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from timberframe_sdk import Launcher, OpError
+from timberframe_sdk import Launch, Launcher, OpError
 from timberframe_sdk.declare import Builder
 
 GROUP = 256
@@ -94,7 +94,6 @@ def index_type(*counts: int) -> type[np.int32] | type[np.int64]:
     return np.int64 if index_name(*counts) == "int64" else np.int32
 
 
-def failing(launch: Launcher, *reasons: tuple[type[OpError], str]) -> Launcher:
-    """A launcher whose kernel calls tf_report; reason 1 is the first pair: the error, and its words with {0} to {3}."""
-    launch.reasons = reasons  # type: ignore[attr-defined]  # a function takes attributes; Callable does not say so
-    return launch
+def failing(launch: Launcher, *reasons: tuple[type[OpError], str]) -> Launch:
+    """A launch whose kernel calls tf_report; reason 1 is the first pair: the error, and its message with {0} to {3}."""
+    return Launch(launch, reasons)

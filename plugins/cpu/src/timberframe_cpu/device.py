@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,11 @@ from timberframe_sdk import (
     NUMERIC,
     UNIT_KERNELS,
     Cluster,
-    Deferred,
     DeviceAttributes,
+    DeviceDefaults,
     InvalidArgumentError,
     KernelNode,
     KernelRegistry,
-    Pending,
     attempt,
 )
 from timberframe_sdk.control_flow import is_control_flow
@@ -48,7 +47,7 @@ def usable_cpus() -> int:
     return min(count, max(1, -(-quota // period)))
 
 
-class CpuDevice:
+class CpuDevice(DeviceDefaults):
     """The host's processor, or one of several virtual devices on it.
 
     memory_limit: bytes for arenas and large tensors, None for what the machine has. isa: the kernels' variant, None for
@@ -59,7 +58,6 @@ class CpuDevice:
     type = "CPU"
     priority = 100
     host_memory = True
-    asynchronous = False
     dlpack_device = HOST
     kernels: KernelRegistry
 
@@ -84,7 +82,8 @@ class CpuDevice:
             vendor=platform.machine(),
             model=processor_name(),
             dtypes=DTYPES,
-            details={"isa": self.isa, "threads": self.threads, "variants": {"isa": available_isas()}},
+            variants={"isa": available_isas()},
+            details={"isa": self.isa, "threads": self.threads},
         )
 
     def __repr__(self) -> str:
@@ -124,27 +123,13 @@ class CpuDevice:
         """The array itself: tensors of this device are host arrays."""
         return a
 
-    def start_copy_out(self, a: np.ndarray) -> Pending:
-        """The array itself."""
-        return Deferred(lambda: a)
-
-    def marker(self) -> Pending:
-        """Is done at once."""
-        return Deferred(lambda: None)
-
-    def copy_from(self, source: Any, a: Any) -> None:
-        """There is no way but through the host, which this device is."""
-
-    def to_dlpack(self, a: np.ndarray) -> np.ndarray:
-        """The array itself, which knows DLPack."""
-        return a
-
     def from_dlpack(self, x: Any) -> np.ndarray:
         """A view of what x holds in host memory."""
         return self.copy_in(host_view(x))
 
-    def synchronize(self) -> None:
-        """Does nothing: a run has ended when it returns."""
+    def direct_call(self, executable: CpuExecutable, general: Callable[..., Any]) -> Callable[..., Any] | None:
+        """One native call, for programs without Python in them."""
+        return executable.direct(general)
 
     def close(self) -> None:
         """Gives back the memory that waits for further runs."""

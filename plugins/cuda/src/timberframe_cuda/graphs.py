@@ -147,7 +147,7 @@ def _only_launches(step: Step) -> bool:
     """Whether a step enqueues the same kernels in every run, as far as is known in advance."""
     node = step.node
     decides = is_control_flow(node) or any(v.dynamic for v in node.outputs) or node.stream is not None
-    return not decides and getattr(step.launch, "captured", True)
+    return not decides and step.launch.repeatable
 
 
 def _remember(graphs: dict[tuple[int, ...], Capture | None], key: tuple[int, ...]) -> None:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from timberframe_accelerator import DeviceTensor
-from timberframe_sdk import KernelDef, KernelNode, Launcher
+from timberframe_sdk import KernelDef, KernelNode, Launch, Launcher
 
 _DATA = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}
 """cudaDataType by dtype (library_types.h)."""
@@ -78,8 +78,7 @@ def _launcher(node: KernelNode, swap_x: bool, swap_y: bool) -> Launcher:
                         c.handle.ptr + start_c * itemsize, data, n, step_c, count, compute, cublas.CUBLAS_GEMM_DEFAULT,
                     )  # fmt: skip
 
-    launch.captured = False  # type: ignore[attr-defined]  # CuPy calls cuBLAS on no stream that is being captured
-    return launch
+    return Launch(launch, repeatable=False)  # CuPy calls cuBLAS on no stream that is being captured
 
 
 def _handle(device: Any) -> int:

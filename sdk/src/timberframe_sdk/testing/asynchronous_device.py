@@ -24,6 +24,7 @@ from timberframe_sdk import (
     Cluster,
     Device,
     DeviceAttributes,
+    DeviceDefaults,
     DLPackView,
     KernelDef,
     KernelNode,
@@ -130,7 +131,7 @@ class Task:
         return self._value
 
 
-class AsynchronousDevice:
+class AsynchronousDevice(DeviceDefaults):
     """The device; `journal` tells what its queue was asked to do, in order."""
 
     type, priority, host_memory, asynchronous = TYPE, 5, False, True
@@ -178,9 +179,6 @@ class AsynchronousDevice:
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
         found: np.ndarray = self.start_copy_out(a).result()
         return found
-
-    def copy_from(self, source: Device, a: Any) -> None:
-        return None
 
     def to_dlpack(self, a: DeviceTensor) -> DLPackView:
         assert self.dlpack_device is not None

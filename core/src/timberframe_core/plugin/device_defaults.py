@@ -1,0 +1,75 @@
+"""The members of a device that are optional, as they are where a device does not say otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.errors import InternalError
+from timberframe_core.plugin.contracts import Array, Deferred, Pending
+
+_REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
+_OF_ALLOCATOR = ("alignment", "allocate", "statistics", "fail_at")
+_OF_ASYNCHRONOUS = ("start_copy_out", "marker")
+
+
+class DeviceDefaults:
+    """Base of devices; one that does not derive from it gets what it lacks when it is registered. See `Device`."""
+
+    priority = 0
+    host_memory = False
+    asynchronous = False
+    dlpack_device: tuple[int, int] | None = None
+
+    def start_copy_out(self: Any, a: Array) -> Pending:
+        """The copy is made when its result is asked for."""
+        return Deferred(lambda: self.copy_out(a))
+
+    def marker(self: Any) -> Pending:
+        """Is done at once; asking for the result waits for pending work."""
+        return Deferred(self.synchronize)
+
+    def copy_from(self, source: Any, a: Array) -> Array | None:
+        """None: tensors of other devices come through the host."""
+        return None
+
+    def to_dlpack(self: Any, a: Array) -> Any:
+        """A host copy."""
+        return self.copy_out(a)
+
+    def from_dlpack(self: Any, x: Any) -> Array:
+        """A copy of what x holds in the host's memory."""
+        return self.copy_in(np.from_dlpack(x))
+
+    def synchronize(self) -> None:
+        """Nothing is pending: a run has ended when it returns."""
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+    def direct_call(self, executable: Any, general: Callable[..., Any]) -> Callable[..., Any] | None:
+        """None: every call takes the general way."""
+        return None
+
+
+_OPTIONAL = tuple(name for name in vars(DeviceDefaults) if not name.startswith("_"))
+
+
+def complete(device: Any) -> None:
+    """Adds the optional members that a device lacks; InternalError that names those which it must have and has not."""
+    name = getattr(device, "spec", None) or type(device).__name__
+    missing = [m for m in _REQUIRED if not hasattr(device, m)]
+    if not missing:
+        missing = [f"allocator.{m}" for m in _OF_ALLOCATOR if not hasattr(device.allocator, m)]
+    if missing:
+        raise InternalError(f"device {name}: has no {', '.join(missing)}; every device must have them")
+    kind = type(device)
+    for member in _OPTIONAL:
+        if not hasattr(device, member):
+            default = getattr(DeviceDefaults, member)
+            setattr(device, member, default.__get__(device) if callable(default) else default)
+    missing = [m for m in _OF_ASYNCHRONOUS if getattr(kind, m, None) in (None, getattr(DeviceDefaults, m))]
+    if device.asynchronous and missing:
+        raise InternalError(f"device {name}: is asynchronous and has no {', '.join(missing)} of its own; it must have")
