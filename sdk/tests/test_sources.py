@@ -25,6 +25,11 @@ def test_an_op_with_a_source_is_elementwise(op: str) -> None:
     assert registry.get(op).elementwise
 
 
+@pytest.mark.parametrize("op", [op for op in OURS if SOURCES[op].checked])
+def test_an_op_whose_source_is_checked_says_what_it_refuses(op: str) -> None:
+    assert registry.get(op).refused is not None
+
+
 def test_a_second_source_of_an_op_is_refused() -> None:
     with pytest.raises(ValueError, match=r"source of Neg: .* is defined; a second one must be the same"):
         define_source("Neg", floats="+{0}")

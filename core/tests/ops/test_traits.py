@@ -10,6 +10,7 @@ import pytest
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import define_op
+from timberframe_core.ops.definition.value_checks import RefusedIntegers
 
 
 def _define(**traits: Any) -> None:
@@ -23,6 +24,7 @@ def _define(**traits: Any) -> None:
         ({"elementwise": True, "outputs": ["y: T", "z: T"]}, "one output and no lists"),
         ({"elementwise": True, "inputs": ["x: N * T"]}, "one output and no lists"),
         ({"reduction": "sum"}, "two inputs, the second a shape input"),
+        ({"refused": RefusedIntegers(np.isnan, "")}, "it must be elementwise"),
         ({"passes_through": True, "outputs": []}, "as many outputs as inputs"),
         ({"constant_inputs": ("y",)}, "name inputs"),
         ({"constant_outputs": ("x",)}, "name outputs"),

@@ -41,6 +41,7 @@ from timberframe_core.ops.definition.opdef import is_known as is_known
 from timberframe_core.ops.definition.samples import Arg as Arg
 from timberframe_core.ops.definition.samples import ErrorSample as ErrorSample
 from timberframe_core.ops.definition.samples import Sample as Sample
+from timberframe_core.ops.definition.value_checks import RefusedIntegers as RefusedIntegers
 from timberframe_core.plugin.contracts import AllocatorStatistics as AllocatorStatistics
 from timberframe_core.plugin.contracts import Array as Array
 from timberframe_core.plugin.contracts import CancelToken as CancelToken

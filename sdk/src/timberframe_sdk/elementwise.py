@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Cluster, KernelNode
 from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, SOURCES, TYPES, CheckedSource
@@ -111,6 +112,12 @@ def checked_source(op: str) -> CheckedSource:
     found = SOURCES[op].checked
     assert found is not None, f"{op} has no checked source"
     return found
+
+
+def refusal_messages(op: str) -> tuple[str, ...]:
+    """The message for integers that the op refuses, for an element's number and its value; () where it takes all."""
+    found = registry.get(op).refused
+    return () if found is None else (found.message,)
 
 
 def _term(node: KernelNode, operands: Sequence[str], complete: bool) -> str:

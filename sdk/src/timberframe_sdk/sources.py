@@ -26,24 +26,20 @@ SHORT_FLOATS = ("float16", "bfloat16")
 ALL_TYPES: Final[Mapping[str, str]] = {**dict.fromkeys(SHORT_FLOATS, "float"), **TYPES}
 """The same with the 16-bit floats: converted to float32 where they are read, and back where they are written."""
 
-ZERO_DIVISOR = "integer division by zero: element {0} of y is 0; divisors of integers must not be 0"
-NEGATIVE_EXPONENT = "element {0} of y is {1}; the exponent of an integer power must be at least 0"
-
 _INFINITY = {"f32": "TF_INFINITY32", "f64": "TF_INFINITY64"}
 
 
 @dataclass(frozen=True)
 class CheckedSource:
-    """Of integers, some of whose second operands have no result: their element gives 0, and an error.
+    """Of integers, some of whose second operands the op refuses: their element gives 0, and an error.
 
-    function: of the operands that have one; unsigned: its name for unsigned dtypes. bad, a template, says which have
-    none; message: the error's.
+    function: of the operands that have a result; unsigned: its name for unsigned dtypes. bad, a template, says which
+    have none: those that the OpDef's `refused` tests for, which has the error's message, too.
     """
 
     function: str
     unsigned: str
     bad: str = "{1} == 0"
-    message: str = ZERO_DIVISOR
 
     def template(self, dtype: str) -> str:
         """The op's expression for a dtype."""
@@ -223,9 +219,7 @@ SOURCES: dict[str, Source] = {
     ),
     "TruncateMod": _TRUNCATE_MOD,
     "Mod": _TRUNCATE_MOD,
-    "Pow": _special(
-        "power_float{w}_of({0}, {1})", "power", checked=CheckedSource("power", "power", "{1} < 0", NEGATIVE_EXPONENT)
-    ),
+    "Pow": _special("power_float{w}_of({0}, {1})", "power", checked=CheckedSource("power", "power", "{1} < 0")),
     "Atan2": _special("angle_float{w}({0}, {1})", "power"),
     "NextAfter": _special("tf_next_after_{f}({0}, {1})", "neighbour"),
     "Xdivy": Source("{0} == 0 ? {0} : {0} / {1}"),

@@ -145,7 +145,8 @@ def _checked(context: InferenceContext, shape: Shape) -> StaticShape:
 
 def _why_unknown(c: InferenceContext) -> str:
     """Why the value of a node that the host computes while planning is not there."""
-    why = None if c.op.no_value is None else c.op.no_value(c)
+    operand = c.value(len(c.values) - 1) if c.op.refused is not None else None
+    why = "" if c.op.refused is None or operand is None else c.op.refused.fault(operand)
     return why or "its value is needed to plan the run; it must follow from shapes, constants and feeds"
 
 

@@ -8,10 +8,6 @@ from typing import NamedTuple
 from timberframe_core.ops.array.diagonal import LEFT_LEFT, diagonal_range, packed_length
 from timberframe_core.plugin.contracts import KernelNode
 
-BAND_REASONS = (
-    "num_lower is {0} for {1} rows; it must be negative or at most that",
-    "num_upper is {0} for {1} columns; it must be negative or at most that",
-)
 DIAGONAL_TYPES = ("float16", "float32", "float64", "int32", "int64", "complex64", "complex128", "bfloat16")
 """What Diag and DiagPart take."""
 

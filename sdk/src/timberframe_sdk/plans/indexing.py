@@ -1,4 +1,4 @@
-"""What gathering, scattering and segments mean in sizes and words: shared by the kernels of all devices."""
+"""What gathering, scattering and segments mean in sizes: shared by the kernels of all devices."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ import math
 
 import numpy as np
 
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.math.segments import check_sorted
 from timberframe_core.plugin.contracts import KernelNode
-
-INDEX_REASON = "index {0} at position {1} is outside [0, {2}); it must name a slice of params"
-TUPLE_REASON = "index tuple {0} has {1} in dimension {2}; it must lie in [0, {3})"
-SEGMENT_REASON = "segment id {0} at position {1} is outside [0, {2}); it must be below num_segments"
-PARTITION_REASON = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
-NUMBER_REASON = "index {1} at position {0} is outside [0, {3}); it must name a slice of the variable"
-COUNT_REASON = "the counter has reached its limit {0}; it must be below it"
-DIVISOR_REASON = "update {0} is 0; integers must not be divided by zero"
 
 MODES = {
     "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Min": "min", "Max": "max", "Sum": "add", "Mean": "add",
@@ -45,6 +37,14 @@ def tuple_sizes(indices: tuple[int, ...], target: tuple[int, ...]) -> tuple[int,
     return math.prod(indices[:-1]), depth, math.prod(target[depth:]), math.prod(target[:depth])
 
 
+def in_tuple_order(message: str) -> str:
+    """A message about an index, its position and the size, for kernels that report one like an index tuple.
+
+    Such kernels report the tuple's number, the wrong index, the dimension and its size.
+    """
+    return message.format("{1}", "{0}", "{3}")
+
+
 def update_sizes(node: KernelNode) -> tuple[int, int, int, int]:
     """tuple_sizes of a ResourceScatter*, by row number, or a ResourceScatterNd*, by index tuple."""
     shape = node.inputs[1].shape
@@ -58,12 +58,10 @@ def has_scalar_update(node: KernelNode) -> bool:
 
 
 def sorted_segment_ids(node: KernelNode) -> np.ndarray:
-    """The ids of a Segment*, which the op has found to rise; an error where data has another number of rows."""
+    """The ids of a Segment*, checked."""
     ids = node.const(1)
     assert ids is not None
-    if ids.size != node.inputs[0].shape[0]:
-        fact = f"data has {node.inputs[0].shape[0]} rows and segment_ids {ids.size} elements"
-        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must agree", node.name)
+    check_sorted(ids, node.inputs[0].shape[0])
     return ids
 
 

@@ -10,9 +10,6 @@ from timberframe_core.plugin.contracts import KernelNode
 
 Sizes = Sequence[int]
 
-INDEX_REASON = "argmax has {0} in image {1}; it must lie in [0, {2})"
-"""The reason for an index that MaxPoolGradWithArgmax cannot write to."""
-
 
 class Windows(NamedTuple):
     """Windows over `batch` images or volumes whose elements hold `inner` values each; numbers by dimension."""

@@ -1,4 +1,4 @@
-"""Parameters of kernels that make, check and rearrange numbers, and the messages for what they report."""
+"""Parameters of kernels that make, check and rearrange numbers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,9 @@ import math
 
 import numpy as np
 
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.array.indexing import check_reversed
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin.contracts import KernelNode
-
-SHAPES_DIFFER = "sizes {0} and {1}, dimension {2} from the last, do not broadcast; they must be equal, or one of them 1"
-LENGTH_REASON = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
-PERMUTATION_REASONS = (
-    "x holds {0}; x must be a permutation of 0 to {1}",
-    "{0} occurs twice; x must be a permutation of 0 to {1}",
-)
-
-
-def check_message(node: KernelNode) -> str:
-    """The message of CheckNumerics and CheckNumericsV2, for the counts of NaN, +Inf, -Inf and all infinite elements."""
-    message = str(node.attrs["message"]).replace("{", "{{").replace("}", "}}")
-    fact = "{1} +Inf and {2} -Inf" if node.op == "CheckNumericsV2" else "{3} infinite"
-    return f"{message}: the tensor has {{0}} NaN, {fact} values; all must be finite"
 
 
 def planned_values(node: KernelNode) -> list[np.ndarray]:
@@ -61,9 +47,7 @@ def reverse_sequence_sizes(node: KernelNode) -> tuple[int, int, int, int, int, b
     Raises InvalidArgumentError where one dimension is both.
     """
     shape, batch, seq = node.inputs[0].shape, node.attrs["batch_dim"], node.attrs["seq_dim"]
-    if batch == seq:
-        fact = f"seq_dim and batch_dim are both {seq}"
-        raise InvalidArgumentError(f"{node.op} '{node.name}': {fact}; they must differ", node.name)
+    check_reversed(node.attrs)
     first, second = sorted((batch, seq))
     middle, inner = math.prod(shape[first + 1 : second]), math.prod(shape[second + 1 :])
     return math.prod(shape[:first]), shape[first], middle, shape[second], inner, batch == first

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.array.diagonal import require_matrix
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
@@ -13,22 +14,29 @@ from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.shapes import Shape, format_shape, merge_dim
 
+BAND_TOO_WIDE = (
+    "num_lower is {0} for {1} rows; it must be negative or at most that",
+    "num_upper is {0} for {1} columns; it must be negative or at most that",
+)
+
 
 @late_errors
 def _band_shape(c: InferenceContext) -> list[Shape]:
     shape = require_matrix(c)
-    for i, size, what in ((1, -2, "rows"), (2, -1, "columns")):
+    for i, message in enumerate(BAND_TOO_WIDE, 1):
         c.require_rank(i, 0)
-        value, limit = c.value(i), None if shape is None else shape[size]
+        value, limit = c.value(i), None if shape is None else shape[i - 3]
         if value is not None and limit is not None and int(value) > limit:
-            name = c.op.inputs[i].name
-            raise c.error(f"{name} is {int(value)} for {limit} {what}; it must be negative or at most that")
+            raise c.error(message.format(int(value), limit))
     return [shape]
 
 
 def _band(attrs: Attrs, input: Any, num_lower: Any, num_upper: Any) -> Any:
     rows, columns = input.shape[-2:]
     lower, upper = int(num_lower), int(num_upper)
+    for message, value, limit in zip(BAND_TOO_WIDE, (lower, upper), (rows, columns), strict=True):
+        if value > limit:
+            raise InvalidArgumentError(message.format(value, limit))
     distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     inside = ((lower < 0) | (-distance <= lower)) & ((upper < 0) | (distance <= upper))
     return np.where(inside, input, np.zeros((), input.dtype))

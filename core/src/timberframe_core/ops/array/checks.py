@@ -15,14 +15,20 @@ from timberframe_core.ops.definition.shape_functions import unchanged
 from timberframe_core.shapes import Shape, format_shape
 
 
-def _finite(signed: bool) -> Any:
+def nonfinite_message(op: str, message: str) -> str:
+    """The message of CheckNumerics and CheckNumericsV2 for the counts of NaN, +Inf, -Inf and all infinite elements."""
+    prefix = message.replace("{", "{{").replace("}", "}}")
+    fact = "{1} +Inf and {2} -Inf" if op == "CheckNumericsV2" else "{3} infinite"
+    return f"{prefix}: the tensor has {{0}} NaN, {fact} values; all must be finite"
+
+
+def _finite(op: str) -> Any:
     def reference(attrs: Attrs, x: np.ndarray) -> np.ndarray:
         wide = x.astype(np.float64)
         nan, positive, negative = (int(n.sum()) for n in (np.isnan(wide), wide == np.inf, wide == -np.inf))
         if nan or positive or negative:
-            infinite = f"{positive} +Inf and {negative} -Inf" if signed else f"{positive + negative} infinite"
-            fact = f"the tensor has {nan} NaN, {infinite} values; all must be finite"
-            raise InvalidArgumentError(f"{attrs['message']}: {fact}")
+            message = nonfinite_message(op, str(attrs["message"]))
+            raise InvalidArgumentError(message.format(nan, positive, negative, positive + negative))
         return x
 
     return reference
@@ -63,7 +69,7 @@ for _name in ("CheckNumerics", "CheckNumericsV2"):
             + ("and infinite values." if _name == "CheckNumerics" else "values and the infinite ones of each sign.")
         ),
         shape=unchanged,
-        reference=_finite(_name == "CheckNumericsV2"),
+        reference=_finite(_name),
         gradient=_finite_gradient,
         stateful=True,
         alias=((0, 0),),
@@ -104,10 +110,10 @@ def _element(x: Any) -> str:
 
 def assertion_error(op: str, name: str, attrs: Attrs, data: list[np.ndarray]) -> InvalidArgumentError:
     """The error of an Assert whose condition is false."""
-    return InvalidArgumentError(f"{op} '{name}': {_assertion_words(attrs, data)}", name)
+    return InvalidArgumentError(f"{op} '{name}': {_assertion_message(attrs, data)}", name)
 
 
-def _assertion_words(attrs: Attrs, data: list[np.ndarray]) -> str:
+def _assertion_message(attrs: Attrs, data: list[np.ndarray]) -> str:
     shown = " ".join(summary(x, attrs["summarize"]) for x in data)
     return f"assertion failed: {shown}; the condition must be true"
 
@@ -121,7 +127,7 @@ def _assert_shape(c: InferenceContext) -> list[Shape]:
 
 def _assert(attrs: Attrs, condition: np.ndarray, *data: np.ndarray) -> tuple[()]:
     if not condition:
-        raise InvalidArgumentError(_assertion_words(attrs, list(data)))
+        raise InvalidArgumentError(_assertion_message(attrs, list(data)))
     return ()
 
 

@@ -45,9 +45,7 @@ def _shape(c: InferenceContext) -> list[Shape]:
 def _sequences(indices: np.ndarray, values: np.ndarray, shape: np.ndarray, operand: str) -> Sequences:
     """The values of each sequence, by its row."""
     if ((indices < 0) | (indices >= shape)).any():
-        raise InvalidArgumentError(
-            f"EditDistance: {operand}_indices leave {operand}_shape {shape.tolist()}; they must not"
-        )
+        raise InvalidArgumentError(f"{operand}_indices leave {operand}_shape {shape.tolist()}; they must not")
     found: Sequences = {}
     for row, value in zip(map(tuple, indices[:, :-1].tolist()), values, strict=True):
         found.setdefault(row, []).append(value)

@@ -78,7 +78,7 @@ def _gather_v2_shape(c: InferenceContext) -> Sequence[Shape]:
     return [shared + params[batch:axis] + indices[batch:] + params[axis + 1 :]]
 
 
-_INDEX_RULE = "it must name a slice of params"
+INDEX_OUTSIDE = "index {0} at position {1} is outside [0, {2}); it must name a slice of params"
 
 
 def _read(params: np.ndarray, where: tuple[np.ndarray, ...]) -> np.ndarray:
@@ -89,13 +89,13 @@ def _read(params: np.ndarray, where: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def _gather_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    check_indices(indices, params.shape[0], rule=_INDEX_RULE)
+    check_indices(indices, params.shape[0], INDEX_OUTSIDE)
     return _read(params, (indices.astype(np.int64),))
 
 
 def gather_v2_reference(attrs: Attrs, params: np.ndarray, indices: np.ndarray, axis: np.ndarray) -> np.ndarray:
     at = int(axis) % params.ndim
-    check_indices(indices, params.shape[at], rule=_INDEX_RULE)
+    check_indices(indices, params.shape[at], INDEX_OUTSIDE)
     batch = attrs["batch_dims"] + (indices.ndim if attrs["batch_dims"] < 0 else 0)
     outer, inner = params.shape[batch:at], params.shape[at + 1 :]
     rows = math.prod(params.shape[:batch])

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.array.gather import INTEGERS_EMPTY
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import refuse_first
 from timberframe_core.shapes import Shape, StaticShape, format_shape, merge_dim
 
 
@@ -97,9 +99,21 @@ def _reverse_sequence_shape(c: InferenceContext) -> Sequence[Shape]:
     return [x[:batch_dim] + (batch,) + x[batch_dim + 1 :]]
 
 
+LENGTH_OUTSIDE = "length {0} of sequence {1} is outside [0, {2}]; it must not be above the sequence's size"
+
+
+def check_reversed(attrs: Attrs) -> None:
+    """Raises InvalidArgumentError where a ReverseSequence is to reverse the dimension that holds the batch."""
+    if attrs["seq_dim"] == attrs["batch_dim"]:
+        raise InvalidArgumentError(f"seq_dim and batch_dim are both {attrs['seq_dim']}; they must differ")
+
+
 def _reverse_sequence_reference(attrs: Attrs, input: np.ndarray, seq_lengths: np.ndarray) -> np.ndarray:
     seq_dim, batch_dim = attrs["seq_dim"], attrs["batch_dim"]
-    steps = np.arange(input.shape[seq_dim])
+    check_reversed(attrs)
+    size = input.shape[seq_dim]
+    refuse_first((seq_lengths < 0) | (seq_lengths > size), seq_lengths, LENGTH_OUTSIDE, size)
+    steps = np.arange(size)
     lengths = seq_lengths.astype(np.int64)[:, None]
     source = np.where(steps < lengths, lengths - 1 - steps, steps)
     moved = np.moveaxis(input, (batch_dim, seq_dim), (0, 1))

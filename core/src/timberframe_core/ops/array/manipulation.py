@@ -333,14 +333,18 @@ def _invert_shape(c: InferenceContext) -> list[Shape]:
     return [(None,) if c.shapes[0] is None else c.shapes[0]]
 
 
+NO_PERMUTATION = (
+    "x holds {0}; x must be a permutation of 0 to {1}",
+    "{0} occurs twice; x must be a permutation of 0 to {1}",
+)
+
+
 def _invert(attrs: Attrs, x: np.ndarray) -> np.ndarray:
     y = np.full(x.shape, -1, x.dtype)
     for i, at in enumerate(int(v) for v in x):
-        rule = f"x must be a permutation of 0 to {x.size - 1}"
-        if not 0 <= at < x.size:
-            raise InvalidArgumentError(f"InvertPermutation: x holds {at}; {rule}")
-        if y[at] != -1:
-            raise InvalidArgumentError(f"InvertPermutation: {at} occurs twice; {rule}")
+        inside = 0 <= at < x.size
+        if not inside or y[at] != -1:
+            raise InvalidArgumentError(NO_PERMUTATION[inside].format(at, x.size - 1))
         y[at] = i
     return y
 

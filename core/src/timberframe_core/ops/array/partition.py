@@ -11,6 +11,7 @@ from timberframe_core.dtypes import int32
 from timberframe_core.ops.definition.gradients import apply_op, constant, gather, reshape_like, shape_of, size_of
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import check_indices
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape, num_elements
 
 
@@ -33,7 +34,11 @@ def _partition_bound(c: InferenceContext) -> list[StaticShape]:
     return [(num_elements(partitions), *data[len(partitions) :])] * c.attrs["num_partitions"]
 
 
+PARTITION_OUTSIDE = "partition {0} at position {1} is outside [0, {2}); it must be below num_partitions"
+
+
 def _partition_reference(attrs: Attrs, data: np.ndarray, partitions: np.ndarray) -> tuple[np.ndarray, ...]:
+    check_indices(partitions, attrs["num_partitions"], PARTITION_OUTSIDE)
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     return tuple(rows[partitions.reshape(-1) == i] for i in range(attrs["num_partitions"]))
 

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.array.slicing import MASKS, entry_count, selected_shape, selection_index, strided_samples
+from timberframe_core.ops.array.slicing import (
+    MASKS,
+    check_counts,
+    entry_count,
+    selected_shape,
+    selection_index,
+    strided_samples,
+)
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.host_values import checked
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
@@ -37,6 +44,7 @@ def _reference(
     attrs: Attrs, shape: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray, dy: np.ndarray
 ) -> np.ndarray:
     out = np.full(tuple(int(d) for d in shape), b"" if dy.dtype == object else 0, dy.dtype)
+    check_counts(attrs, out.shape, dy.shape, begin, end, strides)
     out[selection_index(attrs, out.shape, begin, end, strides)] = dy
     return out
 

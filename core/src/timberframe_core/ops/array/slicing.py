@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.dtypes import int16, int32
-from timberframe_core.ops.array.strided_slice import Entry, interval, selections
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, Entry, Selection, interval, selections
 from timberframe_core.ops.definition.gradients import apply_op, shape_of
 from timberframe_core.ops.definition.host_values import HostValue, elements, static_output, to_dtype, vector_length
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
-from timberframe_core.shapes import Shape, merge_dim
+from timberframe_core.shapes import Shape, StaticShape, merge_dim
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -51,7 +52,15 @@ def _slice_size(c: InferenceContext, i: int, full: int | None, begin: int | None
     return size
 
 
+BEGIN_OUTSIDE = "begin[{0}] is {1}; with this size it must lie in [0, {2}]"
+
+
 def _slice(attrs: Attrs, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
+    most = np.array(x.shape, np.int64) - np.maximum(size, 0)
+    wrong = np.flatnonzero((begin < 0) | (begin > most))
+    if wrong.size:
+        i = wrong[0]
+        raise InvalidArgumentError(BEGIN_OUTSIDE.format(i, begin[i], most[i]))
     stops = [x.shape[i] if s == -1 else int(b) + int(s) for i, (b, s) in enumerate(zip(begin, size, strict=True))]
     index: list[Any] = [slice(int(b), stop) for b, stop in zip(begin, stops, strict=True)]
     return np.asarray(x[(*index, ...)])  # the ellipsis keeps a single element an array
@@ -170,26 +179,41 @@ def _selected_size(
     return interval(full, entry, source, shrink)[1]
 
 
-def selection_index(
-    attrs: Attrs, shape: tuple[int, ...], begin: np.ndarray, end: np.ndarray, strides: np.ndarray
-) -> tuple[Any, ...]:
-    """The NumPy index that takes what StridedSlice takes of a tensor of this shape."""
-    index: list[Any] = []
+def _selected(
+    attrs: Attrs, shape: StaticShape, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
+) -> Iterator[tuple[Selection, tuple[int, int, int]]]:
+    """How each dimension is treated, with the first index, number of indices and stride that are taken of it."""
     for s in selections(len(shape), begin.size, attrs):
-        if s.source is None:
-            index.append(None)
-        elif s.entry is None:
-            index.append(slice(None))
-        else:
+        first, count, stride = 0, 1, 1
+        if s.source is not None and s.entry is None:
+            count = shape[s.source]
+        elif s.source is not None and s.entry is not None:
             i = s.entry
             masks = attrs["begin_mask"] >> i & 1, attrs["end_mask"] >> i & 1
             entry = Entry(int(begin[i]), int(end[i]), int(strides[i]), bool(masks[0]), bool(masks[1]))
-            first, count, stride = interval(shape[s.source], entry, s.source, s.shrink)
-            last = first + (count or 0) * stride
-            index.append(
-                first if s.shrink else slice(first, last if last >= 0 else None, stride) if count else slice(0, 0)
-            )
+            first, found, stride = interval(shape[s.source], entry, s.source, s.shrink)
+            count = found or 0
+        yield s, (first, count, stride)
+
+
+def selection_index(
+    attrs: Attrs, shape: StaticShape, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
+) -> tuple[Any, ...]:
+    """The NumPy index that takes what StridedSlice takes of a tensor of this shape."""
+    index: list[Any] = []
+    for s, (first, count, stride) in _selected(attrs, shape, begin, end, strides):
+        last = first + count * stride
+        taken = slice(first, last if last >= 0 else None, stride) if count else slice(0, 0)
+        index.append(None if s.source is None else first if s.shrink else taken)
     return (*index, ...)  # the ellipsis keeps a single element an array
+
+
+def check_counts(attrs: Attrs, shape: StaticShape, taken: StaticShape, *bounds: np.ndarray) -> None:
+    """Raises InvalidArgumentError where begin, end and strides do not select a part of the shape `taken`."""
+    kept = [(s, count) for s, (_, count, _) in _selected(attrs, shape, *bounds) if not s.shrink]
+    for (s, count), planned in zip(kept, taken, strict=True):
+        if count != planned:
+            raise InvalidArgumentError(COUNTS_DIFFER.format(count, s.source, planned))
 
 
 def _strided_slice(attrs: Attrs, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> np.ndarray:

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+INDEX_OUTSIDE = "index {0} of dimension {1} is outside its size {2}; it must lie in [-{2}, {2})"
+COUNTS_DIFFER = "begin and end select {0} elements of dimension {1}; the {2} that were planned are required"
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -71,10 +74,7 @@ def interval(size: int, entry: Entry, source: int, shrink: bool) -> tuple[int, i
             return 0, 1, 1
         index = entry.begin + size if entry.begin < 0 else entry.begin
         if not 0 <= index < size:
-            raise ValueError(
-                f"index {entry.begin} of dimension {source} is outside its size {size}; "
-                f"it must lie in [{-size}, {size})"
-            )
+            raise ValueError(INDEX_OUTSIDE.format(entry.begin, source, size))
         return index, 1, 1
     if stride is None:
         return 0, None, 1

@@ -19,6 +19,7 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
 from timberframe_core.ops.definition.samples import ErrorSample, Sample
 from timberframe_core.ops.definition.signature import ArgDef, AttrDef, parse_arg, parse_attr
+from timberframe_core.ops.definition.value_checks import RefusedIntegers
 from timberframe_core.shapes import MAX_SHAPE_RANK, Shape, StaticShape, format_shape
 
 Attrs = Mapping[str, Any]
@@ -187,7 +188,7 @@ class OpDef:
         and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
     value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
         shape arithmetic is made of; `from_reference` makes one of the reference.
-    no_value: why known inputs have no value, for the error of a node that planning computes; None where they have one.
+    refused: of an elementwise op, integers that its last operand must not hold. The reference then refuses them, too.
     bound: for ops whose output shape only the kernel knows: the largest shapes it may have.
     shape_inputs: inputs whose value must be on the host to plan; each new value is a new specialisation.
     launch_inputs: inputs whose value is read on the host at each launch, and never respecialises.
@@ -236,7 +237,7 @@ class OpDef:
     constant_inputs: tuple[str, ...] = ()
     constant_outputs: tuple[str, ...] = ()
     value: ValueFunction | None = None
-    no_value: Callable[[InferenceContext], str | None] | None = None
+    refused: RefusedIntegers | None = None
     bound: BoundFunction | None = None
     shape_inputs: tuple[str, ...] = ()
     launch_inputs: tuple[str, ...] = ()
@@ -319,6 +320,8 @@ def define_op(
     inputs, outputs, attrs: in TensorFlow's notation. A single output that is a list may be ``"output: num * T"``.
     """
     attr_defs = {a.name: a for a in map(parse_attr, attrs)}
+    if rest.get("refused") and rest.get("reference"):
+        rest["reference"] = rest["refused"].checking(rest["reference"])
     op = OpDef(
         name=name,
         inputs=tuple(parse_arg(s, attr_defs) for s in inputs),
@@ -351,6 +354,7 @@ def _check_traits(op: OpDef) -> None:
     for trait, fits, rule in (
         ("elementwise", not lists and len(op.outputs) == 1, "it must have one output and no lists"),
         ("reduction", reduces, "it must have one output and two inputs, the second a shape input"),
+        ("refused", op.elementwise, "it must be elementwise"),
         ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),

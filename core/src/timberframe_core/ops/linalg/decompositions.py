@@ -144,15 +144,36 @@ define_op(
 )
 
 
+NOT_POSITIVE_DEFINITE = (
+    "matrix {0} is not positive definite: it has no factor at row {1}; the input must be positive definite"
+)
+
+
 def _cholesky(attrs: Attrs, input: Any) -> Any:
     if 0 in input.shape:
         return input
     lower = np.tril(input, -1)
     diagonal = np.real(np.diagonal(input, axis1=-2, axis2=-1))[..., None] * np.eye(input.shape[-1])
+    whole = lower + adjoint(lower) + diagonal
     try:
-        return np.linalg.cholesky(lower + adjoint(lower) + diagonal)
+        return np.linalg.cholesky(whole)
     except np.linalg.LinAlgError:
-        raise InvalidArgumentError("Cholesky: a matrix is not positive definite; it must be") from None
+        raise InvalidArgumentError(_without_factor(whole)) from None
+
+
+def _without_factor(matrices: np.ndarray) -> str:
+    """The message for the first matrix that has no Cholesky factor."""
+    found = ((i, k) for i, m in enumerate(matrices.reshape(-1, *matrices.shape[-2:])) for k in _rows_without_factor(m))
+    return NOT_POSITIVE_DEFINITE.format(*next(found))
+
+
+def _rows_without_factor(matrix: np.ndarray) -> Iterator[int]:
+    """The rows up to which the matrix has no factor, the first of them first."""
+    for k in range(len(matrix)):
+        try:
+            np.linalg.cholesky(matrix[: k + 1, : k + 1])
+        except np.linalg.LinAlgError:
+            yield k
 
 
 def _cholesky_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:

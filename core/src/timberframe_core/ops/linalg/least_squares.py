@@ -29,6 +29,9 @@ from timberframe_core.ops.linalg.matrix_gradients import adjoint as graph_adjoin
 from timberframe_core.ops.linalg.matrix_gradients import diagonal, diagonal_matrix, matmul
 from timberframe_core.shapes import Shape, StaticShape, format_shape
 
+NEGATIVE_REGULARIZER = "l2_regularizer is negative; it must be zero or more"
+DEPENDENT = "matrix {0} has dependent columns or rows, or nearly so; fast=False or a larger l2_regularizer is required"
+
 _ALL = {"T": (*REALS, *COMPLEXES)}
 
 
@@ -37,7 +40,7 @@ def _shape(c: InferenceContext) -> list[Shape]:
     c.require_rank(2, 0)
     value = c.value(2)
     if value is not None and float(value) < 0:
-        raise c.error("l2_regularizer is negative; it must be zero or more")
+        raise c.error(NEGATIVE_REGULARIZER)
     if a is None or b is None:
         return [None]
     if None not in (a[-2], b[-2]) and a[-2] != b[-2]:
@@ -54,12 +57,14 @@ def _parts(matrix: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _solve(attrs: Attrs, matrix: Any, rhs: Any, l2_regularizer: Any) -> Any:
+    if l2_regularizer < 0:
+        raise InvalidArgumentError(NEGATIVE_REGULARIZER)
     if 0 in matrix.shape or 0 in rhs.shape:
         return np.zeros((*matrix.shape[:-2], matrix.shape[-1], rhs.shape[-1]), rhs.dtype)
     u, s, vh, full = _parts(matrix)
     weight = float(l2_regularizer) if attrs["fast"] else 0.0
     if attrs["fast"] and not weight and not full.all():
-        raise InvalidArgumentError("MatrixSolveLs: columns or rows are dependent; they must not be")
+        raise InvalidArgumentError(DEPENDENT.format(np.argmin(full.all(axis=-1))))
     inverse = np.where(full, s / np.where(full, s * s + weight, 1), 0)
     return adjoint(vh) @ (inverse[..., None] * (adjoint(u) @ rhs))
 

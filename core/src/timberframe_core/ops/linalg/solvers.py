@@ -31,29 +31,29 @@ from timberframe_core.ops.linalg.matrix_gradients import matmul, triangle
 from timberframe_core.shapes import Shape, StaticShape, format_shape
 
 _ALL = {"T": (*REALS, *COMPLEXES)}
-_SINGULAR_RULE = "must be invertible"
+SINGULAR = "matrix {0} is singular: its pivot {1} is zero; it must be invertible"
 
 
 def _singular(matrices: np.ndarray) -> str:
-    """The words for the first matrix that has no inverse."""
+    """The message for the first matrix that has no inverse."""
     for i, matrix in enumerate(matrices.reshape(-1, *matrices.shape[-2:])):
         try:
             np.linalg.inv(matrix)
         except np.linalg.LinAlgError:
-            return f"matrix {i} is singular: {_zero_pivot(matrix)}; it {_SINGULAR_RULE}"
-    return f"a matrix is singular; it {_SINGULAR_RULE}"
+            return SINGULAR.format(i, _zero_pivot(matrix))
+    return "a matrix is singular; it must be invertible"
 
 
-def _zero_pivot(matrix: np.ndarray) -> str:
+def _zero_pivot(matrix: np.ndarray) -> int:
     """Which pivot of the elimination with row exchanges is zero."""
     rows = np.array(matrix)
     for k in range(len(rows)):
         best = k + int(np.argmax(np.abs(rows[k:, k])))
         if rows[best, k] == 0:
-            return f"its pivot {k} is zero"
+            return k
         rows[[k, best]] = rows[[best, k]]
         rows[k + 1 :] -= np.outer(rows[k + 1 :, k] / rows[k, k], rows[k])
-    return "a pivot is zero"
+    return len(rows) - 1
 
 
 def _solved(attrs: Attrs, matrix: Any, rhs: Any) -> Any:

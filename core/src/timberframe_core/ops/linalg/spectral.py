@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import UnimplementedError
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
 from timberframe_core.ops.definition.accuracy import Residual
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
@@ -58,11 +58,23 @@ def self_adjoint(input: Any) -> Any:
     return lower + adjoint(lower) + real
 
 
+NO_EIGENVALUES = "matrix {0} has no eigenvalues that could be found; its elements must be finite"
+
+
+def _finite(matrices: Any) -> np.ndarray:
+    """Which matrices have finite elements alone."""
+    return np.asarray(np.isfinite(matrices).all(axis=(-2, -1)))
+
+
 def _eig(attrs: Attrs, input: Any) -> tuple[Any, Any]:
     if 0 in input.shape:
         vectors = input if attrs["compute_v"] else np.zeros(0, input.dtype)
         return np.zeros(input.shape[:-1], input.dtype), vectors
-    values, vectors = np.linalg.eigh(self_adjoint(input))
+    matrices = self_adjoint(input)
+    finite = _finite(matrices)
+    if not finite.all():
+        raise InvalidArgumentError(NO_EIGENVALUES.format(np.argmin(finite)))
+    values, vectors = np.linalg.eigh(matrices)
     return values.astype(input.dtype), vectors if attrs["compute_v"] else np.zeros(0, input.dtype)
 
 
@@ -162,8 +174,10 @@ def _svd(attrs: Attrs, input: Any) -> tuple[Any, ...]:
         )
         s = np.zeros((*batch, least), input.dtype)
     else:
-        u, s, vh = np.linalg.svd(input, full_matrices=full)
-        v = adjoint(vh)
+        finite = _finite(input)[..., None, None]
+        parts = np.linalg.svd(np.where(finite, input, 0), full_matrices=full)
+        u, vh = (np.where(finite, x, np.nan) for x in (parts[0], parts[2]))
+        s, v = np.where(finite[..., 0], parts[1], np.nan), adjoint(vh)
     vectors = (u.astype(input.dtype), v.astype(input.dtype)) if attrs["compute_uv"] else (none, none)
     return s.astype(input.dtype), *vectors
 

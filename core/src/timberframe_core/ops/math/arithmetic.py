@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, conjugate, of_values
 from timberframe_core.ops.definition.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
@@ -256,7 +258,14 @@ def _unequal(x: str, y: str, a: int, b: int, d: int) -> str:
     return rf"shapes {re.escape(x)} and {re.escape(y)} do not|sizes {a} and {b}, dimension {d} from the last, do not"
 
 
+SIZES_DIFFER = "sizes {0} and {1}, dimension {2} from the last, do not broadcast; they must be equal, or one of them 1"
+
+
 def _broadcast_args(attrs: Attrs, x: Any, y: Any) -> Any:
+    pairs = enumerate(zip_longest(reversed(x.tolist()), reversed(y.tolist()), fillvalue=1))
+    for d, (p, q) in pairs:
+        if p != q and 1 not in (p, q):
+            raise InvalidArgumentError(SIZES_DIFFER.format(p, q, d))
     return np.array(np.broadcast_shapes(tuple(x), tuple(y)), dtype=x.dtype)
 
 

@@ -146,6 +146,7 @@ def _known_value(c: InferenceContext, x: np.ndarray, y: np.ndarray) -> np.ndarra
     assert c.op.reference is not None
     dtype = c.dtypes[0].numpy
     x, y = x.astype(dtype), y.astype(dtype)
+    if c.op.refused is not None and c.op.refused.fault(y):
+        return None
     with np.errstate(all="ignore"):
-        result = np.asarray(c.op.reference(c.attrs, x, y))
-    return None if c.op.no_value is not None and c.op.no_value(c) else result
+        return np.asarray(c.op.reference(c.attrs, x, y))

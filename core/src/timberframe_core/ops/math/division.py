@@ -9,8 +9,9 @@ import numpy as np
 
 from timberframe_core.ops.definition.accuracy import Bound, Pointwise
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, conjugate
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext
+from timberframe_core.ops.definition.opdef import Attrs
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import RefusedIntegers
 from timberframe_core.ops.math.binary import (
     COMPLEX,
     FLOATS,
@@ -173,15 +174,9 @@ def _xdivy_gradient(op: Any, grad: Any) -> list[Any]:
     return broadcast_gradients(op, apply_op("Xdivy", [present, y]) * grad, gy)
 
 
-def _zero_divisor(c: InferenceContext) -> str | None:
-    """The first divisor that is 0, where integers are divided."""
-    y = c.value(1)
-    if y is None or not c.dtypes[1].is_integer or np.all(y):
-        return None
-    at = int(np.argmin(y.reshape(-1) != 0))
-    return f"integer division by zero: element {at} of y is 0; divisors of integers must not be 0"
-
-
+_ZERO = RefusedIntegers(
+    lambda y: y == 0, "integer division by zero: element {0} of y is 0; divisors of integers must not be 0"
+)
 _TRUNCATED = host_value(python_truncated_quotient)
 
 binary_op(
@@ -192,7 +187,7 @@ binary_op(
     accuracy=QUOTIENT,
     samples=_samples(complex_types=True),
     errors=_zero_divisors,
-    no_value=_zero_divisor,
+    refused=_ZERO,
     value=_TRUNCATED,
     gradient=_quotient_gradient("Div"),
 )
@@ -218,7 +213,7 @@ binary_op(
     accuracy=_STEP,
     samples=_samples(),
     errors=_zero_divisors,
-    no_value=_zero_divisor,
+    refused=_ZERO,
     value=host_value(lambda x, y: x // y),
     total_value=True,
     gradient=PIECEWISE_CONSTANT,
@@ -232,7 +227,7 @@ binary_op(
     accuracy=_STEP,
     samples=_samples(),
     errors=_zero_divisors,
-    no_value=_zero_divisor,
+    refused=_ZERO,
     value=_TRUNCATED,
     gradient=PIECEWISE_CONSTANT,
 )
@@ -244,7 +239,7 @@ binary_op(
     "{int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, half, float, double}",
     samples=_samples(),
     errors=_zero_divisors,
-    no_value=_zero_divisor,
+    refused=_ZERO,
     value=host_value(lambda x, y: x % y),
     total_value=True,
     gradient=_remainder_gradient("FloorDiv"),
@@ -260,7 +255,7 @@ for _name in ("Mod", "TruncateMod"):
         else "{int32, int64, bfloat16, half, float, double}",
         samples=_samples(),
         errors=_zero_divisors,
-        no_value=_zero_divisor,
+        refused=_ZERO,
         value=host_value(lambda x, y: x - y * python_truncated_quotient(x, y)),
         gradient=_remainder_gradient("TruncateDiv"),
     )

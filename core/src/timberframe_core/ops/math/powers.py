@@ -11,6 +11,7 @@ from timberframe_core.ops.definition.accuracy import Pointwise
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, conjugate, sum_to_shape
 from timberframe_core.ops.definition.opdef import Attrs
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import RefusedIntegers
 from timberframe_core.ops.math.binary import (
     COMPLEX,
     FLOATS,
@@ -99,6 +100,9 @@ binary_op(
     _power,
     "{bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
     accuracy=Pointwise(float32=16, float64=16, float16=4),  # OpenCL C full profile
+    refused=RefusedIntegers(
+        lambda y: y < 0, "element {0} of y is {1}; the exponent of an integer power must be at least 0"
+    ),
     gradient=_power_gradient,
     samples=_power_samples,
     errors=lambda: (

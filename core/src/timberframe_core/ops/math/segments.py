@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.dtypes import NUMERIC, as_dtype, int32
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import EXACT, Accumulation
 from timberframe_core.ops.definition.gradients import (
     apply_op,
@@ -62,20 +63,36 @@ def _sorted_shape(c: InferenceContext) -> Sequence[Shape]:
     ids = c.value(1)
     segments = None
     if ids is not None:
-        if ids.size and int(ids[0]) < 0:
-            raise c.error(f"segment id {int(ids[0])} at position 0; it must not be negative")
-        falls = np.flatnonzero(np.diff(ids) < 0)
-        if falls.size:
-            at = int(falls[0])
-            raise c.error(
-                f"segment id {int(ids[at + 1])} follows {int(ids[at])} at position {at + 1}; ids must not decrease"
-            )
+        fault = _order_fault(ids)
+        if fault:
+            raise c.error(fault)
         segments = int(ids[-1]) + 1 if ids.size else 0
     return [None if data is None else (segments, *data[1:])]
 
 
+def _order_fault(ids: np.ndarray) -> str:
+    """What is wrong with ids that are not sorted, or begin below zero; "" where nothing is."""
+    if ids.size and int(ids[0]) < 0:
+        return f"segment id {int(ids[0])} at position 0; it must not be negative"
+    falls = np.flatnonzero(ids[1:] < ids[:-1])
+    if not falls.size:
+        return ""
+    at = int(falls[0])
+    return f"segment id {int(ids[at + 1])} follows {int(ids[at])} at position {at + 1}; ids must not decrease"
+
+
+def check_sorted(ids: np.ndarray, rows: int) -> None:
+    """Raises InvalidArgumentError where ids of a sorted segment op are not sorted, or not one for each row of data."""
+    fault = _order_fault(ids)
+    if not fault and ids.size != rows:
+        fault = f"data has {rows} rows and segment_ids {ids.size} elements; they must agree"
+    if fault:
+        raise InvalidArgumentError(fault)
+
+
 def _sorted_reference(kind: str) -> Callable[..., np.ndarray]:
     def reference(attrs: Attrs, data: np.ndarray, segment_ids: np.ndarray) -> np.ndarray:
+        check_sorted(segment_ids, len(data))
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
         result, counts = reduced(kind, widen(data), segment_ids, count)
         if kind == "Mean":

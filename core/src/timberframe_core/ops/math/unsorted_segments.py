@@ -21,7 +21,7 @@ from timberframe_core.ops.definition.gradients import (
 )
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
-from timberframe_core.ops.definition.value_checks import check_indices
+from timberframe_core.ops.definition.value_checks import refuse_first
 from timberframe_core.ops.math.segments import NUMBERS, REALS, longest, product_parts, reduced, select, start
 from timberframe_core.ops.nn.windows import widen
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape
@@ -43,13 +43,15 @@ def _unsorted_shape(c: InferenceContext) -> Sequence[Shape]:
     return [(None if value is None else int(value), *data[len(ids) :])]
 
 
+SEGMENT_OUTSIDE = "segment id {0} at position {1} is outside [0, {2}); it must be below num_segments"
+
+
 def _unsorted_reference(kind: str) -> Callable[..., np.ndarray]:
     def reference(attrs: Attrs, data: np.ndarray, segment_ids: np.ndarray, num_segments: np.ndarray) -> np.ndarray:
         ids = segment_ids.reshape(-1).astype(np.int64)
         rows = data.reshape(ids.size, *data.shape[segment_ids.ndim :])
         keep = ids >= 0
-        if keep.any():
-            check_indices(np.maximum(ids, 0), int(num_segments), "segment id", rule="it must be below num_segments")
+        refuse_first(ids >= int(num_segments), ids, SEGMENT_OUTSIDE, int(num_segments))
         result = reduced(kind, widen(rows[keep]), ids[keep], int(num_segments))[0].astype(data.dtype)
         if kind in ("Min", "Max"):  # the lowest or highest value of data's own type where a segment is empty
             result[np.bincount(ids[keep], minlength=int(num_segments)) == 0] = start(kind, data.dtype)

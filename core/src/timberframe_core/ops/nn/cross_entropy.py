@@ -12,6 +12,7 @@ from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.gradients import apply_op, constant, sum_to_shape
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
+from timberframe_core.ops.definition.value_checks import check_indices
 from timberframe_core.ops.nn.windows import widen
 from timberframe_core.shapes import Shape, format_shape
 
@@ -51,7 +52,11 @@ def _cross_entropy_reference(attrs: Attrs, features: np.ndarray, labels: np.ndar
     return loss.astype(features.dtype), (np.exp(log) - y).astype(features.dtype)
 
 
+LABEL_OUTSIDE = "label {0} of row {1} is outside [0, {2}); it must be the number of a class"
+
+
 def _sparse_reference(attrs: Attrs, features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    check_indices(labels, features.shape[1], LABEL_OUTSIDE)
     if not features.size:
         return np.zeros(features.shape[0], features.dtype), features
     one_hot = (labels[:, None] == np.arange(features.shape[1])).astype(features.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.dtypes import int64
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Accumulation, Exact
 from timberframe_core.ops.definition.gradients import apply_op, constant, shape_of
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
@@ -17,7 +18,7 @@ from timberframe_core.ops.definition.shape_functions import late_errors, merge_s
 from timberframe_core.ops.nn.pooling import WINDOW_ATTRS, max_pool_samples, pooled
 from timberframe_core.ops.nn.pooling_gradients import REAL_NUMBERS, first_maxima
 from timberframe_core.ops.nn.windows import unimplemented, widen
-from timberframe_core.shapes import Shape
+from timberframe_core.shapes import Shape, StaticShape
 
 
 def _check_space(c: InferenceContext) -> None:
@@ -52,14 +53,26 @@ def _argmax_reference(attrs: Attrs, input: np.ndarray) -> tuple[np.ndarray, np.n
     return values, indices.astype(attrs["Targmax"].numpy)
 
 
+ARGMAX_OUTSIDE = "argmax has {0} in image {1}; it must lie in [0, {2})"
+
+
 def _grad_reference(attrs: Attrs, input: np.ndarray, grad: np.ndarray, argmax: np.ndarray) -> np.ndarray:
     indices = argmax.astype(np.int64)
+    _check_argmax(attrs, indices, input.shape)
     if not attrs["include_batch_in_index"]:
         indices = indices + (np.arange(input.shape[0]) * math.prod(input.shape[1:])).reshape(-1, 1, 1, 1)
     wide = widen(grad)
     result = np.zeros(input.size, wide.dtype)
     np.add.at(result, indices.ravel(), wide.ravel())
     return result.reshape(input.shape).astype(grad.dtype)
+
+
+def _check_argmax(attrs: Attrs, indices: np.ndarray, shape: StaticShape) -> None:
+    """Raises InvalidArgumentError for the first index outside the image, or the batch, of an input of this shape."""
+    size = math.prod(shape if attrs["include_batch_in_index"] else shape[1:])
+    wrong = np.argwhere((indices < 0) | (indices >= size))
+    if len(wrong):
+        raise InvalidArgumentError(ARGMAX_OUTSIDE.format(indices[tuple(wrong[0])], wrong[0][0], size))
 
 
 def _argmax_samples() -> Iterator[Sample]:

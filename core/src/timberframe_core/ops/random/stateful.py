@@ -125,13 +125,16 @@ def _integer_errors() -> Iterable[ErrorSample]:
     yield ErrorSample([shape, Arg(values=3), Arg(values=3)], r"minval 3 is not below maxval 3")
 
 
+EMPTY_RANGE = "minval {0} is not below maxval {1}; minval must be less than maxval"
+
+
 def integers(philox: Philox, shape: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Integers in [low, high) of the shape that an input spells."""
     sizes = sizes_of(shape)
     if not math.prod(sizes):
         return np.empty(sizes, low.dtype)
     if low >= high:
-        raise InvalidArgumentError(f"minval {low} is not below maxval {high}; minval must be less than maxval")
+        raise InvalidArgumentError(EMPTY_RANGE.format(low, high))
     return draws.uniform_int(philox, sizes, low, high)
 
 

@@ -172,9 +172,10 @@ def _shuffle_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _shuffle(attrs: Attrs, value: np.ndarray, *state: np.ndarray) -> np.ndarray:
+    philox = OF_STATE.philox(state, 0)
     if value.ndim == 0 or value.size <= 1:
         return value.copy()
-    return np.asarray(value[draws.permutation(Philox.at(*state[:2]), len(value))])
+    return np.asarray(value[draws.permutation(philox, len(value))])
 
 
 define_stateless(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
 from timberframe_core.ops.definition.opdef import InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample
@@ -44,8 +45,13 @@ class Source:
         self.args = args
 
     def philox(self, inputs: Sequence[np.ndarray], first: int = 1) -> Philox:
-        """The generator; `first` is the index of the first of these inputs."""
-        return Philox.stateless(inputs[first]) if len(self.inputs) == 1 else Philox.at(*inputs[first : first + 2])
+        """The generator; `first` is the index of the first of these inputs. Raises InvalidArgumentError for its alg."""
+        if len(self.inputs) == 1:
+            return Philox.stateless(inputs[first])
+        key, counter, algorithm = inputs[first : first + 3]
+        if algorithm not in (PHILOX, AUTOMATIC):
+            raise InvalidArgumentError(UNKNOWN_ALGORITHM.format(algorithm))
+        return Philox.at(key, counter)
 
     def rest(self, inputs: Sequence[np.ndarray], first: int = 1) -> Sequence[np.ndarray]:
         """The inputs after those."""

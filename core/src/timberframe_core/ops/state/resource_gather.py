@@ -165,9 +165,12 @@ define_op(
 )
 
 
+LIMIT_REACHED = "the counter has reached its limit {0}; it must be below it"
+
+
 def _count(attrs: Attrs, resource: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if resource >= attrs["limit"]:
-        raise OutOfRangeError(f"the counter has reached its limit {attrs['limit']}; it must be below it")
+        raise OutOfRangeError(LIMIT_REACHED.format(attrs["limit"]))
     return resource + np.ones_like(resource), resource
 
 

@@ -11,17 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.array.gather import check_policy, index_depth
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy, Bound
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors, variable_shape_of
-from timberframe_core.ops.definition.value_checks import check_indices, check_tuples
+from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, check_indices, check_tuples
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape
 
 _UPDATE = NotDifferentiable("an update of variables is not a function of its inputs")
 _INDICES = "Tindices: {int32, int64}"
+
+ZERO_UPDATE = "update {0} is 0; integers must not be divided by zero"
+
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _REALS = ("float16", "bfloat16", "float32", "float64", *_INTEGERS)
 _NUMBERS = (*_REALS, "complex64", "complex128")
@@ -113,8 +117,10 @@ def _plain(x: Any) -> np.ndarray:
 def _row_reference(combine: Combine) -> Callable[..., Any]:
     def reference(attrs: Attrs, resource: Any, indices: Any, updates: Any) -> Any:
         at = [int(i) for i in _plain(indices).flat]
-        check_indices(_plain(indices), _plain(resource).shape[0], rule="it must name a slice of the variable")
+        check_indices(_plain(indices), _plain(resource).shape[0], ROW_OUTSIDE)
         given = _plain(updates)
+        if combine is _divided and given.dtype.kind in "iu" and not given.all():
+            raise InvalidArgumentError(ZERO_UPDATE.format(np.flatnonzero(given == 0)[0]))
         rows = np.broadcast_to(given, (len(at), *_plain(resource).shape[1:])) if not given.ndim else given
         return _changed(resource, at, rows.reshape(len(at), *_plain(resource).shape[1:]), combine)
 

@@ -16,7 +16,7 @@ from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDi
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors, merge_shapes, variable_shape_of
-from timberframe_core.ops.definition.value_checks import check_indices
+from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, check_indices
 from timberframe_core.ops.training import rules
 from timberframe_core.shapes import Shape, StaticShape, format_shape
 
@@ -117,7 +117,7 @@ def _sparse_reference(rule: Callable[..., Any], signature: _Signature) -> Callab
         others = [x for i, x in enumerate(inputs) if i >= count and i != rows]
         indices = inputs[rows or 0]
         row_numbers = _value(indices)
-        check_indices(row_numbers, _value(states[0]).shape[0], rule="it must name a slice of the variable")
+        check_indices(row_numbers, _value(states[0]).shape[0], ROW_OUTSIDE)
         for i, row in enumerate(row_numbers):
             others[at - count] = inputs[at][i]
             new = rule(attrs, *(s[row] for s in states), *others)

@@ -8,15 +8,12 @@ import numpy as np
 
 from timberframe_accelerator.kernels.indexing import FLOATS, INDICES, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
+from timberframe_core.ops.array.checks import nonfinite_message
+from timberframe_core.ops.array.manipulation import NO_PERMUTATION
+from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.values import (
-    PERMUTATION_REASONS,
-    SHAPES_DIFFER,
-    check_message,
-    planned_values,
-    range_numbers,
-)
+from timberframe_sdk.plans.values import planned_values, range_numbers
 
 KERNELS: list[KernelDef] = []
 
@@ -88,7 +85,7 @@ def check_numerics(node: KernelNode) -> Launcher:
             count(items, group, x, y, counts, size)
             report((1,), (1,), counts, status, number)
 
-    return failing(launch, (InvalidArgumentError, check_message(node)))
+    return failing(launch, (InvalidArgumentError, nonfinite_message(node.op, node.attrs["message"])))
 
 
 def _rearranging(node: KernelNode, name: str, size: int) -> Any:
@@ -111,7 +108,7 @@ def invert_permutation(node: KernelNode) -> Launcher:
             clear(items, group, marks, size)
             invert(items, group, x, y, marks, status, number, size)
 
-    return failing(launch, *((InvalidArgumentError, words) for words in PERMUTATION_REASONS))
+    return failing(launch, *((InvalidArgumentError, message) for message in NO_PERMUTATION))
 
 
 @kernel(KERNELS, "BroadcastArgs", "", types={"T": INDICES}, status=True)
@@ -120,4 +117,4 @@ def broadcast_args(node: KernelNode) -> Launcher:
     function = _rearranging(node, "tf_broadcast_args", 0)
     ranks = [np.int32(v.size) for v in (*node.inputs, node.outputs[0])]
     number = node.number
-    return failing(lambda *arrays: function((1,), (1,), *arrays, number, *ranks), (InvalidArgumentError, SHAPES_DIFFER))
+    return failing(lambda *arrays: function((1,), (1,), *arrays, number, *ranks), (InvalidArgumentError, SIZES_DIFFER))

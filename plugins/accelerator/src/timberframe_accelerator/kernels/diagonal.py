@@ -9,9 +9,10 @@ import numpy as np
 
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread_rows
+from timberframe_core.ops.array.band import BAND_TOO_WIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
+from timberframe_sdk.plans.diagonals import DIAGONAL_TYPES, diagonals
 
 KERNELS: list[KernelDef] = []
 
@@ -77,4 +78,4 @@ def band_part(node: KernelNode) -> Launcher:
         *tensors, status = arrays
         function(items, group, *tensors, *sizes, status, number)
 
-    return failing(launch, *((InvalidArgumentError, words) for words in BAND_REASONS))
+    return failing(launch, *((InvalidArgumentError, message) for message in BAND_TOO_WIDE))

@@ -16,8 +16,8 @@ from timberframe_sdk.elementwise import (
     Expression,
     allowed_types,
     checked_expression,
-    checked_source,
     expression,
+    refusal_messages,
     source_types,
 )
 from timberframe_sdk.fusion import Dim, merged_dims, reduction
@@ -90,7 +90,7 @@ def build_checked(node: KernelNode) -> Launcher:
     made, bad = checked_expression(node, [names[v.id] for v in node.inputs])
     checked = body.inputs.index(node.inputs[1]), bad
     launch = _without_repeated(node, body, _launcher(node, body, made, checked))
-    return failing(launch, (InvalidArgumentError, checked_source(node.op).message))
+    return failing(launch, *((InvalidArgumentError, message) for message in refusal_messages(node.op)))
 
 
 def _answering(node: KernelNode) -> Launcher:

@@ -8,9 +8,11 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.moving import divisor_words
+from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+from timberframe_core.ops.definition.value_checks import TUPLE_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.indexing import INDEX_REASON, TUPLE_REASON, gather_sizes, tuple_sizes
+from timberframe_sdk.plans.indexing import gather_sizes, tuple_sizes
 
 KERNELS: list[KernelDef] = []
 
@@ -52,7 +54,7 @@ def gather(node: KernelNode) -> Launcher:
         if out.size:
             function(items, group, *arrays, *arguments)
 
-    return failing(launch, (InvalidArgumentError, INDEX_REASON))
+    return failing(launch, (InvalidArgumentError, INDEX_OUTSIDE))
 
 
 @kernel(KERNELS, "GatherNd", "", types={"Tparams": FIXED_SIZE}, status=True)
@@ -74,4 +76,4 @@ def gather_nd(node: KernelNode) -> Launcher:
         if out.size:
             function(items, group, *arrays, *arguments)
 
-    return failing(launch, (InvalidArgumentError, TUPLE_REASON))
+    return failing(launch, (InvalidArgumentError, TUPLE_OUTSIDE))

@@ -9,12 +9,12 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, failing
 from timberframe_accelerator.moving import Step, launcher, steps
+from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
+from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.moves import COPIES, PLANS, element, itemsize, target
 from timberframe_sdk.plans.moves.slices import (
-    SELECTION_REASONS,
-    SLICE_REASON,
     Selection,
     slice_limits,
     slice_move,
@@ -24,8 +24,8 @@ from timberframe_sdk.plans.moves.slices import (
 
 KERNELS: list[KernelDef] = []
 
-_BEGIN = InvalidArgumentError, SLICE_REASON
-_SELECTION = tuple((InvalidArgumentError, words) for words in SELECTION_REASONS)
+_BEGIN = InvalidArgumentError, BEGIN_OUTSIDE
+_SELECTION = tuple((InvalidArgumentError, message) for message in (INDEX_OUTSIDE, COUNTS_DIFFER))
 _SOURCE, _TARGET = 1, 2
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
+from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
-from timberframe_sdk.plans.indexing import NUMBER_REASON
+from timberframe_sdk.plans.indexing import in_tuple_order
 from timberframe_sdk.plans.updates import UpdateInputs, update_inputs, updating_ops
 
 _MOST_STATES, _MOST_SCALARS, _NO_STEP = 4, 6, 9
@@ -67,7 +68,7 @@ def apply_dense(node: KernelNode) -> Launcher:
 def apply_rows(node: KernelNode) -> Launcher:
     """A rule over the rows that indices name, which are checked before anything changes."""
     update = _RowUpdate(node)
-    return failing(lambda *arrays: update(*arrays), (InvalidArgumentError, NUMBER_REASON))
+    return failing(lambda *arrays: update(*arrays), (InvalidArgumentError, in_tuple_order(ROW_OUTSIDE)))
 
 
 class _RowUpdate:

@@ -9,9 +9,10 @@ import numpy as np
 
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
+from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.pooling import INDEX_REASON, Sizes, windows
+from timberframe_sdk.plans.pooling import Sizes, windows
 
 KERNELS: list[KernelDef] = []
 
@@ -197,4 +198,4 @@ def max_pool_grad_argmax(node: KernelNode) -> Launcher:
         gather(*element_items, gradient, arguments, out, scratch, element_rows, p.table, sizes[1], flag)
         add(*unit_items, gradient, arguments, out, scratch, status, *sizes)
 
-    return failing(launch, (InvalidArgumentError, INDEX_REASON))
+    return failing(launch, (InvalidArgumentError, ARGMAX_OUTSIDE))

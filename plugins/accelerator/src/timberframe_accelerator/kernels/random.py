@@ -12,6 +12,7 @@ from timberframe_accelerator.kernels.indexing import bits_name
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+from timberframe_core.ops.random.stateful import EMPTY_RANGE
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
 from timberframe_sdk import InternalError, InvalidArgumentError, KernelDef, KernelNode, Launcher, passed_inputs
 from timberframe_sdk.plans.streams import (
@@ -25,7 +26,7 @@ from timberframe_sdk.plans.streams import (
 
 Builder = Callable[[KernelNode], Launcher]
 _ALGORITHM = InvalidArgumentError, UNKNOWN_ALGORITHM
-_RANGE = InvalidArgumentError, "minval {0} is not below maxval {1}; minval must be less than maxval"
+_RANGE = InvalidArgumentError, EMPTY_RANGE
 _BOUNDS = (InvalidArgumentError, INVALID_BOUNDS), (InternalError, NOTHING_ACCEPTED)
 _MOST_STREAMS = 1 << 18  # work-items that open a generator: of seeds that costs as much as a block
 _MOST_SUMS = 1 << 26  # bytes of running sums that are held at a time

@@ -11,10 +11,11 @@ from timberframe_accelerator.kernels.constants import unsigned
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, NUMBERS, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
+from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.moves.mirror import mirrored_dimensions
-from timberframe_sdk.plans.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes
+from timberframe_sdk.plans.values import one_hot_sizes, reverse_sequence_sizes
 
 KERNELS: list[KernelDef] = []
 
@@ -48,7 +49,7 @@ def reverse_sequence(node: KernelNode) -> Launcher:
     sizes = [index(n) for n in (rows, first, middle, second, inner)]
     quotient = [index(n) for n in quotient_words(max(inner, 1))]
     rest = node.number, *sizes, np.int32(batch_first), *quotient
-    return failing(lambda *arrays: function(items, group, *arrays, *rest), (InvalidArgumentError, LENGTH_REASON))
+    return failing(lambda *arrays: function(items, group, *arrays, *rest), (InvalidArgumentError, LENGTH_OUTSIDE))
 
 
 @kernel(KERNELS, "MirrorPadGrad", "", types={"T": NUMBERS})

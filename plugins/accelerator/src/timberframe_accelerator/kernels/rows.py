@@ -9,13 +9,14 @@ import numpy as np
 
 from timberframe_accelerator.kernels.reduction import FLOATS
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
+from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
 KERNELS: list[KernelDef] = []
 
 _SHORT = 32  # classes of a row that one work-item takes by itself
-_LABEL = InvalidArgumentError, "label {0} of row {1} is outside [0, {2}); it must be the number of a class"
+_LABEL = InvalidArgumentError, LABEL_OUTSIDE
 
 
 def row_function(device: Any, file: str, name: str, rows: int, classes: int, **defines: Any) -> Any:

@@ -15,16 +15,16 @@ from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBER
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.moving import divisor_words
 from timberframe_accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
+from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, TUPLE_OUTSIDE
 from timberframe_core.ops.math.segments import start
+from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
+from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.indexing import (
-    DIVISOR_REASON,
     MODES,
-    NUMBER_REASON,
-    SEGMENT_REASON,
-    TUPLE_REASON,
     has_scalar_update,
+    in_tuple_order,
     tuple_sizes,
     update_sizes,
 )
@@ -100,7 +100,9 @@ def scatter_nd(node: KernelNode) -> Launcher:
     indices, out = node.inputs[0], node.outputs[0]
     sizes = tuple_sizes(indices.shape, out.shape)
     scatter = Scatter(node, out.dtype, "add", indices.dtype, out.shape[: sizes[1]], sizes, _policy(node))
-    return failing(_filled(scatter, fill(node.device, out.dtype, out.size, 0), 0), (InvalidArgumentError, TUPLE_REASON))
+    return failing(
+        _filled(scatter, fill(node.device, out.dtype, out.size, 0), 0), (InvalidArgumentError, TUPLE_OUTSIDE)
+    )
 
 
 @kernel(
@@ -114,7 +116,7 @@ def unsorted_segments(node: KernelNode) -> Launcher:
     sizes = tuple_sizes((*ids.shape, 1), out.shape)
     scatter = Scatter(node, out.dtype, MODES[kind], ids.dtype, out.shape[:1], sizes, IGNORE_NEGATIVE)
     filling = fill(node.device, out.dtype, out.size, start(kind, out.dtype))
-    words = SEGMENT_REASON.format("{1}", "{0}", "{3}")
+    words = in_tuple_order(SEGMENT_OUTSIDE)
     return failing(_filled(scatter, filling, 1), (InvalidArgumentError, words))
 
 
@@ -147,7 +149,7 @@ def tensor_scatter(node: KernelNode) -> Launcher:
     sizes = tuple_sizes(indices.shape, out.shape)
     mode, bounds = MODES.get(kind, "last"), out.shape[: sizes[1]]
     scatter = Scatter(node, out.dtype, mode, indices.dtype, bounds, sizes, _policy(node))
-    return failing(_updating(node, scatter), (InvalidArgumentError, TUPLE_REASON))
+    return failing(_updating(node, scatter), (InvalidArgumentError, TUPLE_OUTSIDE))
 
 
 @kernel(
@@ -176,8 +178,8 @@ def resource_scatter(node: KernelNode) -> Launcher:
         node, variable.dtype, mode, indices.dtype, variable.shape[: sizes[1]], sizes, _policy(node), scalar, each=True
     )
     check = _divisor_check(node, scatter, updates.size) if mode == "div" and variable.dtype.kind in "iu" else None
-    words = TUPLE_REASON if "Nd" in node.op else NUMBER_REASON
-    reasons = (InvalidArgumentError, words), (InvalidArgumentError, DIVISOR_REASON)
+    words = TUPLE_OUTSIDE if "Nd" in node.op else in_tuple_order(ROW_OUTSIDE)
+    reasons = (InvalidArgumentError, words), (InvalidArgumentError, ZERO_UPDATE)
     return failing(_updating(node, scatter, check), *reasons)
 
 

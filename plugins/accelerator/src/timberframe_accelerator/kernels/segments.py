@@ -12,10 +12,12 @@ from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBER
 from timberframe_accelerator.kernels.scatter import combining
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
+from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
 from timberframe_core.ops.math.segments import start
+from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher, OutOfRangeError
 from timberframe_sdk.declare import kernel
-from timberframe_sdk.plans.indexing import COUNT_REASON, MODES, PARTITION_REASON, sorted_segment_ids, stitch_table
+from timberframe_sdk.plans.indexing import MODES, in_tuple_order, sorted_segment_ids, stitch_table
 
 KERNELS: list[KernelDef] = []
 
@@ -68,7 +70,7 @@ def dynamic_partition(node: KernelNode) -> Launcher:
                 take(*spread(size), data, out, workspace, *numbers)
         return [(int(n), *slice_shape) for n in np.diff(begins)]
 
-    return failing(launch, (InvalidArgumentError, PARTITION_REASON.format("{1}", "{0}", "{3}")))
+    return failing(launch, (InvalidArgumentError, in_tuple_order(PARTITION_OUTSIDE)))
 
 
 @kernel(KERNELS, ["DynamicStitch", "ParallelDynamicStitch"], "", types={"T": FIXED_SIZE})
@@ -99,4 +101,4 @@ def count_up_to(node: KernelNode) -> Launcher:
     device: Any = node.device
     function = device.function(Source.file("count.h", T=node.outputs[0].dtype.name), "tf_count_up")
     numbers = node.number, np.int64(node.attrs["limit"])
-    return failing(lambda *arrays: function((GROUP,), (GROUP,), *arrays, *numbers), (OutOfRangeError, COUNT_REASON))
+    return failing(lambda *arrays: function((GROUP,), (GROUP,), *arrays, *numbers), (OutOfRangeError, LIMIT_REACHED))

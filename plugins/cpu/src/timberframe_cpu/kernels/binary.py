@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
 from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
+from timberframe_sdk.elementwise import refusal_messages
 from timberframe_sdk.native import Native
-from timberframe_sdk.plans.values import SHAPES_DIFFER
-from timberframe_sdk.sources import NEGATIVE_EXPONENT, ZERO_DIVISOR
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -43,14 +43,13 @@ def _binary(
     *,
     share: bool = False,
     grain: int = CHEAP,
-    reasons: Sequence[str] = (),
     inplace: bool = True,
 ) -> KernelDef:
     """`kernel`_<dtype> for each dtype; `share` says that signed integers use the unsigned ones' kernels."""
 
     def build(node: KernelNode) -> Native:
         dtype = node.attrs["T"].name
-        return elementwise(node, f"{kernel}_{unsigned(dtype) if share else dtype}", grain, reasons)
+        return elementwise(node, f"{kernel}_{unsigned(dtype) if share else dtype}", grain, refusal_messages(op))
 
     build.__qualname__ = f"_binary({op})"
     pairs = ((0, 0), (0, 1)) if inplace else ()
@@ -78,7 +77,7 @@ def _add_n(types: Sequence[str]) -> KernelDef:
 
 
 def _broadcast_args(node: KernelNode) -> Native:
-    return native(f"broadcast_args_{node.attrs['T'].name}", reasons=(SHAPES_DIFFER,))
+    return native(f"broadcast_args_{node.attrs['T'].name}", reasons=(SIZES_DIFFER,))
 
 
 def _complex(node: KernelNode) -> Native:
@@ -88,7 +87,6 @@ def _complex(node: KernelNode) -> Native:
 _INEXACT = (*FLOATS, *COMPLEX)
 _NUMBERS = (*_INEXACT, *INTEGERS)
 _REAL = (*FLOATS, *INTEGERS)
-_DIVISOR = (ZERO_DIVISOR,)
 _BITS = ("BitwiseAnd", "bitwise_and"), ("BitwiseOr", "bitwise_or"), ("BitwiseXor", "bitwise_xor")
 
 KERNELS: list[KernelDef] = [
@@ -102,18 +100,18 @@ KERNELS: list[KernelDef] = [
     _binary("Maximum", "maximum", _REAL),
     _binary("Minimum", "minimum", _REAL),
     _binary("Div", "divide", _INEXACT),
-    _binary("Div", "truncate_div", INTEGERS, reasons=_DIVISOR),
+    _binary("Div", "truncate_div", INTEGERS),
     _binary("RealDiv", "divide", _INEXACT),
     _binary("DivNoNan", "divide_no_nan", _INEXACT),
     _binary("Xdivy", "xdivy", _INEXACT),
-    _binary("FloorDiv", "floor_div", (*FLOATS, *SIGNED), reasons=_DIVISOR),
-    _binary("FloorDiv", "truncate_div", UNSIGNED, reasons=_DIVISOR),
-    _binary("TruncateDiv", "truncate_div", _REAL, reasons=_DIVISOR),
-    _binary("FloorMod", "floor_mod", (*FLOATS, *SIGNED), reasons=_DIVISOR),
-    _binary("FloorMod", "truncate_mod", UNSIGNED, reasons=_DIVISOR),
-    _binary("Mod", "truncate_mod", ("int32", "int64", "float32", "float64"), reasons=_DIVISOR),
-    _binary("TruncateMod", "truncate_mod", ("int32", "int64", "float32", "float64"), reasons=_DIVISOR),
-    _binary("Pow", "power", (*_INEXACT, *SIGNED), grain=COSTLY, reasons=(NEGATIVE_EXPONENT,)),
+    _binary("FloorDiv", "floor_div", (*FLOATS, *SIGNED)),
+    _binary("FloorDiv", "truncate_div", UNSIGNED),
+    _binary("TruncateDiv", "truncate_div", _REAL),
+    _binary("FloorMod", "floor_mod", (*FLOATS, *SIGNED)),
+    _binary("FloorMod", "truncate_mod", UNSIGNED),
+    _binary("Mod", "truncate_mod", ("int32", "int64", "float32", "float64")),
+    _binary("TruncateMod", "truncate_mod", ("int32", "int64", "float32", "float64")),
+    _binary("Pow", "power", (*_INEXACT, *SIGNED), grain=COSTLY),
     _binary("Atan2", "atan2", FLOATS, grain=COSTLY),
     _binary("Xlogy", "xlogy", _INEXACT, grain=COSTLY),
     _binary("Betainc", "beta", ("float32", "float64"), grain=COSTLY // 8, inplace=False),

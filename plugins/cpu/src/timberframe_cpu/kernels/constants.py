@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from timberframe_core.ops.array.checks import assertion_error
+from timberframe_core.ops.array.checks import assertion_error, nonfinite_message
+from timberframe_core.ops.array.manipulation import NO_PERMUTATION
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.native import Native
-from timberframe_sdk.plans.values import PERMUTATION_REASONS, check_message, planned_values, range_numbers
+from timberframe_sdk.plans.values import planned_values, range_numbers
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 
@@ -27,11 +28,11 @@ def planned(node: KernelNode) -> Native:
 
 
 def check_numerics(node: KernelNode) -> Native:
-    return native(f"check_{node.inputs[0].dtype.name}", reasons=(check_message(node),))
+    return native(f"check_{node.inputs[0].dtype.name}", reasons=(nonfinite_message(node.op, node.attrs["message"]),))
 
 
 def invert_permutation(node: KernelNode) -> Native:
-    return native(f"invert_permutation_{node.inputs[0].dtype.name}", reasons=PERMUTATION_REASONS)
+    return native(f"invert_permutation_{node.inputs[0].dtype.name}", reasons=NO_PERMUTATION)
 
 
 def check_condition(node: KernelNode) -> Launcher:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from timberframe_core.ops.linalg.decompositions import NOT_POSITIVE_DEFINITE
+from timberframe_core.ops.linalg.least_squares import DEPENDENT, NEGATIVE_REGULARIZER
+from timberframe_core.ops.linalg.solvers import SINGULAR
+from timberframe_core.ops.linalg.spectral import NO_EIGENVALUES
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode, UnimplementedError
 from timberframe_sdk.native import Native
@@ -56,11 +60,7 @@ def _qr(node: KernelNode) -> Native:
 
 def _cholesky(node: KernelNode) -> Native:
     rows = node.inputs[0].shape[-1]
-    fault = "matrix {0} is not positive definite: it has no factor at row {1}; the input must be positive definite"
-    return matrix_kernel(node, "cholesky", fault, [rows], 0, rows**3)
-
-
-_SINGULAR = "matrix {0} is singular: its pivot {1} is zero; it must be invertible"
+    return matrix_kernel(node, "cholesky", NOT_POSITIVE_DEFINITE, [rows], 0, rows**3)
 
 
 def _factored(name: str, *attrs: str, fault: str = "") -> Callable[[KernelNode], Native]:
@@ -81,7 +81,7 @@ def _inverse(node: KernelNode) -> Native:
     half = dtype.name == "float16"  # computed in float32
     workspace = rows * 4 + rows * rows * (12 if half else dtype.itemsize)
     extra = [rows, int(node.attrs["adjoint"]), int(half)]
-    return matrix_kernel(node, "matrix_inverse", _SINGULAR, extra, workspace, 2 * rows**3)
+    return matrix_kernel(node, "matrix_inverse", SINGULAR, extra, workspace, 2 * rows**3)
 
 
 def _triangular_solve(node: KernelNode) -> Native:
@@ -121,11 +121,9 @@ def _solve_ls(node: KernelNode) -> Native:
     if not node.attrs["fast"]:
         lwork = length(3 * least + 3 * columns + 1 + wanted + _BLOCK * (columns + wanted + least))
         elements = rows * columns + most * wanted + lwork + 2 * columns
-    fault = "matrix {0} has dependent columns or rows, or nearly so; fast=False or a larger l2_regularizer is required"
     extra = [rows, columns, wanted, lwork]
-    negative = "l2_regularizer is negative; it must be zero or more"
     workspace, work = elements * dtype.itemsize + columns * 4, most * least * (least + wanted)
-    return matrix_kernel(node, "matrix_solve_ls", fault, extra, workspace, work, negative)
+    return matrix_kernel(node, "matrix_solve_ls", DEPENDENT, extra, workspace, work, NEGATIVE_REGULARIZER)
 
 
 def _self_adjoint_eig(node: KernelNode) -> Native:
@@ -138,9 +136,8 @@ def _self_adjoint_eig(node: KernelNode) -> Native:
         lwork, lrwork = length(1 + (6 + _BLOCK) * rows + 2 * rows * rows), 0
     liwork = 3 + 5 * rows
     parts = rows * rows * dtype.itemsize, rows * real, lwork * dtype.itemsize, lrwork * real, liwork * 4
-    fault = "matrix {0} has no eigenvalues that could be found; its elements must be finite"
     extra = [rows, int(vectors), lwork, lrwork, liwork]
-    return matrix_kernel(node, "self_adjoint_eig", fault, extra, sum(map(_padded, parts)), 10 * rows**3)
+    return matrix_kernel(node, "self_adjoint_eig", NO_EIGENVALUES, extra, sum(map(_padded, parts)), 10 * rows**3)
 
 
 def _svd(node: KernelNode) -> Native:
@@ -164,7 +161,7 @@ KERNELS = [
     KernelDef("Qr", "CPU", _qr, {"T": (*TYPES, "float16")}),
     KernelDef("Cholesky", "CPU", _cholesky, {"T": TYPES}, inplace=((0, 0),)),
     KernelDef(
-        "MatrixSolve", "CPU", _factored("matrix_solve", "adjoint", fault=_SINGULAR), {"T": TYPES}, inplace=((0, 1),)
+        "MatrixSolve", "CPU", _factored("matrix_solve", "adjoint", fault=SINGULAR), {"T": TYPES}, inplace=((0, 1),)
     ),
     KernelDef("MatrixInverse", "CPU", _inverse, {"T": (*TYPES, "float16")}),
     KernelDef("MatrixDeterminant", "CPU", _factored("matrix_determinant"), {"T": TYPES}),

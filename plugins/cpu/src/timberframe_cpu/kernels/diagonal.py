@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from timberframe_core.ops.array.band import BAND_TOO_WIDE
 from timberframe_cpu.native import native
 from timberframe_sdk import NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
-from timberframe_sdk.plans.diagonals import BAND_REASONS, DIAGONAL_TYPES, diagonals
+from timberframe_sdk.plans.diagonals import DIAGONAL_TYPES, diagonals
 
 _ALL = {"T": (*(t.name for t in NUMERIC), "bool")}
 
@@ -24,7 +25,7 @@ def _diagonals(prefix: str) -> Callable[[KernelNode], Native]:
 def _band_part(node: KernelNode) -> Native:
     shape = node.inputs[0].shape
     name = f"matrix_band_part_{node.inputs[0].dtype.itemsize}"
-    return native(name, math.prod(shape[:-1]), *shape[-2:], reasons=BAND_REASONS)
+    return native(name, math.prod(shape[:-1]), *shape[-2:], reasons=BAND_TOO_WIDE)
 
 
 KERNELS = [

@@ -7,22 +7,23 @@ from collections.abc import Callable
 
 import numpy as np
 
+from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
+from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
+from timberframe_core.ops.definition.value_checks import TUPLE_OUTSIDE
+from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
+from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode, OutOfRangeError
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import (
-    COUNT_REASON,
-    INDEX_REASON,
     MODES,
-    PARTITION_REASON,
-    SEGMENT_REASON,
-    TUPLE_REASON,
     gather_sizes,
     sorted_segment_ids,
     stitch_table,
     tuple_sizes,
 )
-from timberframe_sdk.plans.values import LENGTH_REASON, one_hot_sizes, reverse_sequence_sizes
+from timberframe_sdk.plans.values import one_hot_sizes, reverse_sequence_sizes
 
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
 
@@ -30,14 +31,14 @@ _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3
 def _gather(node: KernelNode) -> Native:
     """Parameters: struct gather_shape of csrc/indexing/gather.c."""
     *sizes, inner = gather_sizes(node)
-    return native("gather", *sizes, inner * node.inputs[0].dtype.itemsize, reasons=(INDEX_REASON,))
+    return native("gather", *sizes, inner * node.inputs[0].dtype.itemsize, reasons=(INDEX_OUTSIDE,))
 
 
 def _gather_nd(node: KernelNode) -> Native:
     params, indices = node.inputs
     count, depth, inner, _ = tuple_sizes(indices.shape, params.shape)
     ignore = node.attrs.get("bad_indices_policy") == "IGNORE"
-    return native("gather_nd", count, depth, inner * params.dtype.itemsize, ignore, reasons=(TUPLE_REASON,))
+    return native("gather_nd", count, depth, inner * params.dtype.itemsize, ignore, reasons=(TUPLE_OUTSIDE,))
 
 
 def _scatter(node: KernelNode) -> Native:
@@ -50,11 +51,11 @@ def _scatter(node: KernelNode) -> Native:
     if node.op == "TensorScatterUpdate":
         node.workspace(8 * max(count, 1))
         nbytes = inner * output.dtype.itemsize
-        return native("scatter_update", kind, count, nbytes, depth, ignore, rows, 0, 0, reasons=(TUPLE_REASON,))
+        return native("scatter_update", kind, count, nbytes, depth, ignore, rows, 0, 0, reasons=(TUPLE_OUTSIDE,))
     node.workspace(8 * max(count, 1) + 4 * output.size)
     mode = MODES[node.op.removeprefix("Tensor").removeprefix("Scatter")]
     name = f"accumulate_{mode}_{node.attrs['T'].name}"
-    return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(TUPLE_REASON,))
+    return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(TUPLE_OUTSIDE,))
 
 
 def _unsorted_segments(node: KernelNode) -> Native:
@@ -63,7 +64,7 @@ def _unsorted_segments(node: KernelNode) -> Native:
     inner = math.prod(output.shape[1:])
     node.workspace(8 * max(count, 1) + 4 * output.size)
     name = f"accumulate_{MODES[node.op.removeprefix('UnsortedSegment')]}_{node.attrs['T'].name}"
-    return native(name, 2, count, inner, 0, 0, rows, 0, 8 * max(count, 1), reasons=("", SEGMENT_REASON))
+    return native(name, 2, count, inner, 0, 0, rows, 0, 8 * max(count, 1), reasons=("", SEGMENT_OUTSIDE))
 
 
 def _sorted_segments(node: KernelNode) -> Native:
@@ -80,7 +81,7 @@ def _count_up_to(node: KernelNode) -> Callable[..., None]:
 
     def launch(counter: np.ndarray, following: np.ndarray, output: np.ndarray) -> None:
         if counter >= limit:
-            raise OutOfRangeError(f"{node.op} '{node.name}': {COUNT_REASON.format(limit)}", node.name)
+            raise OutOfRangeError(f"{node.op} '{node.name}': {LIMIT_REACHED.format(limit)}", node.name)
         output[...] = counter
         following[...] = counter + 1
 
@@ -95,13 +96,13 @@ def _reverse_sequence(node: KernelNode) -> Native:
     """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
     *sizes, inner, batch_first = reverse_sequence_sizes(node)
     inner *= node.inputs[0].dtype.itemsize
-    return native("reverse_sequence", *sizes, inner, batch_first, reasons=(LENGTH_REASON,))
+    return native("reverse_sequence", *sizes, inner, batch_first, reasons=(LENGTH_OUTSIDE,))
 
 
 def _dynamic_partition(node: KernelNode) -> Native:
     data, partitions = node.inputs
     inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize
-    return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(PARTITION_REASON,))
+    return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(PARTITION_OUTSIDE,))
 
 
 def _dynamic_stitch(node: KernelNode) -> Native:

@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
+from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
+from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, TUPLE_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, row_major_strides
 from timberframe_sdk.plans import indexing
-from timberframe_sdk.plans.values import LENGTH_REASON, reverse_sequence_sizes
+from timberframe_sdk.plans.values import reverse_sequence_sizes
 
 _Launcher = Callable[..., Any]
 
@@ -30,7 +34,7 @@ def _gather(node: KernelNode) -> _Launcher:
         if not out.size:
             return
         flat = indices.reshape(rows, count).astype(np.int64)
-        _check(node, ((flat < 0) | (flat >= limit)).reshape(-1), indexing.INDEX_REASON, flat, limit)
+        _check(node, ((flat < 0) | (flat >= limit)).reshape(-1), INDEX_OUTSIDE, flat, limit)
         blocks = params.reshape(rows, outer, limit, -1)
         result = blocks[np.arange(rows)[:, None, None], np.arange(outer)[None, :, None], flat[:, None, :]]
         out.reshape(result.shape)[...] = result
@@ -45,7 +49,7 @@ def _rows(node: KernelNode, indices: np.ndarray, sizes: Sequence[int]) -> np.nda
     bad = (at < 0) | (at >= np.array(sizes, np.int64))
     if bad.any() and node.attrs.get("bad_indices_policy") != "IGNORE":
         number, d = (int(i) for i in np.argwhere(bad)[0])
-        message = indexing.TUPLE_REASON.format(number, int(at[number, d]), d, sizes[d])
+        message = TUPLE_OUTSIDE.format(number, int(at[number, d]), d, sizes[d])
         raise InvalidArgumentError(f"{node.op} '{node.name}': {message}", node.name)
     result: np.ndarray = np.where(bad.any(axis=1), -1, at @ np.array(row_major_strides(tuple(sizes)), np.int64))
     return result
@@ -103,7 +107,7 @@ def _scatter_update(node: KernelNode) -> _Launcher:
 def _update_rows(node: KernelNode) -> _Launcher:
     def launch(variable: np.ndarray, indices: np.ndarray, updates: np.ndarray, out: np.ndarray) -> None:
         flat, limit = indices.reshape(-1).astype(np.int64), variable.shape[0]
-        _check(node, (flat < 0) | (flat >= limit), indexing.INDEX_REASON.replace("params", "the variable"), flat, limit)
+        _check(node, (flat < 0) | (flat >= limit), ROW_OUTSIDE, flat, limit)
         out[...] = variable
         values = updates.reshape(flat.size, *variable.shape[1:]) if updates.ndim else [updates[()]] * flat.size
         for row, value in zip(flat, values, strict=True):
@@ -129,7 +133,7 @@ def _reverse_sequence(node: KernelNode) -> _Launcher:
 
     def launch(x: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
         limit, counts = x.shape[seq], lengths.astype(np.int64)
-        _check(node, (counts < 0) | (counts > limit), LENGTH_REASON, counts, limit)
+        _check(node, (counts < 0) | (counts > limit), LENGTH_OUTSIDE, counts, limit)
         out[...] = x
         source, target = np.moveaxis(x, (batch, seq), (0, 1)), np.moveaxis(out, (batch, seq), (0, 1))
         for i, count in enumerate(counts):
@@ -143,7 +147,7 @@ def _dynamic_partition(node: KernelNode) -> _Launcher:
 
     def launch(data: np.ndarray, partitions: np.ndarray, *outs: np.ndarray) -> list[tuple[int, ...]]:
         flat = partitions.reshape(-1)
-        _check(node, (flat < 0) | (flat >= count), indexing.PARTITION_REASON, flat, count)
+        _check(node, (flat < 0) | (flat >= count), PARTITION_OUTSIDE, flat, count)
         rows = data.reshape(flat.size, *data.shape[partitions.ndim :])
         return _dynamic(node, [_put(rows[flat == i], out) for i, out in enumerate(outs)])
 

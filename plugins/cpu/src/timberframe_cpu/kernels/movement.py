@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
+from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
 from timberframe_cpu.moves import plan
 from timberframe_cpu.native import native
 from timberframe_cpu.reference import or_reference
@@ -10,14 +12,14 @@ from timberframe_sdk.native import Native
 from timberframe_sdk.plans.moves import COPIES, PLANS, dense, itemsize, literal
 from timberframe_sdk.plans.moves.mirror import mirrored_dimensions
 from timberframe_sdk.plans.moves.slices import (
-    SELECTION_REASONS,
-    SLICE_REASON,
     Selection,
     slice_limits,
     slice_move,
     strided_slice_grad_move,
     strided_slice_move,
 )
+
+_SELECTION = (INDEX_OUTSIDE, COUNTS_DIFFER)
 
 
 @or_reference
@@ -46,7 +48,7 @@ def slice_block(node: KernelNode) -> Native:
     """Which block is decided at each launch: begin is read then, and checked."""
     limits = [x for pair in slice_limits(node) for x in pair]
     moves = plan([[slice_move(node)]], itemsize(node)).parameters
-    return native("slice", len(limits) // 2, *limits, *moves, reasons=(SLICE_REASON,))
+    return native("slice", len(limits) // 2, *limits, *moves, reasons=(BEGIN_OUTSIDE,))
 
 
 def _words(selections: list[Selection]) -> list[int]:
@@ -60,7 +62,7 @@ def strided_slice(node: KernelNode) -> Native:
     move = plan([[(part, whole)]], itemsize(node))
     if not late:
         return move
-    return native("strided_slice", len(late), *_words(late), *move.parameters, reasons=SELECTION_REASONS)
+    return native("strided_slice", len(late), *_words(late), *move.parameters, reasons=_SELECTION)
 
 
 @or_reference
@@ -68,7 +70,7 @@ def strided_slice_grad(node: KernelNode) -> Native:
     """Zeros, then a move into them."""
     whole, part, late = strided_slice_grad_move(node)
     words = *_words(late), *plan([[(whole, part)]], itemsize(node)).parameters
-    return native("strided_slice_grad", node.outputs[0].nbytes, len(late), *words, reasons=SELECTION_REASONS)
+    return native("strided_slice_grad", node.outputs[0].nbytes, len(late), *words, reasons=_SELECTION)
 
 
 def mirror_pad_grad(node: KernelNode) -> Native:

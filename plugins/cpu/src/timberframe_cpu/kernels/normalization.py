@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 _BLOCKS = 64  # partial sums of a channel: MAXIMUM_BLOCKS of csrc/norm/batch_norm.c
-_LABEL_REASON = "label {0} of row {1} is outside [0, {2}); it must be the number of a class"
 
 
 def _batch_norm(node: KernelNode) -> Native:
@@ -61,7 +61,7 @@ def _cross_entropy(node: KernelNode) -> Native:
 
 
 def _sparse_cross_entropy(node: KernelNode) -> Native:
-    return native(f"sparse_cross_entropy_{node.attrs['T'].name}", reasons=(_LABEL_REASON,))
+    return native(f"sparse_cross_entropy_{node.attrs['T'].name}", reasons=(LABEL_OUTSIDE,))
 
 
 _REALS = ("float16", "bfloat16", "float32", "float64")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, TUPLE_OUTSIDE
+from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import (
-    DIVISOR_REASON,
-    INDEX_REASON,
-    NUMBER_REASON,
-    TUPLE_REASON,
     has_scalar_update,
+    in_tuple_order,
     update_sizes,
 )
 from timberframe_sdk.plans.updates import update_inputs, updating_ops
@@ -19,7 +18,6 @@ _REALS = ("float16", "bfloat16", "float32", "float64")
 _NUMBERS = (*_REALS, "complex64", "complex128")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _INDICES = ("int32", "int64")
-_ROW_REASON = INDEX_REASON.replace("params", "the variable")
 
 
 def _apply(node: KernelNode) -> Native:
@@ -27,7 +25,7 @@ def _apply(node: KernelNode) -> Native:
     given = update_inputs(node)
     indices = -1 if given.indices is None else given.indices
     name = f"{given.rule}_{node.attrs['T'].name}"
-    return native(name, given.states, given.count, given.gradient, indices, given.flag, reasons=(_ROW_REASON,))
+    return native(name, given.states, given.count, given.gradient, indices, given.flag, reasons=(ROW_OUTSIDE,))
 
 
 def _update_rows(node: KernelNode) -> Native:
@@ -40,7 +38,7 @@ def _update_rows(node: KernelNode) -> Native:
     scalar = has_scalar_update(node)
     ignore = node.attrs.get("bad_indices_policy") == "IGNORE"
     node.workspace(8 * max(count, 1))
-    reasons = (TUPLE_REASON if by_tuple else NUMBER_REASON, DIVISOR_REASON)
+    reasons = (TUPLE_OUTSIDE if by_tuple else in_tuple_order(ROW_OUTSIDE), ZERO_UPDATE)
     if kind == "update":
         size = variable.dtype.itemsize
         return native("update_rows", count, inner * size, depth, scalar, ignore, size, reasons=reasons)

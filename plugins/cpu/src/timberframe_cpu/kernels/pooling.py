@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
 from timberframe_core.ops.nn.windows import spatial_axes
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
-from timberframe_sdk.plans.pooling import INDEX_REASON, Sizes, padding_before, window_values, windows
+from timberframe_sdk.plans.pooling import Sizes, padding_before, window_values, windows
 
 
 def _pool(kernel: str, node: KernelNode) -> Native:
@@ -61,7 +62,7 @@ def _max_pool_grad_argmax(node: KernelNode) -> Native:
     if x.dtype.name in ("float16", "bfloat16"):
         node.workspace(x.size * 4)
     whole_batch = node.attrs["include_batch_in_index"]
-    return _channels_last("max_pool_grad_argmax", node, x.shape, y.shape, whole_batch, reason=INDEX_REASON)
+    return _channels_last("max_pool_grad_argmax", node, x.shape, y.shape, whole_batch, reason=ARGMAX_OUTSIDE)
 
 
 _REALS = ("float16", "bfloat16", "float32", "float64")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+from timberframe_core.ops.random.stateful import EMPTY_RANGE
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
 from timberframe_cpu.native import native
 from timberframe_sdk import NUMERIC, KernelDef, KernelNode
@@ -54,8 +55,9 @@ def _bits(node: KernelNode) -> Native:
 
 
 def _range(node: KernelNode) -> Native:
-    reason = "minval {0} is not below maxval {1}; minval must be less than maxval"
-    return _kernel(f"random_range_{node.outputs[0].dtype.name}", node, input_index(node, "minval"), reasons=(reason,))
+    return _kernel(
+        f"random_range_{node.outputs[0].dtype.name}", node, input_index(node, "minval"), reasons=(EMPTY_RANGE,)
+    )
 
 
 def _of_parameter(name: str, parameter: str) -> Builder:

@@ -9,13 +9,6 @@ from timberframe_core.ops.array.strided_slice import Entry, interval, selections
 from timberframe_core.plugin.contracts import KernelNode
 from timberframe_sdk.plans.moves.views import View, dense, host_integers, itemsize, source, target
 
-SLICE_REASON = "begin[{0}] is {1}; with this size it must lie in [0, {2}]"
-SELECTION_REASONS = (
-    "index {0} of dimension {1} is outside its size {2}; it must lie in [-{2}, {2})",
-    "begin and end select {0} elements of dimension {1}; the {2} that were planned are required",
-)
-"""Words for what the kernels that read begin and end report."""
-
 
 class Selection(NamedTuple):
     """What StridedSlice does with one dimension, to be found out at each launch.
