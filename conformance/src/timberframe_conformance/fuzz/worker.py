@@ -95,10 +95,10 @@ class Worker:
     def run(self) -> None:
         """Everything that the task asks for."""
         if self.task.program:
-            self._one(Finding.from_json(Path(self.task.program).read_text()))
+            self._report(verdict=self._failure(Finding.from_json(Path(self.task.program).read_text())))
             return
         for path in self.task.replay:
-            self._replay(Path(path))
+            self._report(replayed=path, failure=self._failure(Finding.from_json(Path(path).read_text())))
         pool = Pool(self.target, self.host, self.task.ops)
         pool.ask()
         end = time.monotonic() + self.task.seconds
@@ -138,16 +138,10 @@ class Worker:
     def _watch(self) -> None:
         faulthandler.dump_traceback_later(self.task.timeout, exit=True, file=self._trace)
 
-    def _one(self, finding: Finding) -> None:
+    def _failure(self, finding: Finding) -> tuple[str, str] | None:
+        """What a stored finding's oracle says of its program now; all oracles judge one that ended its process."""
         oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
-        verdict = self.judge(finding.program, finding.number, oracles)
-        self._report(verdict=verdict.failure)
-
-    def _replay(self, path: Path) -> None:
-        finding = Finding.from_json(path.read_text())
-        oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
-        failure = self.judge(finding.program, finding.number, oracles).failure
-        self._report(replayed=str(path), failure=failure)
+        return self.judge(finding.program, finding.number, oracles).failure
 
     def _found(self, finding: Finding) -> None:
         self.causes[finding.cause] += 1
