@@ -8,10 +8,7 @@ import traceback
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Result, UnsupportedError
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
-from timberframe_core.errors import OpError, UnimplementedError
-
-NO_KERNEL = "no kernel"
-"""Part of the message of the placement error for a node that the device cannot run."""
+from timberframe_core.errors import NoKernelError, OpError
 
 
 def judge_case(case: Case, target: Target) -> Result:
@@ -25,9 +22,8 @@ def judge_case(case: Case, target: Target) -> Result:
     except CaseFailedError as e:
         result.verdict, result.message = "fail", str(e)
         _measure(result, e.measured)
-    except UnimplementedError as e:
-        result.verdict = "unsupported" if NO_KERNEL in str(e) else "fail"
-        result.message = f"{type(e).__name__}: {e}"
+    except NoKernelError as e:
+        result.verdict, result.message = "unsupported", f"{type(e).__name__}: {e}"
     except OpError as e:
         result.verdict, result.message = "fail", f"{type(e).__name__}: {e}"
     except Exception as e:

@@ -111,9 +111,13 @@ class OutOfRangeError(OpError):
 
 
 class UnimplementedError(OpError, NotImplementedError):
-    """No kernel, or no support, for what was asked."""
+    """No support for what was asked."""
 
     error_code = 12
+
+
+class NoKernelError(UnimplementedError):
+    """No kernel of a device that may run the node takes it; the message lists why each does not."""
 
 
 class InternalError(OpError):

@@ -10,6 +10,7 @@ from timberframe_core.dtypes import resource as resource
 from timberframe_core.errors import CancelledError as CancelledError
 from timberframe_core.errors import InternalError as InternalError
 from timberframe_core.errors import InvalidArgumentError as InvalidArgumentError
+from timberframe_core.errors import NoKernelError as NoKernelError
 from timberframe_core.errors import NotFoundError as NotFoundError
 from timberframe_core.errors import OpError as OpError
 from timberframe_core.errors import OutOfRangeError as OutOfRangeError

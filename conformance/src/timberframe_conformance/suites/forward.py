@@ -15,7 +15,6 @@ from timberframe_conformance.cases.types import combinations, is_expected
 from timberframe_conformance.repro import op_script
 from timberframe_conformance.tolerance.compare import check
 from timberframe_core.dtypes import resource
-from timberframe_core.errors import UnimplementedError
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -104,14 +103,6 @@ def judge(
     return check(
         trial.op, attrs, drive.flatten(arrays), got, dtypes, flushes_subnormals=target.profile.flushes_subnormals
     )
-
-
-def attempt(target: Target, run: Any) -> Any:
-    """What `run` returns; UnimplementedError of the placer becomes UnsupportedError."""
-    try:
-        return run()
-    except UnimplementedError as e:
-        raise UnsupportedError(str(e)) from e
 
 
 def _script(trial: Trial, case_id: str, spec: str) -> str:

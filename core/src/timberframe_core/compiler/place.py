@@ -11,7 +11,7 @@ from timberframe_core.compiler.host_side import cannot_hold, stays_on_host
 from timberframe_core.compiler.ir import ARRAYS, VARIABLE_ACCESSES, VARIABLE_WRITES, Node, Program
 from timberframe_core.compiler.state import variable_key, variable_name
 from timberframe_core.dtypes import DType, variant
-from timberframe_core.errors import InvalidArgumentError, UnavailableError, UnimplementedError
+from timberframe_core.errors import InvalidArgumentError, NoKernelError, UnavailableError
 from timberframe_core.graph.device_spec import DeviceSpec
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph
@@ -181,7 +181,7 @@ class Placer:
 
     def _variable_elsewhere_error(self, node: Node, variable: str, device: Device, why: str) -> Exception:
         tail = f"  [{node.where}]" if node.where else ""
-        return UnimplementedError(
+        return NoKernelError(
             f"{node.op.name} '{node.name}': variable '{variable}' lives on {device.spec}, "
             f"which cannot run this ({why}); make the variable on a device that can{tail}",
             node.name,
@@ -203,7 +203,7 @@ class Placer:
             known = (
                 f"device types with the op: {', '.join(self.devices.kernels.device_types(node.op.name)) or 'none'}; "
             )
-        return UnimplementedError(
+        return NoKernelError(
             f"{head}: no kernel for {types or 'this node'} ({reasons}); {known}"
             f"{self.devices.describe(node.requested)}{self._remedy(node, wanted)}{tail}",
             node.name,

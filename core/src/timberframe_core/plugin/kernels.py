@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from timberframe_core.dtypes import BY_NAME, DType
-from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
+from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, NoKernelError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import KernelDef
@@ -112,13 +112,13 @@ class KernelRegistry:
         return [k for key in sorted(self._table) for k in self._table[key] if op in (None, k.op)]
 
     def require(self, op: str, name: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef:
-        """Like `find`; raises UnimplementedError that lists what is registered and why it does not fit."""
+        """Like `find`; raises NoKernelError that lists what is registered and why it does not fit."""
         found = self.find(op, device_type, attrs)
         if found is not None:
             return found
         reasons = self.rejections(op, device_type, attrs)
         elsewhere = [d for d in self.device_types(op) if d != device_type]
-        raise UnimplementedError(
+        raise NoKernelError(
             f"{op} '{name}': no kernel on {device_type} ({'; '.join(reasons) or 'none is registered'}); "
             f"other devices with the op: {', '.join(elsewhere) or 'none'}",
             name,
