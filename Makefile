@@ -24,9 +24,9 @@ SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 48
-# Where the OpenCL driver comes as a wheel; elsewhere the plugin is judged by whoever has a driver.
+# Where the OpenCL driver comes as a wheel; elsewhere those who have a driver judge the plugin.
 OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
-NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f -not -path "*/accelerator/*" \
+NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
 CPU_BUILD := plugins/cpu/build/wheel
