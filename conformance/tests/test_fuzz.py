@@ -202,13 +202,36 @@ def test_slopes_notice_a_wrong_gradient_of_a_cumulative_product(target: Target) 
 
 @pytest.mark.parametrize(
     ("op", "values"),
-    [("Mean", ([LARGEST, LARGEST, 0.0, 0.0], 0)), ("MatMul", ([[LARGEST, np.inf]], [[-2.0], [1.0]]))],
+    [
+        ("Mean", ([LARGEST, LARGEST, 0.0, 0.0], 0)),
+        ("MatMul", ([[LARGEST, np.inf]], [[-2.0], [1.0]])),
+        ("Prod", ([LARGEST, 2.0, 0.0], 0)),
+        ("Prod", ([1e-30, 1e-30, 1e30, 1e30], 0)),
+        ("Cumprod", ([LARGEST, 2.0, 0.0], 0)),
+        ("UnsortedSegmentProd", ([LARGEST, 2.0, 0.0], [0, 0, 0], 1)),
+    ],
 )
-def test_sum_that_may_overflow_on_the_way_is_not_compared(op: str, values: Any) -> None:
+def test_result_whose_parts_may_leave_the_range_is_not_compared(op: str, values: Any) -> None:
     with tf.Graph().as_default():
         wanted = expect([apply_op(op, [tf.constant(v) for v in values])], {})[0]
     assert wanted is not None
     assert not wanted.determined.any()
+
+
+def test_product_of_usual_numbers_is_compared() -> None:
+    with tf.Graph().as_default():
+        wanted = expect([apply_op("Prod", [tf.constant([3.0, 0.0, 1e30]), 0])], {})[0]
+    assert wanted is not None
+    assert wanted.determined.all()
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.complex64])
+def test_subnormal_may_be_taken_for_zero_where_a_device_flushes_it(dtype: Any) -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(dtype, [])
+        wanted = expect([apply_op("SqrtGrad", [x, x])], {x: np.array(-3e-45, dtype.numpy)}, flush=True)[0]
+    assert wanted is not None
+    assert not wanted.mismatch(np.zeros((), dtype.numpy))
 
 
 def test_slopes_notice_a_wrong_subgradient_of_a_smooth_function(target: Target, monkeypatch: Any) -> None:

@@ -29,11 +29,15 @@ def _unknown(tensor: Any) -> None:
 class Difference:
     """A known difference: nodes of these ops make it.
 
-    ops: names, each with conditions after it: `T=int32`, of an attr that is a dtype; `empty`, where the first input has
-    no elements; `gaps`, where strides are longer than windows; `nan`, where the first input has a NaN; `reused`, where
-    the output may be written into the memory of the last input, as their shapes are equal. outputs: only these are not
-    compared, and what depends on them. copied: inputs of which TensorFlow is given a copy. error: a pattern of
-    TensorFlow's message if it raises; errors: the same by op, in place of ops and error.
+    ops: names, each with conditions after it: `T=int32`, an attr's value; `gaps`, where strides are longer than
+    windows; `channels`, where windows span channels; and of an input, here 1, `1:empty`, where it has no elements;
+    `1:nan`, where it has a NaN; `1:-2..0.5,9..inf`, where it has a number of these intervals, or a complex one of such
+    a modulus; `1:reused`, where the output may be written into its memory, as their shapes are equal.
+
+    outputs: only these are not compared, and what depends on them; nor are errors of what depends on them. copied:
+    inputs of which TensorFlow is given a copy. error: a pattern of TensorFlow's message if it raises; with outputs,
+    these are compared, and only such errors of what depends on them are not. errors: the same by op, in place of ops
+    and error.
     """
 
     reason: str
@@ -64,19 +68,41 @@ def _matches(selector: str, node: Any, value: Value) -> bool:
 
 
 def _holds(condition: str, node: Any, value: Value) -> bool:
-    if condition == "empty":
-        return 0 in (node.inputs[0].static_shape or ())
+    attr, is_attr, wanted = condition.partition("=")
+    if is_attr:
+        found = node.attrs[attr]
+        return bool(getattr(found, "name", str(found).lower()) == wanted)
     if condition == "gaps":
         return any(stride > size for stride, size in zip(node.attrs["strides"], node.attrs["ksize"], strict=True))
-    if condition == "nan":
-        x = value(node.inputs[0])
-        return x is None or bool(np.isnan(x).any())
-    if condition == "reused":
-        return (
-            None in (shapes := (node.inputs[-1].static_shape, node.outputs[0].static_shape)) or shapes[0] == shapes[1]
-        )
-    attr, dtype = condition.split("=")
-    return bool(node.attrs[attr].name == dtype)
+    if condition == "channels":
+        window = node.attrs["ksize"] if "ksize" in node.attrs else value(node.inputs[1])
+        return window is None or window[-1] > 1
+    number, _, what = condition.partition(":")
+    return _holds_of(what, node.inputs[int(number)], node, value)
+
+
+def _holds_of(what: str, tensor: Any, node: Any, value: Value) -> bool:
+    """Whether a condition holds of an input, or may hold where that is not known."""
+    shape = tensor.static_shape
+    if what == "reused":
+        shapes = (shape, node.outputs[0].static_shape)
+        return not all(map(_is_known, shapes)) or shapes[0] == shapes[1]
+    if what == "empty" and _is_known(shape):
+        return 0 in shape
+    x = value(tensor)
+    if x is None:
+        return True
+    if what == "empty":
+        return np.size(x) == 0
+    if what == "nan":
+        return bool(np.isnan(x).any())
+    size = np.abs(x) if np.iscomplexobj(x) else x
+    ends = [tuple(map(float, interval.split(".."))) for interval in what.split(",")]
+    return any(bool(((low <= size) & (size <= high)).any()) for low, high in ends)
+
+
+def _is_known(shape: Any) -> bool:
+    return shape is not None and None not in shape
 
 
 def _names(error: str, node: Any) -> bool:
@@ -96,26 +122,43 @@ def _difference(data: dict[str, Any]) -> Difference:
     return Difference(**fields)
 
 
-def is_explained(graph: Any, error: str) -> bool:
-    """Whether a node of a graph makes a difference for which no result can be compared; error: as in `explains`."""
-    nodes = [op for g in (graph, *graph.functions.values()) for op in g.get_operations()]
+def is_explained(graph: Any, error: str, value: Value = _unknown) -> bool:
+    """Whether no result of a graph can be compared; error, value: as in `explains`.
+
+    That is so where a node makes such a difference, and where the error is of a node that depends on outputs which
+    differ.
+    """
     whole = [d for d in differences() if not (d.outputs or d.copied)]
-    return any(d.explains(node, error) for d in whole for node in nodes)
+    known = [(graph, value), *((body, _unknown) for body in graph.functions.values())]
+    return any(
+        any(d.explains(op, error, of) for d in whole for op in g.get_operations())
+        or any(_names(error, op) for op in _dependent(g, of, error)[0])
+        for g, of in known
+    )
 
 
 def incomparable(graph: Any, value: Value = _unknown) -> set[Any]:
     """Tensors that depend on outputs which are known to differ and are not compared; value: as in `explains`."""
-    found: set[Any] = set()
-    bodies = {name for name, body in graph.functions.items() if any(map(_differing_outputs, body.get_operations()))}
+    return _dependent(graph, value)[1]
+
+
+def _dependent(graph: Any, value: Value, error: str = "") -> tuple[set[Any], set[Any]]:
+    """The nodes that depend on outputs which differ, and the tensors: those outputs and what depends on them."""
+    nodes: set[Any] = set()
+    tensors: set[Any] = set()
+    bodies = {name for name, body in graph.functions.items() if _dependent(body, _unknown, error)[1]}
     for op in graph.get_operations():
-        depends = any(t in found for t in op.inputs) or not bodies.isdisjoint(functions_of(op))
-        differing = _differing_outputs(op, value)
-        found.update(t for i, t in enumerate(op.outputs) if depends or i in differing)
-    return found
+        depends = any(t in tensors for t in op.inputs) or not bodies.isdisjoint(functions_of(op))
+        nodes.update([op] if depends else [])
+        differing = _differing(op, value, error)
+        tensors.update(t for i, t in enumerate(op.outputs) if depends or i in differing)
+    return nodes, tensors
 
 
-def _differing_outputs(op: Any, value: Value = _unknown) -> set[int]:
-    return {i for d in differences() if d.outputs and d.explains(op, "", value) for i in d.outputs}
+def _differing(op: Any, value: Value, error: str) -> set[int]:
+    """The outputs of a node that differ, or that make other nodes raise this error."""
+    found = [d for d in differences() if d.outputs and any(_matches(s, op, value) for s in d.ops)]
+    return {i for d in found if not d.error or (error and re.search(d.error, error)) for i in d.outputs}
 
 
 def copy_inputs(message: Any) -> None:

@@ -20,6 +20,7 @@ from timberframe_conformance.tolerance.limits import allowed_error, computing_fo
 from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
 from timberframe_conformance.truth.graphs import WIDE
 from timberframe_conformance.truth.interpreter import Interpreter, NotInterpretedError
+from timberframe_conformance.truth.reference import evaluate as evaluate_op
 from timberframe_conformance.truth.reference import quiet
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact, Residual
 from timberframe_sdk.reference import widen
@@ -76,7 +77,7 @@ class Perturbed:
 
     def __call__(self, op: Any, inputs: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         dtypes = [t.dtype.base_dtype.numpy for t in op.outputs] or [x.dtype for x in outputs]
-        if self.rng is not None and _is_open(op.op_def, inputs, dtypes):
+        if self.rng is not None and _is_open(op.op_def, op.attrs, inputs, dtypes):
             outputs = tuple(np.where(np.isnan(y), 0.0, np.nan) if y.dtype in WIDE else y for y in outputs)
         elif self.rng is not None:
             errors = allowed_error(op.op_def, op.attrs, inputs, outputs, dtypes)
@@ -104,27 +105,47 @@ class Perturbed:
 
 def _flushed(x: np.ndarray) -> np.ndarray:
     """Zeros in place of subnormal numbers."""
-    if x.dtype.name not in FORMATS or x.dtype.kind == "c":
+    if x.dtype.name not in FORMATS:
         return x
+    if x.dtype.kind == "c":
+        made = x.copy()
+        made.real, made.imag = _flushed(x.real), _flushed(x.imag)
+        return made
     return np.where(np.abs(x) < x.dtype.type(FORMATS[x.dtype.name].smallest_normal), x.dtype.type(0), x)
 
 
-def _is_open(op: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
+def _is_open(op: Any, attrs: Mapping[str, Any], inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
     """Whether the declared accuracy implies nothing for these inputs; then results are not compared.
 
-    Intermediate results may overflow: a mean may be formed of a sum, a bound of an op's own covers functions of any
-    growth. Which of several elements is the largest is undefined if one is NaN.
+    Intermediate results may leave the range: a mean may be formed of a sum, a product in any order, a bound of an op's
+    own covers functions of any growth. Which of several elements is the largest is undefined if one is NaN.
     """
     arrays = [np.abs(x) for x in inputs if isinstance(x, np.ndarray) and x.dtype in WIDE]
     if op.name in NUMBERS_ONLY and any(np.isnan(x).any() for x in arrays):
         return True
     largest = min((computing_format(t).largest for t in dtypes if t.name in FORMATS), default=np.inf)
+    if op.name in PRODUCTS and _leaves_range(op, attrs, inputs, dtypes):
+        return True
     sizes = [x[np.isfinite(x)] for x in arrays]
     if isinstance(op.accuracy, Accumulation):
         return float(np.prod([max(1.0, float(np.sum(x))) for x in sizes])) > largest
     narrow = min((FORMATS[t.name].largest for t in dtypes if t.name in FORMATS), default=np.inf)
     return isinstance(op.accuracy, Bound) and any(np.any(x > narrow ** (1 / 4)) for x in sizes)
 
+
+def _leaves_range(op: Any, attrs: Mapping[str, Any], inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
+    """Whether all factors from 1 on, or all below 1 but zeros, have a product outside the dtype's normal numbers."""
+    forms = [computing_format(t) for t in dtypes if t.name in FORMATS]
+    if not forms:
+        return False
+    factors = np.where(np.isfinite(inputs[0]) & (inputs[0] != 0), np.abs(inputs[0]), 1.0)
+    (high,) = evaluate_op(op, attrs, [np.maximum(factors, 1.0), *inputs[1:]])
+    (low,) = evaluate_op(op, attrs, [np.minimum(factors, 1.0), *inputs[1:]])
+    return bool((high > forms[0].largest).any() or (low < forms[0].smallest_normal).any())
+
+
+PRODUCTS = frozenset({"Prod", "Cumprod", "SegmentProd", "SegmentProdV2", "UnsortedSegmentProd"})
+"""Ops that multiply elements of their first input."""
 
 NUMBERS_ONLY = frozenset({
     "MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPoolGradWithArgmax",
