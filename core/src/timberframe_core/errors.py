@@ -83,7 +83,7 @@ class PermissionDeniedError(OpError):
 
 
 class ResourceExhaustedError(OpError, MemoryError):
-    """Memory, or another limited thing, does not suffice; the message has what was asked, used and free."""
+    """Memory, or another limited thing, does not suffice; the message has what was requested, used and free."""
 
     error_code = 8
 
@@ -111,7 +111,7 @@ class OutOfRangeError(OpError):
 
 
 class UnimplementedError(OpError, NotImplementedError):
-    """No support for what was asked."""
+    """No support for what was requested."""
 
     error_code = 12
 

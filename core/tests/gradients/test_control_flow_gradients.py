@@ -34,16 +34,16 @@ def numeric(session: tf.Session, y: Any, x: Any, at: np.ndarray) -> np.ndarray:
     return found
 
 
-def turns(count: int) -> Callable[..., Any]:
+def iterations(count: int) -> Callable[..., Any]:
     return lambda i, *_: i < count
 
 
 def power(x: Any) -> Any:
-    return tf.while_loop(turns(3), lambda i, v: (i + 1, v * x + tf.sin(v)), (0, x))[1]
+    return tf.while_loop(iterations(3), lambda i, v: (i + 1, v * x + tf.sin(v)), (0, x))[1]
 
 
 def no_turns(x: Any) -> Any:
-    return tf.while_loop(turns(0), lambda i, v: (i + 1, v * x), (0, tf.sin(x)))[1]
+    return tf.while_loop(iterations(0), lambda i, v: (i + 1, v * x), (0, tf.sin(x)))[1]
 
 
 def turns_that_depend_on_values(x: Any) -> Any:
@@ -62,14 +62,14 @@ def branch_in_a_loop(x: Any) -> Any:
     def body(i: Any, v: Any) -> Any:
         return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.sin(v) * x, lambda: v * v)
 
-    return tf.while_loop(turns(4), body, (0, x))[1]
+    return tf.while_loop(iterations(4), body, (0, x))[1]
 
 
 def loop_in_a_loop(x: Any) -> Any:
     def inner(v: Any) -> Any:
-        return tf.while_loop(turns(2), lambda j, u: (j + 1, tf.sin(u) * x), (0, v))[1]
+        return tf.while_loop(iterations(2), lambda j, u: (j + 1, tf.sin(u) * x), (0, v))[1]
 
-    return tf.while_loop(turns(3), lambda i, v: (i + 1, inner(v)), (0, x))[1]
+    return tf.while_loop(iterations(3), lambda i, v: (i + 1, inner(v)), (0, x))[1]
 
 
 def loop_in_a_branch(x: Any) -> Any:
@@ -77,7 +77,7 @@ def loop_in_a_branch(x: Any) -> Any:
 
 
 def swapped_variables(x: Any) -> Any:
-    return tf.while_loop(turns(3), lambda i, a, b: (i + 1, b, a * b), (0, x, tf.cos(x)))[2]
+    return tf.while_loop(iterations(3), lambda i, a, b: (i + 1, b, a * b), (0, x, tf.cos(x)))[2]
 
 
 def arrays(x: Any) -> Any:
@@ -87,7 +87,7 @@ def arrays(x: Any) -> Any:
         v = tf.sin(rows.read(i)) * v + rows.read(2 - i) * rows.read(i)
         return i + 1, v, out.write(i, v)
 
-    _, last, out = tf.while_loop(turns(3), body, (0, tf.constant(0.5, tf.float64), tf.TensorArray(tf.float64, 3)))
+    _, last, out = tf.while_loop(iterations(3), body, (0, tf.constant(0.5, tf.float64), tf.TensorArray(tf.float64, 3)))
     return out.stack() * last
 
 
@@ -136,10 +136,10 @@ def test_gradient_agrees_with_differences(session: tf.Session, build: Build, sha
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_variable_read_in_a_loop_gets_the_sum_over_turns(session: tf.Session, count: int) -> None:
+def test_variable_read_in_a_loop_gets_the_sum_over_iterations(session: tf.Session, count: int) -> None:
     weights = tf.Variable(np.array([1.5, 2.0, 0.5]))
     x = tf.placeholder(tf.float64, [3])
-    y = tf.reduce_sum(tf.while_loop(turns(count), lambda i, v: (i + 1, v * weights + weights), (0, x))[1])
+    y = tf.reduce_sum(tf.while_loop(iterations(count), lambda i, v: (i + 1, v * weights + weights), (0, x))[1])
     session.run(weights.initializer)
     found = session.run(tf.gradients(y, weights)[0], {x: X})
     expected = np.zeros(3)
@@ -154,10 +154,10 @@ def test_variable_read_in_a_loop_gets_the_sum_over_turns(session: tf.Session, co
     np.testing.assert_allclose(found, expected, **TOLERANCE)
 
 
-def test_rows_looked_up_in_a_loop_make_a_whole_gradient(session: tf.Session) -> None:
+def test_rows_looked_up_in_a_loop_make_a_dense_gradient(session: tf.Session) -> None:
     table = tf.Variable(np.arange(8.0).reshape(4, 2))
     x = tf.placeholder(tf.float64, [2])
-    y = tf.while_loop(turns(3), lambda i, v: (i + 1, v * tf.gather(table, i)), (0, x))[1]
+    y = tf.while_loop(iterations(3), lambda i, v: (i + 1, v * tf.gather(table, i)), (0, x))[1]
     session.run(table.initializer)
     found = session.run(tf.gradients(y, table)[0], {x: [1.0, 1.0]})
     assert found.tolist() == [[8, 15], [0, 5], [0, 3], [0, 0]]
@@ -179,7 +179,7 @@ def test_backward_pass_uses_the_random_numbers_of_the_forward_pass(session: tf.S
         noise = tf.random_uniform([], dtype=tf.float64)
         return i + 1, v * noise, drawn.write(i, noise)
 
-    _, y, drawn = tf.while_loop(turns(3), body, (0, x, tf.TensorArray(tf.float64, 3, element_shape=[])))
+    _, y, drawn = tf.while_loop(iterations(3), body, (0, x, tf.TensorArray(tf.float64, 3, element_shape=[])))
     grad, numbers = session.run([tf.gradients(y, x)[0], drawn.stack()], {x: 2.0})
     np.testing.assert_allclose(grad, numbers.prod(), rtol=1e-15)  # three roundings
 
@@ -203,9 +203,9 @@ def test_second_gradient_of_one_loop_keeps_no_value_twice(session: tf.Session) -
     assert len(y.op.outputs) == outputs
 
 
-def test_source_that_no_turn_uses_has_no_gradient(session: tf.Session) -> None:
+def test_source_that_no_iteration_uses_has_no_gradient(session: tf.Session) -> None:
     x, unused = tf.placeholder(tf.float64, [3]), tf.placeholder(tf.float64, [3])
-    y = tf.while_loop(turns(3), lambda i, v: (i + 1, v * tf.stop_gradient(unused)), (0, x))[1]
+    y = tf.while_loop(iterations(3), lambda i, v: (i + 1, v * tf.stop_gradient(unused)), (0, x))[1]
     assert tf.gradients(y, [unused])[0] is None
 
 
@@ -225,7 +225,7 @@ def test_failed_gradient_leaves_the_loop_as_it_was(session: tf.Session) -> None:
         following.op.gradient = None
         return i + 1, following
 
-    y = tf.while_loop(turns(3), body, (0, x))[1]
+    y = tf.while_loop(iterations(3), body, (0, x))[1]
     inputs, outputs = y.op.inputs, y.op.outputs
     with pytest.raises(LookupError, match="no gradient is declared"):
         tf.gradients(y, x)

@@ -80,7 +80,7 @@ def test_gradient_function_must_take_the_variables(session: tf.Session) -> None:
         scaled(tf.constant(3.0))
 
 
-def test_wrong_number_of_gradients_is_told(session: tf.Session) -> None:
+def test_wrong_number_of_gradients_is_refused(session: tf.Session) -> None:
     x = tf.constant(3.0)
     y = tf.custom_gradient(lambda a: (a, lambda dy: (dy, dy)))(x)
     with pytest.raises(tf.errors.InvalidArgumentError, match="gives 2 gradients; it was called with 1 tensors"):

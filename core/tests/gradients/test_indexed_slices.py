@@ -73,7 +73,7 @@ def gradient_of_rows(build: Build, x: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", [*KEPT, *DENSE])
-def test_gradient_by_way_of_slices_is_that_of_the_whole(name: str) -> None:
+def test_gradient_by_way_of_slices_is_that_of_the_dense_tensor(name: str) -> None:
     found, wanted = gradient_of_rows({**KEPT, **DENSE}[name], tf.constant(X))
     got, want = run([tf.convert_to_tensor(found), wanted])
     np.testing.assert_allclose(got, want, rtol=1e-6)

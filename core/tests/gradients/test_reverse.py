@@ -58,7 +58,7 @@ def test_an_unconnected_source_is_none_or_zeros() -> None:
     assert evaluate(zeros) == pytest.approx([0.0, 0.0])
 
 
-def test_an_unknown_word_for_unconnected_sources_is_told_with_those_known() -> None:
+def test_unknown_unconnected_gradients_is_refused_with_those_known() -> None:
     x = tf.constant(1.0)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"unconnected_gradients is 'zeros'; .* 'none' or 'zero'"):
         tf.gradients(x, [x], unconnected_gradients="zeros")

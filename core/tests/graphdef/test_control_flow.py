@@ -75,11 +75,11 @@ def test_branch_within_the_body_of_a_function(write: Write) -> None:
         assert session.run(result) == [8]
 
 
-def test_loop_without_a_turn_returns_what_enters(write: Write) -> None:
+def test_loop_without_an_iteration_returns_what_enters(write: Write) -> None:
     assert counting_loop(write, limit=0).run("loop/total_out:0") == 0
 
 
-def test_constant_enter_is_the_same_in_every_turn(write: Write) -> None:
+def test_constant_enter_is_the_same_in_every_iteration(write: Write) -> None:
     write.const("start", 1).const("end", 100).const("factor", 3)
     write("Enter", "x", "start", frame_name="w")("Merge", "now", "x", "next", N=2)
     write("Enter", "end_in", "end", frame_name="w", is_constant=True)
@@ -176,7 +176,7 @@ def test_shape_of_a_loop_variable_may_change(write: Write) -> None:
     assert write.run("out:0").shape == (8,)
 
 
-def test_frame_with_a_condition_for_its_first_turn_alone_has_one_turn(write: Write) -> None:
+def test_frame_with_a_condition_for_its_first_iteration_alone_has_one_iteration(write: Write) -> None:
     write.const("never", np.bool_(False)).const("ten", 10)
     write("Enter", "p", "never", frame_name="w", T=tf.bool)("Enter", "x", "ten", frame_name="w")
     write("Merge", "now", "x", "next", N=2)("Switch", "if", "now", "p")

@@ -227,13 +227,13 @@ def test_functions_that_call_each_other_a_thousand_deep_are_imported() -> None:
     assert len(imported(chain(1000, 1)).functions) == 1000
 
 
-def test_calls_too_deep_to_run_are_told() -> None:
+def test_calls_too_deep_to_run_are_refused() -> None:
     words = "call each other 100 deep; at most 100"
     with tf.Session(graph=imported(chain(1000, 1))) as session, pytest.raises(Exhausted, match=words):
         session.run("y:0", {"x:0": 1.0})
 
 
-def test_calls_that_come_to_a_billion_nodes_are_told() -> None:
+def test_calls_that_come_to_a_billion_nodes_are_refused() -> None:
     words = r"the calls of a run come to \d+ nodes; at most"
     with tf.Session(graph=imported(chain(32, 2))) as session, pytest.raises(Exhausted, match=words):
         session.run("y:0", {"x:0": 1.0})

@@ -354,7 +354,7 @@ def test_wrong_value_is_left_to_the_run(graph: tf.Graph) -> None:
     assert graph.get_tensor_by_name("r:0").shape.rank == 2
 
 
-def test_bad_shape_that_only_running_tells_is_an_error_of_the_run_that_needs_the_node(write: Any) -> None:
+def test_bad_shape_that_only_running_shows_is_an_error_of_the_run_that_needs_the_node(write: Any) -> None:
     write.const("y", np.zeros((2, 3), np.float32)).const("dy", np.zeros((3, 2), np.float32))
     write("SigmoidGrad", "bad", "y", "dy", T=tf.float32)("Identity", "good", "y", T=tf.float32)
     assert write.run("good:0").shape == (2, 3)

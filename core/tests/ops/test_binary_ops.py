@@ -98,7 +98,7 @@ def test_cast_of_integers_keeps_unknown_elements() -> None:
     assert list(out) == [UNKNOWN, 3]
 
 
-def test_broadcast_args_knows_sizes_beside_unknown_ones() -> None:
+def test_broadcast_args_knows_sizes_next_to_unknown_ones() -> None:
     assert list(value("BroadcastArgs", [UNKNOWN, 1, 4], [5, UNKNOWN])) == [UNKNOWN, 5, 4]
 
 

@@ -56,7 +56,7 @@ def test_offsets_refuse_an_axis_outside_the_rank_while_sizes_are_unknown() -> No
         apply_op("ConcatOffset", [2, [partly_known(2, 3), partly_known(None, 3)]])
 
 
-def test_known_elements_beside_unknown_ones_wrap_around() -> None:
+def test_known_elements_next_to_unknown_ones_wrap_around() -> None:
     lowest = -(2**31)
     assert known(partly_known(lowest, None) // -1) == [lowest, None]
 
@@ -72,7 +72,7 @@ def test_equality_of_partly_known_operands_that_do_not_broadcast_is_left_to_the_
     assert known(equal) is None
 
 
-def test_stitch_leaves_rows_that_none_names_zero_beside_unknown_ones() -> None:
+def test_stitch_leaves_rows_that_none_names_zero_next_to_unknown_ones() -> None:
     assert known(tf.dynamic_stitch([[0, 2]], [partly_known(5, None)])) == [5, 0, None]
 
 

@@ -40,7 +40,7 @@ def test_a_trait_that_contradicts_the_signature_is_an_error(traits: dict[str, An
 
 
 @pytest.mark.parametrize("op", [op.name for op in registry.all_ops() if op.update_op or op.resource_op])
-def test_the_op_that_takes_anothers_place_is_there(op: str) -> None:
+def test_the_op_that_replaces_another_is_registered(op: str) -> None:
     found = registry.get(op)
     assert registry.find(found.update_op or found.resource_op) is not None
 

@@ -62,7 +62,7 @@ def test_feed_of_an_operation(world) -> None:
         world.session.run(world.y, {world.y.op: 1.0})
 
 
-def test_tensor_of_a_body_is_told_as_such(world) -> None:
+def test_tensor_of_a_body_is_refused_as_such(world) -> None:
     inside = []
 
     def body(i: tf.Tensor) -> tf.Tensor:

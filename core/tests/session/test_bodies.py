@@ -186,12 +186,12 @@ def test_optimizer_in_a_branch_takes_a_loss_from_outside(session: tf.Session) ->
 def test_optimizer_trains_in_a_loop(session: tf.Session) -> None:
     v = tf.Variable(1.0)
 
-    def turn(i: Any) -> Any:
+    def body(i: Any) -> Any:
         train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(v))
         with tf.control_dependencies([train]):
             return i + 1
 
-    loop = tf.while_loop(lambda i: i < 3, turn, [0])
+    loop = tf.while_loop(lambda i: i < 3, body, [0])
     session.run(tf.global_variables_initializer())
     session.run(loop)
     assert session.run(v) == 0.125

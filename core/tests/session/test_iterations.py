@@ -41,7 +41,9 @@ def gradient_of_power(start: Any, condition: Condition, step: Any = 1) -> Any:
         (0, lambda i: tf.minimum(i, 3) < 3, 1, 3),
     ],
 )
-def test_every_turn_counts(session: tf.Session, start: Any, condition: Condition, step: Any, iterations: int) -> None:
+def test_every_iteration_counts(
+    session: tf.Session, start: Any, condition: Condition, step: Any, iterations: int
+) -> None:
     assert session.run(gradient_of_power(start, condition, step)) == (iterations + 1) * 2**iterations
 
 

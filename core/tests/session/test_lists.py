@@ -82,7 +82,7 @@ def test_another_length_is_another_plan(session: tf.Session) -> None:
         assert session.run(total, {x: rows}).tolist() == rows.cumsum(0).tolist()
 
 
-def test_number_of_turns_may_be_fed(session: tf.Session) -> None:
+def test_number_of_iterations_may_be_fed(session: tf.Session) -> None:
     x, count = tf.placeholder(tf.float64, []), tf.placeholder(tf.int32, [])
     y = tf.while_loop(lambda i, _: i < count, lambda i, v: (i + 1, v * x), (0, x))[1]
     grad = tf.gradients(y, x)[0]
@@ -188,28 +188,28 @@ def user_line(op: tf.Operation) -> str:
 
 
 def test_error_in_a_program_names_the_line_of_the_read(session: tf.Session) -> None:
-    turns, reads = tf.placeholder(tf.int32, []), []
+    count, reads = tf.placeholder(tf.int32, []), []
     array = tf.TensorArray(tf.float32, 3).unstack(tf.placeholder_with_default([1.0, 2.0, 3.0], [3]))
 
-    def turn(i: Any, total: Any) -> Any:
+    def body(i: Any, total: Any) -> Any:
         reads.append(array.read(i))
         return i + 1, total + reads[0]
 
-    total = tf.while_loop(lambda i, _: i < turns, turn, [0, 0.0])[1]
+    total = tf.while_loop(lambda i, _: i < count, body, [0, 0.0])[1]
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"index 3 .*{user_line(reads[0].op)}\]"):
-        session.run(total, {turns: 5})
+        session.run(total, {count: 5})
 
 
 def test_error_in_a_program_names_the_line_of_the_write(session: tf.Session) -> None:
-    turns, written = tf.placeholder(tf.int32, []), []
+    count, written = tf.placeholder(tf.int32, []), []
 
-    def turn(i: Any, array: Any) -> Any:
+    def body(i: Any, array: Any) -> Any:
         written.append(array.write(i, 1.0))
         return i + 1, written[0]
 
-    array = tf.while_loop(lambda i, _: i < turns, turn, [0, tf.TensorArray(tf.float32, 3)])[1]
+    array = tf.while_loop(lambda i, _: i < count, body, [0, tf.TensorArray(tf.float32, 3)])[1]
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"3 .*{user_line(written[0].flow.op)}\]"):
-        session.run(array.stack(), {turns: 5})
+        session.run(array.stack(), {count: 5})
 
 
 def test_error_of_a_list_that_the_executor_keeps_names_the_line_of_the_read(session: tf.Session) -> None:

@@ -63,7 +63,7 @@ def test_gradient_of_bodies_within_each_other(session: tf.Session) -> None:
 
 
 @BUILD
-def test_more_bodies_within_each_other_than_can_be_are_told(session: tf.Session, build: Build) -> None:
+def test_more_bodies_within_each_other_than_can_be_are_refused(session: tf.Session, build: Build) -> None:
     limit = recursion.MAX_NESTING
     words = rf"function '\w+': bodies are nested {limit + 1} deep; at most {limit} can be"
     with pytest.raises(tf.errors.ResourceExhaustedError, match=words):
@@ -84,12 +84,12 @@ def nested_list(depth: int, item: Any) -> Any:
     return item
 
 
-def test_fetches_nested_too_deep_are_told(session: tf.Session) -> None:
+def test_fetches_nested_too_deep_are_refused(session: tf.Session) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"fetches are nested deeper than the recursion limit of"):
         session.run(nested_list(3000, tf.constant(1.0)))
 
 
-def test_fetches_that_contain_themselves_are_told(session: tf.Session) -> None:
+def test_fetches_that_contain_themselves_are_refused(session: tf.Session) -> None:
     fetches: list[Any] = []
     fetches.append(fetches)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"fetches are nested deeper"):
@@ -116,12 +116,12 @@ def test_fetches_nested_as_deep_as_python_allows(session: tf.Session) -> None:
         lambda deep: tf.convert_to_tensor(nested_list(3000, tf.constant(1.0))),
     ],
 )
-def test_values_nested_too_deep_are_told(session: tf.Session, use: Callable[[Any], Any]) -> None:
+def test_values_nested_too_deep_are_refused(session: tf.Session, use: Callable[[Any], Any]) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError):
         use(nested_list(3000, 1.0))
 
 
-def test_feed_nested_too_deep_is_told(session: tf.Session) -> None:
+def test_feed_nested_too_deep_is_refused(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError):
         session.run(x, {x: nested_list(3000, 1.0)})

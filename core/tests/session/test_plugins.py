@@ -82,7 +82,7 @@ THIEF = """
 
 
 @pytest.mark.cpu
-def test_a_plugin_that_claims_a_kernel_of_another_is_refused_whole(tmp_path: Path) -> None:
+def test_a_plugin_that_claims_a_kernel_of_another_is_refused_completely(tmp_path: Path) -> None:
     install(tmp_path, "a_thief", THIEF)
     assert python(tmp_path, ADD).stdout.strip() == "3.0"
     shown = python(tmp_path, SHOW)
@@ -142,7 +142,7 @@ def test_doctor_survives_a_plugin_that_crashes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.cpu
-def test_doctor_tells_of_a_plugin_that_works_only_alone(tmp_path: Path) -> None:
+def test_doctor_reports_a_plugin_that_works_only_alone(tmp_path: Path) -> None:
     install(tmp_path, "a_thief", THIEF)
     program = f"""
         import os, sys
@@ -155,7 +155,7 @@ def test_doctor_tells_of_a_plugin_that_works_only_alone(tmp_path: Path) -> None:
     assert shown.returncode == 1
 
 
-def test_equal_claims_within_one_registration_leave_nothing_behind() -> None:
+def test_equal_claims_within_one_registration_register_nothing() -> None:
     registry = KernelRegistry()
     first = KernelDef("Neg", "ACME", lambda node: None, {"T": ("float32", "int32")})
     second = KernelDef("Neg", "ACME", lambda node: None, {"T": ("int32",)})

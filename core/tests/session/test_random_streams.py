@@ -61,7 +61,7 @@ def test_ops_without_seeds_differ_from_session_to_session(graph: Any) -> None:
     assert len({a.tobytes() for a in drawn}) == 4
 
 
-def test_each_turn_of_a_loop_draws_anew(graph: Any) -> None:
+def test_each_iteration_of_a_loop_draws_new_numbers(graph: Any) -> None:
     x = tf.random_uniform([3], seed=1)
     _, total = tf.while_loop(
         lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.random_uniform([3], seed=1)), [0, tf.zeros([3])]

@@ -30,7 +30,7 @@ def test_output_of_an_assign_is_the_variable_after_the_write(write: Write) -> No
     assert write.run("double:0") == 14
 
 
-def test_reader_runs_behind_the_write_that_it_waits_for(write: Write) -> None:
+def test_reader_runs_after_the_write_that_it_waits_for(write: Write) -> None:
     variable(write)("Identity", "read", "v", "^init")
     assert write.run("read:0") == 5
 
@@ -102,7 +102,7 @@ def test_write_on_a_branch_happens_only_there(write: Write, p: bool, expected: i
         assert session.run("v:0") == expected
 
 
-def test_loop_writes_a_variable_in_each_turn(write: Write) -> None:
+def test_loop_writes_a_variable_in_each_iteration(write: Write) -> None:
     variable(write).const("zero", 0)("Enter", "i", "zero", frame_name="w")("Merge", "now", "i", "next", N=2)
     write.const("end", 4, "^now")("Less", "less", "now", "end")("LoopCond", "more", "less")(
         "Switch", "if", "now", "more"

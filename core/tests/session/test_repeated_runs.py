@@ -129,7 +129,7 @@ def test_several_feeds_in_any_order(graph) -> None:
         assert graph.session.run([difference], {y: [1.0], graph.x: np.float32([5])})[0] == 4
 
 
-def test_what_an_operation_beside_tensors_gives(graph) -> None:
+def test_operation_fetched_with_tensors_gives_none(graph) -> None:
     a, b, _ = graph.tensors
     for value in ([1.0], np.float32([1]), np.float32([1, 2]), [1.0]):
         found = graph.session.run([a.op, a, b.op, b], {graph.x: value})

@@ -81,11 +81,11 @@ def test_structure_of_a_branch_is_kept(session: tf.Session) -> None:
 
 
 def test_within_a_loop(session: tf.Session) -> None:
-    def turn(k: Any, total: Any) -> Any:
+    def body(k: Any, total: Any) -> Any:
         return k + 1, total * 10 + tf.switch_case(k % 3, [lambda: 1, lambda: k, lambda: 7])
 
     n = tf.placeholder(tf.int32, [])
-    assert session.run(tf.while_loop(lambda k, _: k < n, turn, [0, 0]), {n: 6})[1] == 117147
+    assert session.run(tf.while_loop(lambda k, _: k < n, body, [0, 0]), {n: 6})[1] == 117147
 
 
 def test_nested(session: tf.Session) -> None:

@@ -39,7 +39,7 @@ def test_variable_reads_like_a_tensor(session: tf.Session) -> None:
     assert session.run(v[1:]).tolist() == [-2, 3]
 
 
-def test_uninitialized_variable_is_named_with_both_places(session: tf.Session) -> None:
+def test_uninitialized_variable_is_named_with_both_locations(session: tf.Session) -> None:
     v = tf.Variable(X, name="weights")
     made = r"variable 'weights' has no value; run its initializer first \(the variable was made at .*flow\.py:\d+\)"
     for needs in (v + 1, v.assign_add(X)):
@@ -172,7 +172,7 @@ def test_size_that_is_computed_long_before_it_is_needed(session: tf.Session) -> 
     assert session.run(y, feeds).tolist() == [[2, 2], [2, 2]]
 
 
-def test_loop_changes_a_variable_in_each_turn(session: tf.Session) -> None:
+def test_loop_changes_a_variable_in_each_iteration(session: tf.Session) -> None:
     v = initialized(session, 1.0)
     loop = tf.while_loop(lambda i: i < 5, lambda i: tf.tuple([i + 1], control_inputs=[v.assign(v * 2)])[0], [0])
     session.run(loop)
@@ -183,10 +183,10 @@ def test_branch_within_a_loop_within_a_branch(session: tf.Session) -> None:
     x = tf.placeholder(tf.int32, [])
 
     def collatz() -> Any:
-        def turn(n: Any, steps: Any) -> Any:
+        def body(n: Any, steps: Any) -> Any:
             return tf.cond(tf.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), steps + 1
 
-        return tf.while_loop(lambda n, steps: n > 1, turn, [x, 0])[1]
+        return tf.while_loop(lambda n, steps: n > 1, body, [x, 0])[1]
 
     result = tf.cond(x > 0, collatz, lambda: -1)
     assert [session.run(result, {x: n}) for n in (27, 1, -5)] == [111, 0, -1]

@@ -50,7 +50,7 @@ class GradientFunction(FuncGraph, ABC):
         return super().create_op(op_def, inputs, attrs, *args, **rest)
 
     def _measured(self, x: Tensor, op: str, attrs: Mapping[str, Any]) -> Tensor:
-        """The result of a shape op in the forward body, made once for all that ask."""
+        """The result of a shape op in the forward body, made once for all that use it."""
         key = x, op, tuple(sorted(attrs.items()))
         if key not in self._measures:
             self._measures[key] = self._body.apply(op, (x,), attrs).outputs[0]
@@ -102,7 +102,7 @@ class GradientFunction(FuncGraph, ABC):
 
 
 def original(tensor: Tensor) -> Tensor:
-    """The tensor that chains of Identity hand on."""
+    """The tensor that chains of Identity pass on."""
     while tensor.op.type == "Identity" and not tensor.op.control_inputs:
         tensor = tensor.op.inputs[0]
     return tensor

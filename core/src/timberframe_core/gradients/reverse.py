@@ -50,7 +50,7 @@ def gradients(
 
     ys, xs: a tensor or variable, or a list of these. grad_ys: for each of ys the gradient to begin with, by default
     ones; complex ys need them. stop_gradients: tensors taken as constants. unconnected_gradients: what stands for a
-    source that ys do not depend on. A gradient runs on the device that its operation asks for; gate_gradients,
+    source that ys do not depend on. A gradient runs on the device that is requested for its operation; gate_gradients,
     colocate_gradients_with_ops and aggregation_method are accepted and change nothing.
 
     Returns one entry for each of xs: a tensor of its shape, IndexedSlices where only some rows were used, or None.

@@ -49,7 +49,7 @@ def arg_ranges(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> dict[str, ra
 
 
 def value_positions(op: OpDef, attrs: Mapping[str, Any]) -> tuple[int, ...]:
-    """Flat positions of the inputs whose values the shape function may look at."""
+    """Flat positions of the inputs whose values the shape function may read."""
     if not op.shape_inputs and not op.launch_inputs:
         return ()
     ranges = arg_ranges(op.inputs, attrs)

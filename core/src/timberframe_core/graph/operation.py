@@ -149,7 +149,7 @@ class Operation:
         self.gradient: Callable[..., Any] | NotDifferentiable | None = op_def.gradient
         """How this operation is differentiated: as its op is, unless somebody says otherwise."""
         self.unsupported: UnimplementedError | None = None
-        """What an imported operation asks for that nobody offers; raised when it is to run."""
+        """What an imported operation needs and no device provides; raised when it is to run."""
         self.id = -1
         """Position in the graph's creation order, which is a topological order but for what closes a loop."""
         self._where = user_line()

@@ -1,4 +1,4 @@
-"""Functions that operations run: found by name, and of the arguments and results that the operation asks for."""
+"""Functions that operations run: found by name, and of the arguments and results that the operation needs."""
 
 from __future__ import annotations
 

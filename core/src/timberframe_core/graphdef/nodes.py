@@ -26,7 +26,7 @@ PLACEHOLDER_SHAPES = 24
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 KERNEL_LABEL = parse_attr("_kernel: string")
-"""The one private attr that is kept: it asks for the kernels that were registered under a label."""
+"""The one private attr that is kept: it selects the kernels that were registered under a label."""
 
 LISTED = 8  # names in an error that could have thousands
 
@@ -107,7 +107,7 @@ def split_inputs(proto: Any, op_def: OpDef) -> Node:
 
 
 def colocated(proto: Any) -> list[str]:
-    """Names of the nodes on whose device a node wants to be."""
+    """Names of the nodes with which a node is colocated."""
     if "_class" not in proto.attr:
         return []
     return [text[5:].decode(errors="replace") for text in proto.attr["_class"].list.s if text.startswith(b"loc:@")]

@@ -1,1 +1,1 @@
-"""Ops that make, ask for, move and choose elements, whatever these mean: TensorFlow's array_ops."""
+"""Ops that make, describe, move and choose elements, regardless of their values: TensorFlow's array_ops."""

@@ -84,7 +84,7 @@ define_op(
 
 def _prevented_gradient(op: Any, grad: Any) -> list[Any]:
     raise NotFoundError(
-        f"PreventGradient '{op.name}': a gradient is asked for through it; its message: {op.attrs['message']!r}",
+        f"PreventGradient '{op.name}': a gradient is requested through it; its message: {op.attrs['message']!r}",
         op.name,
     )
 

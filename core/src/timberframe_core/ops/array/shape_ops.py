@@ -1,4 +1,4 @@
-"""Ops that ask for a tensor's shape, or give it another one over the same elements."""
+"""Ops that give a tensor's shape, or give it another one over the same elements."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _same_number_of_elements(c: InferenceContext, source: Shape, sizes: list[Any
     have, want = math.prod(d for d in source or () if d is not None), math.prod(sizes)
     if have != want:
         raise c.error(
-            f"input {format_shape(source)} has {have} elements and shape {format_shape(tuple(sizes))} asks for {want}; "
+            f"input {format_shape(source)} has {have} elements and shape {format_shape(tuple(sizes))} needs {want}; "
             "the numbers must be equal"
         )
 
@@ -208,7 +208,7 @@ def _reshape_errors() -> Iterator[ErrorSample]:
     def wrong(shape: tuple[int, ...], new: Any, match: str) -> ErrorSample:
         return ErrorSample([Arg(shape), Arg(values=np.array(new, np.int64))], match)
 
-    yield wrong((2, 3), (4,), r"input \(2, 3\) has 6 elements and shape \(4,\) asks for 4; the numbers must be equal")
+    yield wrong((2, 3), (4,), r"input \(2, 3\) has 6 elements and shape \(4,\) needs 4; the numbers must be equal")
     yield wrong((2, 3), (4, -1), r"has 6 elements; shape \(4, -1\) needs a multiple of 4")
     yield wrong((2, 3), (0, -1), r"shape \(0, -1\) needs a multiple of 0")
     yield wrong((2, 3), (-1, -1), "only one size may be -1")

@@ -24,21 +24,21 @@ def _unknown(c: InferenceContext) -> list[Shape]:
     return [None]
 
 
-send = define_op(
+define_op(
     "_Send",
     inputs=["tensor: T"],
     attrs=["T: type", *_RENDEZVOUS_ATTRS],
-    doc="Hands a tensor to the _Recv with the same tensor_name and devices.",
+    doc="Sends a tensor to the _Recv with the same tensor_name and devices.",
     shape=_nothing,
     gradient=_INTERNAL,
     stateful=True,
 )
 
-recv = define_op(
+define_op(
     "_Recv",
     outputs=["tensor: tensor_type"],
     attrs=["tensor_type: type", *_RENDEZVOUS_ATTRS],
-    doc="The tensor that the _Send with the same tensor_name and devices hands over.",
+    doc="The tensor that the _Send with the same tensor_name and devices sends.",
     shape=_unknown,
     gradient=_INTERNAL,
     stateful=True,
@@ -54,7 +54,7 @@ arg = define_op(
     stateful=True,
 )
 
-retval = define_op(
+define_op(
     "_Retval",
     inputs=["input: T"],
     attrs=["T: type", "index: int >= 0"],

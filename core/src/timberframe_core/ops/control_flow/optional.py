@@ -1,4 +1,4 @@
-"""Values that may be missing (Optional*): TensorFlow 2's gradients of branches hand intermediates on in them."""
+"""Values that may be missing (Optional*): TensorFlow 2's gradients of branches pass intermediates in them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Role = Literal[
 constant, placeholder, no_op: the value is in the graph; it is fed; other nodes wait for it.
 loop, branch, case, call: functions run as those of While, If, Case and PartitionedCall do.
 variable: makes a handle. read_variable, assign_variable: the value of the variable that the first input means.
-inspect_variable, destroy_variable: the executor looks at the session's entry for that variable, or removes it.
+inspect_variable, destroy_variable: the executor reads the session's entry for that variable, or removes it.
 make_array, make_gradient_array, use_array: arrays and stacks of tensors that live as long as a run.
 switch ... control_trigger: TensorFlow 1's control flow, which becomes loops and branches before anything is planned.
 reference: works on a reference variable of TensorFlow 1, and becomes an op on a variable that has a handle.
@@ -181,7 +181,7 @@ class OpDef:
     shape: called while a graph is built (sizes may be unknown) and again for each specialisation (all sizes known, and
         all values of `shape_inputs`); then the result must be fully known unless `bound` is given.
     reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
-        when conformance asks for more precision, so it must not assume one. List inputs arrive flat.
+        when conformance needs more precision, so it must not assume one. List inputs arrive flat.
     gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,

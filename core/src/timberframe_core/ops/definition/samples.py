@@ -40,7 +40,7 @@ class Sample:
     """Inputs (a list input is a list of Arg) and attrs of one trial.
 
     types: limits type attrs to some dtypes: ``{"T": ("float32",)}``.
-    implementation_defined: only "no crash, right shape" is asked; with the reason.
+    implementation_defined: only "no crash, right shape" is required; with the reason.
     level: `soak` for what takes long or needs much memory.
     """
 

@@ -22,7 +22,7 @@ _SHAPES = (((1, 2, 2, 1), (4, 4)), ((2, 5, 3, 3), (2, 7)), ((1, 3, 4, 2), (3, 4)
 
 
 def _new_size(c: InferenceContext) -> list[int | None]:
-    """Height and width that input 1 asks for."""
+    """Height and width that input 1 gives."""
     if c.shapes[1] is not None and len(c.shapes[1]) != 1:
         raise c.error(f"size has shape {format_shape(c.shapes[1])}; it must be (2,)")
     wanted = c.shape_value(1)

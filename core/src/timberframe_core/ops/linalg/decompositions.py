@@ -113,7 +113,7 @@ def _qr_gradient(op: Any, q_grad: Any, r_grad: Any) -> list[Any]:
     rows, cols = (None, None) if shape is None else shape[-2:]
     if op.attrs["full_matrices"] and (rows is None or cols is None or rows > cols):
         raise UnimplementedError(
-            f"Qr '{op.name}': the gradient is asked for of matrices {format_shape((rows, cols))} with full_matrices; "
+            f"Qr '{op.name}': the gradient is requested of matrices {format_shape((rows, cols))} with full_matrices; "
             "they must be known to have no more rows than columns",
             op.name,
         )

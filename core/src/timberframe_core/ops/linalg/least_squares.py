@@ -152,7 +152,7 @@ def _gradient(op: Any, grad: Any) -> list[Any]:
     a = op.inputs[0]
     if not op.attrs["fast"]:
         raise UnimplementedError(
-            f"MatrixSolveLs '{op.name}': the gradient is asked for with fast=False; it needs fast=True", op.name
+            f"MatrixSolveLs '{op.name}': the gradient is requested with fast=False; it needs fast=True", op.name
         )
     rows, cols = size_of(a, -2, -1), size_of(a, -1, None)
     if isinstance(rows, int) and isinstance(cols, int):

@@ -222,7 +222,7 @@ def _svd_gradient(op: Any, s_grad: Any, u_grad: Any, v_grad: Any) -> list[Any]:
     known = None not in sizes
     if full and (not known or abs(rows - cols) > 1):
         raise UnimplementedError(
-            f"Svd '{op.name}': the gradient of all singular vectors is asked for, of matrices "
+            f"Svd '{op.name}': the gradient of all singular vectors is requested, of matrices "
             f"{format_shape(sizes)}; with full_matrices their sizes must be known and differ by one at most",
             op.name,
         )

@@ -30,7 +30,6 @@ INTEGERS = SIGNED + UNSIGNED
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 
-INTEGER_RESULT = NotDifferentiable("the result is a step function of the inputs")
 PIECEWISE_CONSTANT = NotDifferentiable("the gradient is zero almost everywhere")
 
 

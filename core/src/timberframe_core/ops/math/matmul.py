@@ -278,7 +278,7 @@ MIXED_TYPES: tuple[tuple[str, str, str], ...] = (
 
 _mixed_samples = _batch_samples(True, tuple({"Ta": (x,), "Tb": (y,), "Tout": (z,)} for x, y, z in MIXED_TYPES))
 
-batch_matmul_v3 = define_op(
+define_op(
     "BatchMatMulV3",
     inputs=["x: Ta", "y: Tb"],
     outputs=["output: Tout"],

@@ -116,8 +116,3 @@ def shape_errors(*more: Arg) -> Iterable[ErrorSample]:
 def numbers_drawn(attrs: Attrs, shapes: Any, output: StaticShape) -> int:
     """The blocks that most ops reserve: 256 for each output, whatever they use."""
     return 256 * math.prod(output)
-
-
-def outputs_drawn(sample_shape: StaticShape, parameters: StaticShape) -> int:
-    """Numbers drawn for each parameter, from the output's shape: its size over that of the parameters."""
-    return math.prod(sample_shape[: len(sample_shape) - len(parameters)])

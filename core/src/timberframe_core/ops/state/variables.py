@@ -82,7 +82,7 @@ _HANDLE_ATTRS = (
     "allowed_devices: list(string) = []",
 )
 
-var_handle_op = define_op(
+define_op(
     "VarHandleOp",
     outputs=["resource: resource"],
     attrs=_HANDLE_ATTRS,
@@ -94,7 +94,7 @@ var_handle_op = define_op(
     samples=lambda: [Sample(attrs={"shape": (2, 3), "shared_name": "v"}, types={"dtype": _TYPES})],
 )
 
-read_variable_op = define_op(
+define_op(
     "ReadVariableOp",
     inputs=["resource: resource"],
     outputs=["value: dtype"],
@@ -109,7 +109,7 @@ read_variable_op = define_op(
     samples=lambda: [Sample([Arg(shape)], types={"dtype": _TYPES}) for shape in ((), (0,), (7, 13))],
 )
 
-assign_variable_op = define_op(
+define_op(
     "AssignVariableOp",
     inputs=["resource: resource", "value: dtype"],
     attrs=["dtype: type", "validate_shape: bool = false"],
@@ -153,7 +153,7 @@ def _define_update(name: str, update_op: str, verb: str, reference: Any) -> None
 _define_update("AssignAddVariableOp", "AddV2", "Adds `value` to", lambda attrs, resource, value: resource + value)
 _define_update("AssignSubVariableOp", "Sub", "Subtracts `value` from", lambda attrs, resource, value: resource - value)
 
-var_is_initialized_op = define_op(
+define_op(
     "VarIsInitializedOp",
     inputs=["resource: resource"],
     outputs=["is_initialized: bool"],
@@ -180,7 +180,7 @@ variable_shape = define_op(
     samples=lambda: [Sample([Arg(shape, dtype="float32")]) for shape in ((), (0,), (7, 13))],
 )
 
-destroy_resource_op = define_op(
+define_op(
     "DestroyResourceOp",
     inputs=["resource: resource"],
     attrs=["ignore_lookup_error: bool = true"],
@@ -191,7 +191,7 @@ destroy_resource_op = define_op(
     stateful=True,
 )
 
-disable_copy_on_read = define_op(
+define_op(
     "DisableCopyOnRead",
     inputs=["resource: resource"],
     doc="Nothing: reads of variables copy nothing in any case.",

@@ -10,7 +10,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 
-PLACE = r"  \[/device:\w+:0, [^\[\]]*test_error_places\.py:\d+[^\[\]]*\]$"
+LOCATION = r"  \[/device:\w+:0, [^\[\]]*test_error_locations\.py:\d+[^\[\]]*\]$"
 
 
 def failing_assert(number: tf.Tensor) -> tf.Operation:
@@ -35,20 +35,20 @@ def failing_turn(number: tf.Tensor) -> tf.Tensor:
 
 
 @pytest.mark.parametrize("build", [failing_assert, write_past_the_end, read_past_the_end, failing_turn])
-def test_error_of_a_run_ends_with_its_place(build: Callable[[tf.Tensor], tf.Tensor]) -> None:
+def test_error_of_a_run_ends_with_its_location(build: Callable[[tf.Tensor], tf.Tensor]) -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         number = tf.placeholder(tf.int32, [])
         result = build(number)
-        with pytest.raises(tf.errors.InvalidArgumentError, match=PLACE):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=LOCATION):
             session.run(result, {number: 7})
 
 
-def test_memory_limit_error_ends_with_its_place(device_type: str) -> None:
+def test_memory_limit_error_ends_with_its_location(device_type: str) -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [None])
         y = tf.cumsum(x)
         with (
             tf.Session(graph=graph, config=tf.SessionConfig(memory_limit={device_type: 100_000})) as session,
-            pytest.raises(tf.errors.ResourceExhaustedError, match=r"the limit is 100000 bytes" + PLACE),
+            pytest.raises(tf.errors.ResourceExhaustedError, match=r"the limit is 100000 bytes" + LOCATION),
         ):
             session.run(y, {x: np.zeros(1 << 20, np.float32)})
