@@ -141,6 +141,28 @@ def test_doctor_survives_a_plugin_that_crashes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_doctor_finds_nothing_wrong_with_a_plugin_whose_hardware_is_missing(tmp_path: Path) -> None:
+    source = """
+        from timberframe_core.errors import UnavailableError
+        from timberframe_core.plugin.hooks import hookimpl
+
+        @hookimpl
+        def timberframe_devices(config):
+            raise UnavailableError("no ACME is plugged in; plug one in")
+    """
+    install(tmp_path, "acme", source)
+    program = f"""
+        import os, sys
+        os.environ["PYTHONPATH"] = os.pathsep.join([{str(tmp_path)!r}, os.environ.get("PYTHONPATH", "")])
+        from timberframe.__main__ import main
+        sys.exit(main(["doctor"]))
+    """
+    shown = python(tmp_path, program)
+    assert "acme (acme 1.0): has no device: no ACME is plugged in; plug one in" in shown.stdout
+    assert shown.returncode == 0
+
+
+@pytest.mark.slow
 @pytest.mark.cpu
 def test_doctor_reports_a_plugin_that_works_only_alone(tmp_path: Path) -> None:
     install(tmp_path, "a_thief", THIEF)

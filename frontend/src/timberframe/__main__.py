@@ -17,6 +17,8 @@ from timberframe_core.runtime.devices import devices_for
 from timberframe_core.standard_output import run_command
 
 _PROBE_SECONDS = 60
+_NO_DEVICE = 3
+"""The status of a probe where a plugin works and its hardware is missing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -147,7 +149,7 @@ def _doctor(_: argparse.Namespace) -> int:
     for name, verdict in verdicts.items():
         plugin = loader.registry.plugins[name]
         print(f"{name} ({plugin.distribution} {plugin.version}): {verdict}")
-    return int(any(verdict != "works" for verdict in verdicts.values()))
+    return int(not all(verdict.startswith(("works", "has no device")) for verdict in verdicts.values()))
 
 
 def _examine(name: str, others: Sequence[str] = ()) -> str:
@@ -159,6 +161,8 @@ def _examine(name: str, others: Sequence[str] = ()) -> str:
         return f"hangs: no answer within {_PROBE_SECONDS} s"
     if done.returncode < 0:
         return f"crashes: the process died of signal {-done.returncode}"
+    if done.returncode == _NO_DEVICE:
+        return f"has no device: {done.stdout.strip()}"
     if done.returncode:
         return "fails: " + (done.stdout + done.stderr).strip()
     return "works"
@@ -170,6 +174,9 @@ def _probe(arguments: argparse.Namespace) -> int:
 
     found = devices_for(SessionConfig(plugins=[arguments.plugin, *arguments.others]))
     failure = loader.registry.failures().get(arguments.plugin)
+    if isinstance(failure, UnavailableError):
+        print(failure)
+        return _NO_DEVICE
     if failure is not None:
         print(f"{type(failure).__name__}: {failure}")
         return 1
