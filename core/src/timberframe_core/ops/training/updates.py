@@ -7,6 +7,7 @@ values are returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,22 @@ _VALUES = {
 _ONE_TYPE = {"T": ("float32",)}
 _ERROR_TYPES = {"T": ("float32",), "Tindices": ("int32",)}
 _SIGNED_SLOTS = ("linear", "m", "mg", "mom", "gradient_accumulator")
+
+
+@dataclass(frozen=True)
+class UpdateOp:
+    """What kernels share of an update op. rule: name of its function in `rules`; dtypes: those that it computes in.
+
+    flag: the bool attr that the rule has in addition to use_locking; "" where it has none.
+    """
+
+    rule: str
+    dtypes: tuple[str, ...]
+    flag: str = ""
+
+
+UPDATE_OPS: dict[str, UpdateOp] = {}
+"""The update ops by name."""
 
 
 class _Signature:
@@ -144,8 +161,8 @@ def _error_bound(reference: Callable[..., Any], sparse: bool) -> Bound:
     return Bound(error, _SOURCE)
 
 
-def _tried_attrs(flag: str | None) -> list[dict[str, Any]]:
-    return [{}] if flag is None else [{flag: True}, {flag: False}]
+def _tried_attrs(flag: str) -> list[dict[str, Any]]:
+    return [{flag: True}, {flag: False}] if flag else [{}]
 
 
 def _extra(signature: _Signature) -> list[dict[str, Arg]]:
@@ -158,7 +175,7 @@ def _extra(signature: _Signature) -> list[dict[str, Arg]]:
     return extra
 
 
-def _dense_samples(signature: _Signature, flag: str | None, types: Sequence[str]) -> Iterator[Sample]:
+def _dense_samples(signature: _Signature, flag: str, types: Sequence[str]) -> Iterator[Sample]:
     """One shape in every dtype and with every attr, and what else matters in one of them."""
     chosen = {"T": types}
     for attrs in _tried_attrs(flag):
@@ -170,7 +187,7 @@ def _dense_samples(signature: _Signature, flag: str | None, types: Sequence[str]
     yield Sample(signature.sample((3,), {}).inputs, {"use_locking": True}, _ONE_TYPE)
 
 
-def _sparse_samples(signature: _Signature, flag: str | None, types: Sequence[str]) -> Iterator[Sample]:
+def _sparse_samples(signature: _Signature, flag: str, types: Sequence[str]) -> Iterator[Sample]:
     """Rows named twice in every dtype and with every attr, and what else matters in one of them."""
     chosen = {"T": types}
     for attrs in _tried_attrs(flag):
@@ -219,16 +236,18 @@ def _define(
 ) -> None:
     """One op. flag: ``name = default`` of the bool attr that the rule has in addition to use_locking."""
     sparse = signature.indices is not None
-    attr = flag.split(" ")[0] or None
+    attr = flag.split(" ")[0]
     made = _sparse_reference(rule, signature) if sparse else rule
     attrs = ["T: numbertype", *(["Tindices: {int32, int64}"] if sparse else []), "use_locking: bool = false"]
     attrs += [flag.replace(" =", ": bool =")] if flag else []
+    op = f"Resource{'Sparse' if sparse else ''}Apply{name}"
+    UPDATE_OPS[op] = UpdateOp(rule.__name__, tuple(types), attr)
     kind = "each row of the variable that indices names, in their order," if sparse else "the variable"
     define_op(
-        f"Resource{'Sparse' if sparse else ''}Apply{name}",
+        op,
         inputs=signature.declared(),
         attrs=attrs,
-        doc=f"Changes {kind} and its slots by the rule {rule.__name__}. {_DOCS.get(attr or '', '')}".rstrip(),
+        doc=f"Changes {kind} and its slots by the rule {rule.__name__}. {_DOCS.get(attr, '')}".rstrip(),
         shape=late_errors(signature.shape),
         reference=made,
         gradient=_UPDATE,
