@@ -1,18 +1,20 @@
-"""Writes the kernels of the SDK's elementwise sources that have none by hand: ``generate.py SDK PACKAGE OUTPUT``.
+"""Writes kernels of the SDK's elementwise sources that have none by hand: ``generate.py SDK PACKAGE OUTPUT DEPFILE``.
 
 SDK, PACKAGE: the folders of timberframe_sdk and timberframe_cpu. Only the table and the loops are imported of them, so
-that a build needs neither their dependencies nor this package itself.
+that a build needs neither their dependencies nor this package itself. DEPFILE tells ninja which declarations were read.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
 
-def main(sdk: Path, package: Path, output: Path) -> None:
+def main(sdk: Path, package: Path, output: Path, depfile: Path) -> None:
     for folder in (sdk, package):
         module = ModuleType(folder.name)
         module.__path__ = [str(folder)]  # a package whose __init__.py does not run
@@ -20,7 +22,8 @@ def main(sdk: Path, package: Path, output: Path) -> None:
     from timberframe_cpu.loops import includes, loop_source
     from timberframe_sdk.sources import ALL_TYPES, SOURCES
 
-    written = _named_in(package / "kernels")
+    declarations = sorted((package / "kernels").glob("*.py"))
+    written = _named_in(declarations)
     text, entries = ['#include "common/broadcast.h"\n'], []
     for op, source in SOURCES.items():
         if op in written or source.attrs():  # a loop holds its attrs
@@ -33,11 +36,12 @@ def main(sdk: Path, package: Path, output: Path) -> None:
             entries.append(f"TF_ENTRY({name}), ")
     text.append(f"TF_TABLE(elementwise_generated) = {{{''.join(entries)}TF_END}};\n")
     output.write_text("\n".join(text))
+    depfile.write_text(f"{os.path.relpath(output)}: {' '.join(map(str, declarations))}\n")
 
 
-def _named_in(folder: Path) -> set[str]:
+def _named_in(files: Iterable[Path]) -> set[str]:
     """The strings in the kernels' declarations, the ops' names among them."""
-    nodes = (node for file in folder.glob("*.py") for node in ast.walk(ast.parse(file.read_text())))
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text())))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 

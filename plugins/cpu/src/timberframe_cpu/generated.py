@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe_cpu.broadcast import CHEAP, OPERANDS
+from timberframe_cpu.broadcast import CHEAP, COSTLY, OPERANDS
 from timberframe_cpu.compiled import FUNCTION, compiler, sources
 from timberframe_cpu.kernels.binary import elementwise
 from timberframe_cpu.loops import includes, loop_source
@@ -21,7 +21,7 @@ from timberframe_sdk.native import Native
 from timberframe_sdk.reference import reference_launcher
 from timberframe_sdk.sources import SOURCES
 
-_GRAIN = CHEAP // 4  # elements that a thread takes, of an op of unknown cost
+_GRAIN, _FUNCTION_GRAIN = CHEAP // 4, COSTLY // 8  # elements worth a thread; of ops that call functions of float64
 
 
 def source_kernels(op: OpDef) -> list[KernelDef]:
@@ -38,12 +38,13 @@ def build(node: KernelNode) -> Native | Callable[..., None]:
     """The kernel that the build made, or one that is compiled now, or the reference."""
     operands = [v.dtype.name for v in node.inputs]
     built_in = f"{node.op}_{operands[-1]}"
+    grain = _FUNCTION_GRAIN if SOURCES[node.op].needs_float64 else _GRAIN
     try:
         find(built_in, isa())
     except NotFoundError:
         address = _compiled(node, operands)
-        return elementwise(node, "elementwise_loop", _GRAIN, more=(address, len(operands))) if address else _slow(node)
-    return elementwise(node, built_in, _GRAIN)
+        return elementwise(node, "elementwise_loop", grain, more=(address, len(operands))) if address else _slow(node)
+    return elementwise(node, built_in, grain)
 
 
 def _compiled(node: KernelNode, operands: Sequence[str]) -> int:

@@ -43,7 +43,6 @@ def _binary(
     *,
     share: bool = False,
     grain: int = CHEAP,
-    inplace: bool = True,
 ) -> KernelDef:
     """`kernel`_<dtype> for each dtype; `share` says that signed integers use the unsigned ones' kernels."""
 
@@ -52,8 +51,7 @@ def _binary(
         return elementwise(node, f"{kernel}_{unsigned(dtype) if share else dtype}", grain, refusal_messages(op))
 
     build.__qualname__ = f"_binary({op})"
-    pairs = ((0, 0), (0, 1)) if inplace else ()
-    return KernelDef(op, "CPU", build, {"T": tuple(types)}, inplace=pairs)
+    return KernelDef(op, "CPU", build, {"T": tuple(types)}, inplace=((0, 0), (0, 1)))
 
 
 def _strings(op: str) -> KernelDef:
@@ -114,10 +112,6 @@ KERNELS: list[KernelDef] = [
     _binary("Pow", "power", (*_INEXACT, *SIGNED), grain=COSTLY),
     _binary("Atan2", "atan2", FLOATS, grain=COSTLY),
     _binary("Xlogy", "xlogy", _INEXACT, grain=COSTLY),
-    _binary("Betainc", "beta", ("float32", "float64"), grain=COSTLY // 8, inplace=False),
-    _binary("Zeta", "zeta", ("float32", "float64"), grain=COSTLY // 8),
-    _binary("Polygamma", "polygamma", ("float32", "float64"), grain=COSTLY // 8),
-    _binary("RandomGammaGrad", "gamma_slope", ("float32", "float64"), grain=COSTLY // 8),
     _binary("Xlog1py", "xlog1py", _INEXACT, grain=COSTLY),
     _binary("NextAfter", "next_after", ("float32", "float64")),
     *(_binary(op, name, INTEGERS, share=True) for op, name in _BITS),
