@@ -37,7 +37,7 @@ def truth(x: np.ndarray) -> bool:
 
 
 def while_loop(device: Any, node: KernelNode) -> Launcher:
-    """Runs cond and body in turn. Inputs beyond the number of outputs are the same in every turn."""
+    """Runs cond and body alternately. Inputs beyond the number of outputs are the same in every iteration."""
     cond, body = (device.compile(c) for c in node.inner)
     count = len(node.outputs)
 

@@ -190,7 +190,7 @@ class _Grouping:
             group.nodes += other.nodes
             group.members |= other.members
             group.before |= other.before
-            other.before = group.members  # whoever depends on the old group depends on the new one
+            other.before = group.members  # what depends on the old group depends on the new one
             group.inputs |= other.inputs
             for made in other.nodes:
                 self.made_in[made.outputs[0].id] = group
@@ -209,7 +209,7 @@ class _Grouping:
 
 
 def _read_outside(cluster: Cluster, member: dict[int, _Group]) -> set[int]:
-    """Ids of the values that somebody outside the group that makes them reads."""
+    """Ids of the values that are read outside the group that makes them."""
     made_in = {n.outputs[0].id: member[id(n)] for n in cluster.nodes if id(n) in member}
     read = {v.id for v in cluster.outputs} | {u.new.id for u in cluster.updates}
     for node in cluster.nodes:

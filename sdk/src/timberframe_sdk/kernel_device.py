@@ -355,7 +355,7 @@ class KernelExecutable:
 
         def check(words: np.ndarray) -> None:
             self._check_status(words)
-            self._free.append(instance)  # one whose words tell an error is not used again
+            self._free.append(instance)  # one whose status words hold an error is not used again
 
         context.late.add(self.device, status, check)
         return False

@@ -1,4 +1,4 @@
-"""Settings of a session, as the hook `timberframe_devices` is told them, and of the user's machine."""
+"""Settings of a session, as the hook `timberframe_devices` gets them, and of the user's machine."""
 
 from __future__ import annotations
 

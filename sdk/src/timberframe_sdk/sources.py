@@ -1,11 +1,10 @@
 """The table of elementwise sources: what an op computes for one element, in what C, OpenCL C and CUDA have in common.
 
 One row serves all: accelerators make the op's kernels of it, devices that generate code put it into chains, and the CPU
-makes a kernel of it where it has none by hand. `define_source` adds a row, for our ops and for anybody's alike.
+makes a kernel of it where it has none by hand. `define_source` adds a row, for our ops and for a vendor's alike.
 
-What an op means is told by its OpDef, which knows of no device and no language; how it is computed is told here, beside
-the functions of ``timberframe/math`` that the rows call. This module imports the standard library alone, so that builds
-can read it.
+An OpDef says what an op means, without a device or a language; the table says how it is computed, by the functions of
+``timberframe/math``. This module imports the standard library alone, so that builds can read it.
 """
 
 from __future__ import annotations
@@ -270,10 +269,9 @@ def define_source(
     branches: bool = False,
     needs_float64: bool = False,
 ) -> Source:
-    """Gives an elementwise op its source (see `Source`): kernels on all devices that compile, and a place in chains.
+    """Gives an elementwise op its source (see `Source`): kernels on all devices that compile, and fusion in chains.
 
-    To be called where the op is defined, before a graph with it runs. ValueError where the op has a source already,
-    another one.
+    To be called where the op is defined, before a graph with it runs. ValueError where the op already has another one.
     """
     made = Source(floats, integers, bools, result, tuple(dtypes), "", functions, branches, needs_float64)
     if SOURCES.setdefault(op, made) != made:

@@ -75,7 +75,7 @@ class TransactionRun:
             raise
 
     def _new_version(self, update: Update, empty: EmptyArray) -> Array:
-        """The array that the new version is written to: the old one where nobody else can see it."""
+        """The array that the new version is written to: the old one where nothing else refers to it."""
         if update.in_place and update.old is not None:
             variable: Variable = update.variable
             old = self.arrays[update.old.id]

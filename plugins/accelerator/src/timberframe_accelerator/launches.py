@@ -14,7 +14,7 @@ from timberframe_sdk.declare import Builder
 GROUP = 256
 """Work-items of a group where a kernel does not ask for something else."""
 MOST_ITEMS = 1 << 22
-"""Work-items of a launch; elements beyond that are taken in turns."""
+"""Work-items of a launch; each takes several of more elements."""
 MOST_GROUPS = 65535
 """Groups in the second and third dimension of a launch: a limit of CUDA (CUDA C++ Programming Guide)."""
 

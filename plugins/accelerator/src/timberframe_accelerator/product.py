@@ -1,6 +1,6 @@
 """Products of matrices on accelerators: which kernel of matmul.h, with which tiles, and its arguments.
 
-MatMul and its kin are such products, and einsums and what else needs one share this.
+MatMul and similar ops are such products, and einsums and what else needs one share this.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class SortedRows:
         device: Any = node.device
         self.count, rows = count, math.prod(bounds)
         self.sort = sort = Sort(device, 1, count, key_name(rows), reach)
-        bits = rows.bit_length()  # that tell `no row`, which has all bits, from the last row
+        bits = rows.bit_length()  # that distinguish `no row`, which has all bits, from the last row
         by_digits = count > _LEAST_RADIX_ENTRIES and bits <= _MOST_RADIX_BITS
         self.digits = DigitSort(device, sort, count, bits) if by_digits else None
         name = "tf_sort_rows" if self.digits is None else "tf_find_rows"

@@ -1,4 +1,4 @@
-/* OpenBLAS behind blas.h: loaded by path, so that no other copy in the process is taken for it. */
+/* OpenBLAS for blas.h: loaded by path, so that no other copy in the process is taken for it. */
 #include "common/blas.h"
 
 #include <dlfcn.h>

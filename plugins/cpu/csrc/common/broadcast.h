@@ -26,7 +26,7 @@
 #define TF_VECTOR
 #endif
 
-#define TF_NOINLINE __attribute__((noinline)) /* each loop exists once, whoever calls it */
+#define TF_NOINLINE __attribute__((noinline)) /* each loop exists once, whatever calls it */
 
 enum {
   TF_OPERANDS = 3,

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Before a loop whose turns do not depend on each other even where two pointers are equal (work in place). */
+/* Before a loop whose iterations do not depend on each other even where two pointers are equal (work in place). */
 #ifdef __clang__
 #define TF_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -1,4 +1,4 @@
-/* The routines behind lapack.h, found by name in the library that blas.c has opened. */
+/* The routines of lapack.h, found by name in the library that blas.c has opened. */
 #include "common/lapack.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
  *
  * All matrices are column-major, seen from LAPACK: a row-major matrix is its transpose. Routines come through LAPACKE's
  * "_work" functions, which allocate nothing and have a plain C interface; they return 0, a positive number where the
- * matrix is at fault (which is told at each kernel), a negative one where an argument is. Sizes must fit in 31 bits. */
+ * matrix is at fault (see each kernel), a negative one where an argument is. Sizes must fit in 31 bits. */
 #ifndef TIMBERFRAME_CPU_LAPACK_H
 #define TIMBERFRAME_CPU_LAPACK_H
 
@@ -13,7 +13,7 @@ enum { LAPACK_COLUMN_MAJOR = 102, BLAS_ROW_MAJOR = 101 };
 enum { BLAS_NO_TRANSPOSE = 111, BLAS_TRANSPOSE = 112, BLAS_ADJOINT = 113, BLAS_UPPER = 121, BLAS_LOWER = 122 };
 enum { BLAS_NON_UNIT = 131, BLAS_UNIT = 132, BLAS_LEFT = 141 };
 
-/* Elements are float, double, or pairs of them (real, imaginary), as told by the table's number. */
+/* Elements are float, double, or pairs of them (real, imaginary), according to the table's number. */
 typedef struct lapack_routines {
   size_t element, real; /* bytes of an element, and of its real part */
   int32_t (*gelqf)(int layout, int32_t m, int32_t n, void *a, int32_t lda, void *tau, void *work, int32_t lwork);

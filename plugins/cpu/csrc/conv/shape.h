@@ -1,4 +1,4 @@
-/* What the kernels of this family are told by their builders. */
+/* Parameters of the kernels of this family. */
 #ifndef TIMBERFRAME_CPU_CONV_SHAPE_H
 #define TIMBERFRAME_CPU_CONV_SHAPE_H
 

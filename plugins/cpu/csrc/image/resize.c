@@ -12,9 +12,9 @@ typedef struct resize_shape {
   int64_t batch, height, width, channels, out_height, out_width, align_corners, half_pixel_centers;
 } resize_shape;
 
-/* A position between two pixels of one dimension: `before` and `behind` it, and its part of the way. */
+/* A position between two pixels of one dimension: `before` and `after` it, and its part of the way. */
 typedef struct coordinate {
-  int64_t before, behind;
+  int64_t before, after;
   float part;
 } coordinate;
 
@@ -26,10 +26,10 @@ static inline float scale_of(const resize_shape *s, int64_t size, int64_t resize
 static inline coordinate find_coordinate(const resize_shape *s, int64_t i, int64_t size, float scale) {
   float at = s->half_pixel_centers ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
   float floor = floorf(at);
-  int64_t before = floor > 0 ? (int64_t)floor : 0, behind = (int64_t)ceilf(at);
-  if (behind > size - 1) behind = size - 1;
-  if (behind < 0) behind = 0;
-  return (coordinate){before < behind ? before : behind, behind, at - floor};
+  int64_t before = floor > 0 ? (int64_t)floor : 0, after = (int64_t)ceilf(at);
+  if (after > size - 1) after = size - 1;
+  if (after < 0) after = 0;
+  return (coordinate){before < after ? before : after, after, at - floor};
 }
 
 static inline int64_t find_nearest(const resize_shape *s, int64_t i, int64_t size, float scale) {
@@ -54,11 +54,11 @@ typedef struct resize_job {
     for (int64_t row = begin; row < end; row++) {                                                                   \
       coordinate y = find_coordinate(s, row % s->out_height, s->height, down);                                      \
       const S *image = (const S *)job->from + row / s->out_height * s->height * line;                               \
-      const S *upper = image + y.before * line, *lower = image + y.behind * line;                                   \
+      const S *upper = image + y.before * line, *lower = image + y.after * line;                                    \
       float *restrict out = (float *)job->to + row * s->out_width * channels;                                       \
       for (int64_t i = 0; i < s->out_width; i++, out += channels) {                                                 \
         coordinate x = find_coordinate(s, i, s->width, across);                                                     \
-        int64_t left = x.before * channels, right = x.behind * channels;                                            \
+        int64_t left = x.before * channels, right = x.after * channels;                                             \
         for (int64_t c = 0; c < channels; c++) {                                                                    \
           float a = (float)LOAD(upper[left + c]), b = (float)LOAD(upper[right + c]);                                \
           float p = (float)LOAD(lower[left + c]), q = (float)LOAD(lower[right + c]);                                \
@@ -107,10 +107,10 @@ typedef struct resize_job {
       memset(sums, 0, (size_t)(s->height * line) * sizeof *sums);                                     \
       for (int64_t j = 0; j < s->out_height; j++) {                                                   \
         coordinate y = find_coordinate(s, j, s->height, down);                                        \
-        T *upper = sums + y.before * line, *lower = sums + y.behind * line;                           \
+        T *upper = sums + y.before * line, *lower = sums + y.after * line;                            \
         for (int64_t i = 0; i < s->out_width; i++, g += channels) {                                   \
           coordinate x = find_coordinate(s, i, s->width, across);                                     \
-          int64_t left = x.before * channels, right = x.behind * channels;                            \
+          int64_t left = x.before * channels, right = x.after * channels;                             \
           for (int64_t c = 0; c < channels; c++) {                                                    \
             upper[left + c] += (T)(g[c] * (1 - y.part) * (1 - x.part));                               \
             upper[right + c] += (T)(g[c] * (1 - y.part) * x.part);                                    \

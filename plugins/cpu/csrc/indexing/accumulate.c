@@ -16,7 +16,7 @@
 /* What the rows come from, and what the target holds at first. */
 enum kind { SCATTER_ND, TENSOR_SCATTER, UNSORTED_SEGMENTS, SORTED_SEGMENTS };
 
-/* The parameters, in this order. The workspace holds the updates' rows, and behind `target_at` bytes the float32 target
+/* The parameters, in this order. The workspace holds the updates' rows, and after `target_at` bytes the float32 target
  * of 16-bit types. Sorted segment ids follow the parameters. */
 typedef struct accumulate_shape {
   int64_t kind, count, inner, depth, ignore, target_rows, mean, target_at;

@@ -6,10 +6,10 @@
 
 #define SERIAL_BYTES 65536 /* bytes worth a thread */
 
-/* parameters: indices before and behind the new dimension, its depth, bytes of an element. */
+/* parameters: indices before and after the new dimension, its depth, bytes of an element. */
 static int32_t one_hot(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                        const int64_t *parameters) {
-  int64_t before = parameters[0], behind = parameters[1], depth = parameters[2], item = parameters[3];
+  int64_t before = parameters[0], after = parameters[1], depth = parameters[2], item = parameters[3];
   const char *on = inputs[1]->data, *off = inputs[2]->data;
   char *out = outputs[0]->data;
   int64_t bytes = outputs[0]->size * item, filled = item;
@@ -20,9 +20,9 @@ static int32_t one_hot(tf_context *context, const tf_tensor *const *inputs, tf_t
     memcpy(out + filled, out, (size_t)(filled < bytes - filled ? filled : bytes - filled));
   }
   for (int64_t i = 0; i < before; i++) {
-    for (int64_t j = 0; j < behind; j++) {
-      int64_t index = load_index(inputs[0], i * behind + j);
-      if (index >= 0 && index < depth) memcpy(out + ((i * depth + index) * behind + j) * item, on, (size_t)item);
+    for (int64_t j = 0; j < after; j++) {
+      int64_t index = load_index(inputs[0], i * after + j);
+      if (index >= 0 && index < depth) memcpy(out + ((i * depth + index) * after + j) * item, on, (size_t)item);
     }
   }
   return TF_OK;

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Before a loop of which four turns are to follow each other without a jump. */
+/* Before a loop that is to be unrolled four times. */
 #if defined(__clang__)
 #define UNROLL_4 _Pragma("clang loop unroll_count(4)")
 #else
@@ -28,7 +28,7 @@ enum {
   DEPTH = 1024,        /* a panel takes a quarter of the second cache level */
   PART_ROWS = 2046,    /* a part of A stays in the third while it meets all panels */
   STRETCH = 16,        /* terms between two rounds of fetching A: one cache line */
-  AHEAD = 32,          /* rows of B, or of a transposed A, that are fetched before their turn */
+  AHEAD = 32,          /* rows of B, or of a transposed A, that are prefetched */
   SMALL_WORK = 1000000 /* up to here the BLAS takes its kernels for small products, which copy nothing */
 };
 

@@ -17,7 +17,7 @@ static void swap_rows(char *a, char *b, size_t bytes) {
 }
 
 /* Factors the matrix (its adjoint, if asked for) into column-major L and U with the rows that were exchanged; the
- * pivots lie behind. Returns the number of the first pivot that is zero, from one on. */
+ * pivots come after. Returns the number of the first pivot that is zero, from one on. */
 static int32_t factor(const matrix_job *job, const void *matrix, int64_t rows, int64_t adjoint, char *lu,
                       int32_t *pivots) {
   if (rows == 0) return 0;

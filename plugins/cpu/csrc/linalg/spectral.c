@@ -21,7 +21,7 @@ static void fill_nan(const matrix_job *job, int64_t count, void *data) {
 }
 
 /* The implicit QR algorithm with Wilkinson's shift on a tridiagonal matrix (Golub and Van Loan, Matrix Computations,
- * 4th ed., section 8.3): d its diagonal, e what is below, q the vectors so far, one behind the other, of `length` real
+ * 4th ed., section 8.3): d its diagonal, e what is below, q the vectors so far, one after the other, of `length` real
  * numbers each. Values end in rising order. Returns 1 where they do not converge. */
 #define TRIDIAGONAL(name, real, root, hypotenuse, absolute, epsilon, least)                             \
   static void step_##name(real *d, real *e, int64_t start, int64_t end, real *q, int64_t length) {      \

@@ -1,4 +1,4 @@
-/* MirrorPadGrad: each element of the output is the sum of those at its own position of the input and at the positions that mirror it.
+/* MirrorPadGrad: each element of the output is the sum of the input's at its own position and at those that mirror it.
  * float16 and bfloat16 are added as float32 and rounded once. */
 #include <string.h>
 

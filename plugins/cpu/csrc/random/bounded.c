@@ -41,7 +41,7 @@ BOUNDED_BATCH(random_bounded_float16, tf_float16, float, HALF_ROUND, STORE_HALF,
     const tf_tensor *x = given[k];                                                                                   \
     return load(((const type *)x->data)[indices ? indices[4 * row + k] : row % x->size]);                            \
   }                                                                                                                  \
-  /* parameters behind those of the stream: number of the input means, which the other three follow; numbers in a    \
+  /* parameters after those of the stream: number of the input means, which the other three follow; numbers in a     \
    * batch; how far they lie apart; whether the indices of the four parameters of each batch follow. Those lie apart \
    * by the number of batches. */                                                                                    \
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \

@@ -78,7 +78,7 @@ static void category_range(void *argument, int64_t begin, int64_t end) {
   }
 }
 
-/* parameters behind those of the stream: rows, classes, samples, lanes. The workspace holds `classes` doubles a
+/* parameters after those of the stream: rows, classes, samples, lanes. The workspace holds `classes` doubles a
  * lane. */
 static int32_t random_categories(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                  const int64_t *parameters) {
@@ -116,7 +116,7 @@ static void shuffle(const philox *g, void *data, int64_t rows, int64_t bytes) {
   }
 }
 
-/* parameters behind those of the stream: rows, bytes of a row, bytes of an element where rows are elements (else 0: the
+/* parameters after those of the stream: rows, bytes of a row, bytes of an element where rows are elements (else 0: the
  * workspace holds an int64 for each row). */
 static int32_t random_shuffle(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                               const int64_t *parameters) {

@@ -50,7 +50,7 @@ static void rejection_range(void *argument, int64_t begin, int64_t end) {
   }
 }
 
-/* parameters behind those of the stream: number of the input with the parameters of the distribution. */
+/* parameters after those of the stream: number of the input with the parameters of the distribution. */
 static int32_t draw_all(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                         const int64_t *parameters, draw_number *draw) {
   const tf_tensor *given = inputs[parameters[PHILOX_PARAMETERS]];
@@ -92,7 +92,7 @@ static void binomial_range(void *argument, int64_t begin, int64_t end) {
   }
 }
 
-/* parameters behind those of the stream: number of the input counts, which probs follows; pairs; then for each pair the
+/* parameters after those of the stream: number of the input counts, which probs follows; pairs; then for each pair the
  * indices of its count and its probability. */
 static int32_t random_binomial(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                const int64_t *parameters) {

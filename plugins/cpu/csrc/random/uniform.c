@@ -19,7 +19,7 @@ CONVERT(random_uniform_bfloat16, tf_bfloat16, 1, tf_bfloat16_from_float32(unifor
 CONVERT(random_bits_32, uint32_t, 1, b[0])
 CONVERT(random_bits_64, uint64_t, 2, b[0] | (uint64_t)b[1] << 32)
 
-/* parameters of the kernels below, behind those of the stream: number of the input minval, which maxval follows. */
+/* parameters of the kernels below, after those of the stream: number of the input minval, which maxval follows. */
 enum { EMPTY_RANGE = 2 };
 
 static inline void random_range_32_convert(const uint32_t *bits, uint32_t *out, int64_t count,

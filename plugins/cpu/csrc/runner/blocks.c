@@ -11,7 +11,7 @@
  *   then the size of each outer dimension, the innermost first
  *   then for each step: function, positions of its parameters for a whole block and for the last one of an inner run,
  *     number of inputs, the values that it reads, the value that it makes
- * Partial results lie in the workspace behind the only output, in the order of blocks. Any other result is dense;
+ * Partial results lie in the workspace after the only output, in the order of blocks. Any other result is dense;
  * element i of it depends on element i of what is dense, so it may lie over an input that is read no later than the
  * result is written. */
 #include "common/table.h"
@@ -74,7 +74,7 @@ static void move_tensors(const blocks *b, tf_tensor *tensors, int64_t run, int64
   }
 }
 
-/* Fetches one share of what the next block reads and writes, if it lies behind this one, into the second cache level.
+/* Fetches one share of what the next block reads and writes, if it lies after this one, into the second cache level.
  * Inlined always: GCC 12 drops calls of a function that does nothing but fetch. */
 static inline __attribute__((always_inline)) void fetch_next(const blocks *b, const tf_tensor *tensors, int64_t share,
                                                              int64_t shares) {

@@ -1,8 +1,8 @@
 /* Loops and branches inside a program.
  *
  * A loop variable has two tensors: `state`, which condition and body read, and `next`, which the body writes. After each
- * turn they change memory, so nothing is copied while the loop runs but for results that the body only hands on (another
- * loop variable, a constant). The first turn reads the loop's own inputs; the node's output is the second buffer.
+ * iteration they swap memory, so nothing is copied while the loop runs but results that the body only passes on
+ * (another loop variable, a constant). The first iteration reads the loop's own inputs; the node's output is the second buffer.
  *
  * A variable of which the body only overwrites rows has one memory, the node's output, and its input is copied there. */
 #include <stdbool.h>
@@ -78,8 +78,8 @@ static bool is_true(const tf_tensor *tensor) {
   }
 }
 
-/* Hands the results of a turn to the next one. */
-static void turn(const loop *l, tf_tensor *const *outputs, bool first) {
+/* Hands the results of an iteration to the next one. */
+static void hand_over(const loop *l, tf_tensor *const *outputs, bool first) {
   for (int64_t i = 0; i < l->count; i++) {
     const loop_variable *v = &l->variables[i];
     if (v->source && v->nbytes) memcpy(v->next->data, v->source->data, (size_t)v->nbytes);
@@ -100,7 +100,7 @@ static int32_t run_loop(tf_program *program, const loop *l, tf_tensor *const *ou
     if (!is_true(l->predicate)) return TF_OK;
     code = tf_run_steps(program, l->body, l->body_end);
     if (code) return code;
-    turn(l, outputs, first);
+    hand_over(l, outputs, first);
     if (--program->budget < 0 && tf_poll(program)) return TF_CANCELLED;
     if (tf_cancelled(&program->context)) return TF_CANCELLED;
   }

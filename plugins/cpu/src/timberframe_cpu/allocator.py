@@ -35,7 +35,7 @@ def is_counted(dtype: np.dtype[Any], nbytes: int) -> bool:
 class CpuAllocator(Allocator):
     """Host memory in 64-byte alignment. The handle of a buffer is a uint8 array.
 
-    reclaim: gives back memory that is only kept for later, and tells whether there was any.
+    reclaim: gives back memory that is only kept for later, and returns whether there was any.
 
     Memory of results that the caller drops goes to a pool for the next result of the same size, since the system would
     give it back page by page, cleared, at each run. What lies in pools counts as free; only the peak has it, too.
@@ -61,7 +61,7 @@ class CpuAllocator(Allocator):
         return memory
 
     def _make_room(self) -> bool:
-        """Gives idle memory back; tells whether there was any."""
+        """Gives idle memory back; returns whether there was any."""
         dropped = self._drop_spare()
         reclaimed = self.reclaim is not None and self.reclaim()
         return dropped or reclaimed
@@ -77,7 +77,7 @@ class CpuAllocator(Allocator):
         )
 
     def _drop_spare(self) -> bool:
-        """Frees what lies in pools; tells whether there was any."""
+        """Frees what lies in pools; returns whether there was any."""
         pools = [pool for pool in list(self._pools.values()) if pool]
         self._recent.clear()
         for pool in pools:
@@ -167,7 +167,7 @@ class ArenaPool:
         arena.close()
 
     def clear(self) -> bool:
-        """Gives all idle arenas back; tells whether there were any."""
+        """Gives all idle arenas back; returns whether there were any."""
         with self._lock:
             idle, self._idle = self._idle, []
         for arena in idle:

@@ -86,7 +86,7 @@ class CompiledSources:
         return ctypes.cast(library[FUNCTION], ctypes.c_void_p).value or 0
 
     def wait(self, seconds: float) -> bool:
-        """Waits until all that was asked for is compiled; tells whether that is so."""
+        """Waits until all that was requested is compiled; returns whether it is."""
         with self._idle:
             return self._idle.wait_for(lambda: not self._unfinished, seconds)
 
@@ -110,10 +110,10 @@ def compiler() -> tuple[str, str] | None:
         if path is None:
             continue
         try:
-            told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=True)
+            version = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=True)
         except (OSError, subprocess.SubprocessError):
             continue
-        return path, told.stdout
+        return path, version.stdout
     return None
 
 

@@ -48,7 +48,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of control flow's parameters: `kind` tells what `value` is and so which address is added.
+    """A word of control flow's parameters: `kind` says what `value` is and so which address is added.
 
     plain; tensor: a tensor's number; first, end: a segment's number; arena: an offset; control: a position there.
     """

@@ -89,7 +89,7 @@ def _unit_kernel(node: KernelNode) -> Any:
 
 
 def _key(definition: KernelDef | None, node: KernelNode) -> Any:
-    """What a native kernel's parameters are made from; None where that cannot be told cheaply."""
+    """What a native kernel's parameters are made from; None where that is costly to find out."""
     try:
         key = (
             node.op,

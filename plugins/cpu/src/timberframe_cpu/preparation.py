@@ -55,7 +55,7 @@ DENSE = DenseLayout()
 
 @dataclass(slots=True)
 class LoopVariable:
-    """How a loop variable goes from one turn to the next.
+    """How a loop variable goes from one iteration to the next.
 
     state: the body's input. result: the body's output for it, None for a variable that never changes. written: the body
     writes the result itself; else it is copied from there. buffer: offset in the loop's workspace of its memory.
@@ -179,7 +179,7 @@ def _loop_variables(node: KernelNode) -> list[LoopVariable]:
 def _overwritten(body: Prepared, variable: LoopVariable) -> list[Value]:
     """The values that lead from a loop variable's state to its result where each overwrites rows of the one before.
 
-    Empty unless nobody reads a value after its rows were overwritten, so that all may be one memory.
+    Empty unless nothing reads a value after its rows were overwritten, so that all may be one memory.
     """
     outputs = body.cluster.outputs
     chain: list[Value] = []

@@ -1,4 +1,4 @@
-"""What the kernels of diagonals and bands of matrices are told."""
+"""Parameters of the kernels of diagonals and bands of matrices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A device for tests that is unlike the others: memory of its own that NumPy cannot see, a queue that works later and
-slowly, and a compiler that takes a cluster as a whole.
+"""A device for tests that differs from a host in all that can differ: memory that NumPy cannot see, a slow queue that
+works asynchronously, and a compiler that takes a cluster as a whole.
 
 What takes host memory, finished work or execution node by node for granted fails on it. It computes by references.
 ``timberframe_sdk.register_plugin("async", asynchronous_device)`` gives each session two of them, /device:ASYNC:0 and 1.
@@ -66,7 +66,7 @@ class DeviceTensor:
         self.address = next(device.addresses)
 
     def check(self) -> None:
-        """Raises the error of what should have made it."""
+        """Raises the error of the run that should have made it."""
         if self.failure is not None:
             raise self.failure
 
@@ -83,7 +83,7 @@ class HandleAllocator(Allocator):
 
 
 class Queue:
-    """Does one thing after the other, a little later than asked."""
+    """Runs tasks in order, each after a short delay."""
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -104,7 +104,7 @@ class Queue:
 
 
 class Task:
-    """A Pending: something that the queue was told to do, which comes last in it."""
+    """A Pending: a task that was appended to the queue."""
 
     def __init__(self, queue: Queue, task: Callable[[], Any]) -> None:
         self._over = threading.Event()
@@ -132,7 +132,7 @@ class Task:
 
 
 class AsynchronousDevice(DeviceDefaults):
-    """The device; `journal` tells what its queue was asked to do, in order."""
+    """The device; `journal` lists what was put into its queue, in order."""
 
     type, priority, host_memory, asynchronous = TYPE, 5, False, True
     kernels: KernelRegistry

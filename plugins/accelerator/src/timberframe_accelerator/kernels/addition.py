@@ -22,8 +22,8 @@ _MOST_TERMS = 16  # of one launch: devices limit the number of arguments
 def bias_add(node: KernelNode) -> Launcher:
     """The sum with a vector along the channels."""
     x, bias = node.inputs
-    behind = len(x.shape) - 2 if node.attrs.get("data_format") == "NCHW" else 0
-    column = replace(bias, shape=(*bias.shape, *(1,) * behind))
+    trailing = len(x.shape) - 2 if node.attrs.get("data_format") == "NCHW" else 0
+    column = replace(bias, shape=(*bias.shape, *(1,) * trailing))
     return build_single(replace(node, op="AddV2", inputs=[x, column]))
 
 

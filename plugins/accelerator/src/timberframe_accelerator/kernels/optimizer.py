@@ -1,4 +1,4 @@
-"""Accelerator kernels of optimizers: a variable and its slots change in place where nobody else sees them."""
+"""Accelerator kernels of optimizers: a variable and its slots change in place where nothing else refers to them."""
 
 from __future__ import annotations
 

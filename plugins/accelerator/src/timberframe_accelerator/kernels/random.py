@@ -34,7 +34,7 @@ _ONE_ITEM = (GROUP,), (GROUP,)  # one work-item of a group does it all
 
 
 class _Stream:
-    """The arguments that tell a node's kernels where its numbers start, and the macros that go with them."""
+    """The arguments that say where a node's numbers start, and the macros that go with them."""
 
     def __init__(self, node: KernelNode) -> None:
         self.origin = stream_origin(node)
@@ -50,7 +50,7 @@ class _Stream:
     def arguments(self, arrays: Sequence[Any]) -> list[Any]:
         """TF_ORIGIN of random_origin.h for one launch; a stateful stream moves on.
 
-        The last array is the status, or of an op that cannot fail any that nobody looks at through it.
+        The last array is the status; of an op that cannot fail it may be any array, which is not used.
         """
         origin, status = self.origin, arrays[-1]
         key = low = high = 0

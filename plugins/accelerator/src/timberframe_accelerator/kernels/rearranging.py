@@ -59,9 +59,9 @@ def mirror_pad_grad(node: KernelNode) -> Launcher:
     out, reach = node.outputs[0], node.inputs[0].size
     reflect, unit, dimensions = mirrored_dimensions(node)
     rows, stride = [], unit
-    for size, before, behind in reversed(dimensions):
-        rows.append((size, before, behind, stride))
-        stride *= before + size + behind
+    for size, before, after in reversed(dimensions):
+        rows.append((size, before, after, stride))
+        stride *= before + size + after
     index = index_type(reach)
     source = Source.file("mirror.h", T=unsigned(out.dtype.name), INDEX=index_name(reach))
     function, table = device.function(source, "tf_mirror_pad_grad"), device.table(np.array(rows[::-1], index))

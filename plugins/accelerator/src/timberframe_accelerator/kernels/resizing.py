@@ -51,8 +51,8 @@ def _line(node: KernelNode, size: int, count: int) -> _Map:
     kind = node.op.removeprefix("Resize").removesuffix("Grad")
     numbers = np.arange(count)
     if kind == "Bilinear":
-        before, behind, part = neighbours(node.attrs, size, count)
-        pixels, weights = np.concatenate([before, behind]), np.concatenate([1 - part, part])
+        before, after, part = neighbours(node.attrs, size, count)
+        pixels, weights = np.concatenate([before, after]), np.concatenate([1 - part, part])
         kept = weights != 0
         return _Map(np.tile(numbers, 2)[kept], pixels[kept], weights[kept], size, count)
     if kind == "NearestNeighbor":

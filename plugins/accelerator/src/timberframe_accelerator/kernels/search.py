@@ -1,4 +1,4 @@
-"""Accelerator kernels for what the data alone tells: where elements are, which are distinct, which are missing."""
+"""Accelerator kernels for what depends on values: where elements are, which are distinct, which are missing."""
 
 from __future__ import annotations
 

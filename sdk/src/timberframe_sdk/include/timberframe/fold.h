@@ -1,4 +1,4 @@
-/* A block of elements reduced to one, in C: the same order of operations whatever the instruction set and whoever
+/* A block of elements reduced to one, in C: the same order of operations whatever the instruction set and whatever
  * compiles it, so that generated code and a device's own kernels agree to the bit.
  *
  * tf_fold_<how>_<dtype>(x, count), count >= 1, for sum, product, maximum and minimum. Integers wrap. */

@@ -1,4 +1,4 @@
-"""What MirrorPadGrad's kernels are told."""
+"""Parameters of MirrorPadGrad's kernels."""
 
 from __future__ import annotations
 

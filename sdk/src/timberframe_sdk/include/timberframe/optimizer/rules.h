@@ -1,8 +1,8 @@
 /* The rules by which optimizers change a variable and its slots, for one computing type.
  *
- * Included with T (the type), RULE(name) (the function's name in this type), SQRT, and TF_INDEPENDENT (which tells a
- * compiler that the turns of a loop do not meet) defined. A rule changes `count` elements: state 0 is the variable,
- * the others its slots in the op's order. in[k] and out[k] are equal or do not overlap. `scalars` are the op's scalar
+ * Included with T (the type), RULE(name) (the function's name in this type), SQRT, and TF_INDEPENDENT (for loops
+ * whose iterations are independent) defined. A rule changes `count` elements: state 0 is the variable, the others its
+ * slots in the op's order. in[k] and out[k] are equal or do not overlap. `scalars` are the op's scalar
  * inputs in their order, `flag` its bool attr. The formulas, and the order in which they are evaluated, are those of
  * TensorFlow's ops; a multiplication by a reciprocal root is a division here. */
 

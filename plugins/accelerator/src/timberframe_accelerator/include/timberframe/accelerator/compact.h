@@ -7,7 +7,7 @@
 
 #include <timberframe/accelerator/group_scan.h>
 
-#define TF_RUN 16                             /* positions of a work-item, one behind the other */
+#define TF_RUN 16                             /* positions of a work-item, one after the other */
 #define TF_COMPACTED (TF_SCANNING * TF_RUN) /* positions of a group */
 
 TF_KERNEL tf_count_kept(COMPACT_PARAMETERS TF_GLOBAL tf_index *counts, tf_index count) {

@@ -10,7 +10,7 @@
  * only one of a convolution, and those of a gradient by the input with strides, which meet the same taps.
  * BY_...: multiplier and shift of tf_quotient for the counts.
  * terms: five rows of sizes[TERMS] numbers: where the tap lies from the pixel in depth, height and width, the offset of
- * the element from the pixel's first, and the term's line in the filter. Terms behind a phase's last, up to a multiple
+ * the element from the pixel's first, and the term's line in the filter. Terms after a phase's last, up to a multiple
  * of the tile's depth, lie FAR outside. */
 #include <timberframe/accelerator/product.h>
 
@@ -157,7 +157,7 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve(TF_GLOBAL const TF_STORAGE(T) *image, 
 #else
 
 /* The gradient by the filter, [terms, channels of all groups]. The pixels are cut into parts of `length`, whose sums
- * lie one behind the other. */
+ * lie one after the other. */
 TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *image, int64_t image_start,
                                                  TF_GLOBAL const TF_STORAGE(T) *gradient, int64_t gradient_start,
                                                  TF_GLOBAL TF_STORAGE(TZ) *out, int64_t out_start,
@@ -174,14 +174,14 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_convolve_filter(TF_GLOBAL const TF_STORAGE(T) *
   const int32_t pixels = sizes[BATCH] * phase[COUNT_DEPTH] * phase[COUNT_HEIGHT] * phase[COUNT_WIDTH];
   for (int32_t number = (int32_t)tf_group_id(2); number < numbers; number += (int32_t)tf_group_count(2)) {
     const int32_t group = number % groups, part = number / groups, first = part * length;
-    const int32_t behind = pixels - first < length ? pixels : first + length;
+    const int32_t end = pixels - first < length ? pixels : first + length;
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
-    for (int32_t k = first; k < behind; k += DEPTH) {
-      tf_find_pixels(sizes, phase, k, behind, positions, sources);
+    for (int32_t k = first; k < end; k += DEPTH) {
+      tf_find_pixels(sizes, phase, k, end, positions, sources);
       tf_barrier();
       tf_gather_tile(image + image_start + group * sizes[GROUP_CHANNELS], sizes, terms + row, positions, sources, left);
-      TF_LOAD_TILE(T, gradient + gradient_start + (int64_t)k * pitch + group * columns + column, pitch, behind - k,
+      TF_LOAD_TILE(T, gradient + gradient_start + (int64_t)k * pitch + group * columns + column, pitch, end - k,
                    columns - column, right, DEPTH, TILE_COLUMNS, RIGHT_PITCH, 1);
       tf_barrier();
       tf_add_tiles(left, right, sums);

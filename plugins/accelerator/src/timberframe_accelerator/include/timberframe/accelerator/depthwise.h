@@ -61,18 +61,18 @@ TF_KERNEL tf_depthwise_input(TF_GLOBAL const TF_STORAGE(T) *filter, TF_GLOBAL co
   }
 }
 
-/* Lines are taps. The pixels are cut into parts of `length`, whose sums lie one behind the other. */
+/* Lines are taps. The pixels are cut into parts of `length`, whose sums lie one after the other. */
 TF_KERNEL tf_depthwise_filter(TF_GLOBAL const TF_STORAGE(T) *x, int64_t x_start,
                               TF_GLOBAL const TF_STORAGE(T) *gradient, int64_t gradient_start,
                               TF_GLOBAL TF_STORAGE(TZ) *out, int64_t out_start, TF_GLOBAL const int32_t *s,
                               int32_t pixels, int32_t length) {
   const int32_t width = s[CHANNELS] * s[MULTIPLIER], taps = s[KERNEL_HEIGHT] * s[KERNEL_WIDTH];
   const int32_t part = (int32_t)tf_group_id(2), start = part * length;
-  const int32_t behind = pixels - start < length ? pixels : start + length;
+  const int32_t end = pixels - start < length ? pixels : start + length;
   EACH_LINE(tap, taps) {
     EACH_CHANNEL(first, width) {
       tf_part sum = 0;
-      for (int32_t number = start; number < behind; number++) {
+      for (int32_t number = start; number < end; number++) {
         const tf_pixel pixel = tf_pixel_of(number, s[OUT_HEIGHT], s[OUT_WIDTH]);
         const int32_t from = tf_input_pixel(s, pixel, tap / s[KERNEL_WIDTH], tap % s[KERNEL_WIDTH]);
         if (from < 0) continue;

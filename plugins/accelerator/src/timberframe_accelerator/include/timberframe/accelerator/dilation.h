@@ -102,16 +102,16 @@ TF_KERNEL tf_dilation_input(TF_GLOBAL const int32_t *taps, int64_t taps_start,
   }
 }
 
-/* Lines are taps. The pixels are cut into parts of `length`, whose sums lie one behind the other. */
+/* Lines are taps. The pixels are cut into parts of `length`, whose sums lie one after the other. */
 TF_KERNEL tf_dilation_filter(TF_GLOBAL const int32_t *taps, int64_t taps_start,
                              TF_GLOBAL const TF_STORAGE(T) *gradient, TF_GLOBAL TF_STORAGE(TZ) *out,
                              int64_t out_start, TF_GLOBAL const int32_t *s, int32_t pixels, int32_t length) {
   const int32_t part = (int32_t)tf_group_id(2), start = part * length, count = s[KERNEL_HEIGHT] * s[KERNEL_WIDTH];
-  const int32_t behind = pixels - start < length ? pixels : start + length;
+  const int32_t end = pixels - start < length ? pixels : start + length;
   EACH_LINE(tap, count) {
     EACH_CHANNEL(first, s[CHANNELS]) {
       tf_part sum = 0;
-      for (int32_t number = start; number < behind; number++) {
+      for (int32_t number = start; number < end; number++) {
         const int64_t at = (int64_t)number * s[CHANNELS] + first;
         if ((taps + taps_start + at)[tf_lane()] == tap) sum += (tf_part)TF_LOAD(T, gradient + at, tf_lane());
       }

@@ -14,15 +14,15 @@ static inline tf_index tf_offset(TF_GLOBAL const tf_index *walk, tf_index number
 }
 
 /* Element i of the result is the sum of `terms` elements. These are cut into `parts` of `length`, whose sums lie one
- * behind the other. */
+ * after the other. */
 TF_KERNEL tf_gather_sums(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL TF_STORAGE(TZ) *out, int64_t out_start,
                          TF_GLOBAL const tf_index *kept, TF_GLOBAL const tf_index *summed, tf_index count,
                          tf_index terms, tf_index parts, tf_index length) {
   TF_EACH(i, count * parts) {
-    const tf_index first = i / count * length, behind = terms - first < length ? terms : first + length;
+    const tf_index first = i / count * length, end = terms - first < length ? terms : first + length;
     const tf_index from = tf_offset(kept, i % count);
     TF_VALUE(PART) sum = 0;
-    for (tf_index k = first; k < behind; k++) sum += (TF_VALUE(PART))TF_LOAD(T, x, from + tf_offset(summed, k));
+    for (tf_index k = first; k < end; k++) sum += (TF_VALUE(PART))TF_LOAD(T, x, from + tf_offset(summed, k));
     TF_STORE(TZ, out, out_start + i, (TF_VALUE(TZ))sum);
   }
 }

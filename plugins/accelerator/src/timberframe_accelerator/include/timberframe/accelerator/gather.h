@@ -1,4 +1,4 @@
-/* Gather and its kin. T: unsigned integer that divides a slice; TINDEX: dtype of the indices. */
+/* Gather and similar ops. T: unsigned integer that divides a slice; TINDEX: dtype of the indices. */
 #include <timberframe/accelerator/division.h>
 
 /* params is [batch, outer, limit, inner], indices [batch, count], the output [batch, outer, count, inner]. */

@@ -1,4 +1,4 @@
-/* GatherNd and its kin. T: unsigned integer that divides a slice; those of tuples.h. */
+/* GatherNd and similar ops. T: unsigned integer that divides a slice; those of tuples.h. */
 #include <timberframe/accelerator/tuples.h>
 
 TF_KERNEL tf_gather_nd(TF_GLOBAL const TF_STORAGE(T) *params, TF_GLOBAL const TF_STORAGE(TINDEX) *indices,

@@ -20,7 +20,7 @@ static inline tf_bits tf_item_element(TF_GLOBAL const tf_bits *items, tf_index i
 }
 
 #ifdef ITEMS
-/* Whether the elements of item a come before those of item b, behind the first ones, which are equal. */
+/* Whether the elements of item a come before those of item b, after the first ones, which are equal. */
 static inline int tf_item_before(TF_GLOBAL const tf_bits *items, tf_index a, tf_index b, tf_index item_count,
                                  tf_index item_inner, tf_index item_elements, TF_ORDER_PARAMETERS) {
   for (tf_index e = 1; e < item_elements; e++) {

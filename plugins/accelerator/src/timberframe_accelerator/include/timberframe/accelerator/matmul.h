@@ -14,7 +14,7 @@ static inline void tf_find_matrices(TF_GLOBAL const int64_t *walk, int64_t numbe
   }
 }
 
-/* The terms of each product may be cut into `parts` of `length` terms, whose sums lie one batch behind the other. */
+/* The terms of each product may be cut into `parts` of `length` terms, whose sums lie one batch after the other. */
 TF_KERNEL_OF(LANES, LINES, 1) tf_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, int64_t x_start,
                                         TF_GLOBAL const TF_STORAGE(TY) *y, int64_t y_start,
                                         TF_GLOBAL TF_STORAGE(TZ) *z, int64_t z_start, int32_t rows, int32_t columns,
@@ -25,27 +25,27 @@ TF_KERNEL_OF(LANES, LINES, 1) tf_matmul(TF_GLOBAL const TF_STORAGE(TX) *x, int64
   const int32_t row_tiles = (rows - 1) / TILE_ROWS + 1, tile = (int32_t)tf_group_id(0);
   const int32_t row = tile % row_tiles * TILE_ROWS, column = tile / row_tiles * TILE_COLUMNS;
   for (int32_t number = (int32_t)tf_group_id(2); number < batch * parts; number += (int32_t)tf_group_count(2)) {
-    const int32_t first = number / batch * length, behind = depth - first < length ? depth : first + length;
+    const int32_t first = number / batch * length, end = depth - first < length ? depth : first + length;
     int64_t at_x, at_y;
     tf_find_matrices(walk, number % batch, &at_x, &at_y);
     at_x = x_start + at_x * rows * depth;
     at_y = y_start + at_y * depth * columns;
     tf_part sums[EACH_ROW][EACH_COLUMN];
     tf_clear_sums(sums);
-    for (int32_t k = first; k < behind; k += DEPTH) {
+    for (int32_t k = first; k < end; k += DEPTH) {
       tf_barrier();
 #if LEFT_SWAPPED
-      TF_LOAD_TILE(TX, x + at_x + (int64_t)k * rows + row, rows, behind - k, rows - row, left, DEPTH, TILE_ROWS,
+      TF_LOAD_TILE(TX, x + at_x + (int64_t)k * rows + row, rows, end - k, rows - row, left, DEPTH, TILE_ROWS,
                    TILE_ROWS, 1);
 #else
-      TF_LOAD_TILE(TX, x + at_x + (int64_t)row * depth + k, depth, rows - row, behind - k, left, TILE_ROWS, DEPTH,
+      TF_LOAD_TILE(TX, x + at_x + (int64_t)row * depth + k, depth, rows - row, end - k, left, TILE_ROWS, DEPTH,
                    DEPTH, 1);
 #endif
 #if RIGHT_SWAPPED
-      TF_LOAD_TILE(TY, y + at_y + (int64_t)column * depth + k, depth, columns - column, behind - k, right,
+      TF_LOAD_TILE(TY, y + at_y + (int64_t)column * depth + k, depth, columns - column, end - k, right,
                    TILE_COLUMNS, DEPTH, 1, RIGHT_PITCH);
 #else
-      TF_LOAD_TILE(TY, y + at_y + (int64_t)k * columns + column, columns, behind - k, columns - column, right, DEPTH,
+      TF_LOAD_TILE(TY, y + at_y + (int64_t)k * columns + column, columns, end - k, columns - column, right, DEPTH,
                    TILE_COLUMNS, RIGHT_PITCH, 1);
 #endif
       tf_barrier();

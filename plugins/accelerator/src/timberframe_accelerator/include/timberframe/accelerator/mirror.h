@@ -1,7 +1,7 @@
-/* MirrorPadGrad: each element is the sum of the one at its own position in the input and of those that mirror it. T: dtype.
+/* MirrorPadGrad: each element is the sum of the input's at its own position and at those that mirror it. T: dtype.
  *
- * dimensions: for each of `rank` the output's size, padding before and behind, and the input's stride; `unit` elements
- * behind the last stay together. edge: 1 where the edge itself is not mirrored. */
+ * dimensions: for each of `rank` the output's size, padding before and after, and the input's stride; `unit` elements
+ * after the last stay together. edge: 1 where the edge itself is not mirrored. */
 #include <timberframe/accelerator/language.h>
 
 #define MOST_DIMENSIONS 8
@@ -14,12 +14,12 @@ TF_KERNEL tf_mirror_pad_grad(TF_GLOBAL const TF_STORAGE(T) *in, TF_GLOBAL TF_STO
     int32_t found[MOST_DIMENSIONS], total = 1;
     for (int32_t d = rank - 1; d >= 0; d--) {
       TF_GLOBAL const tf_index *dim = dimensions + 4 * d;
-      const tf_index size = dim[0], before = dim[1], behind = dim[2], rest = left / size, at = left - rest * size;
+      const tf_index size = dim[0], before = dim[1], after = dim[2], rest = left / size, at = left - rest * size;
       int32_t n = 1;
       source[d][0] = (before + at) * dim[3];
       if (at >= edge && at < before + edge) source[d][n++] = (before - 1 + edge - at) * dim[3];
       const tf_index back = size - 1 - edge - at;
-      if (back >= 0 && back < behind) source[d][n++] = (before + size + back) * dim[3];
+      if (back >= 0 && back < after) source[d][n++] = (before + size + back) * dim[3];
       found[d] = n;
       total *= n;
       left = rest;

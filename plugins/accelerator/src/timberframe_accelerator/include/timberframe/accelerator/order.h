@@ -1,7 +1,7 @@
 /* Elements as unsigned integers of the same order. BITS: unsigned integer as wide as an element.
  *
- * How is told at run time: `order_sign` is the bit that tells negative numbers (0 for unsigned ones), `order_infinity`
- * the bits of infinity (0 for integers). -0 is 0, and NaN comes behind all numbers. */
+ * Arguments say how: `order_sign` is the bit that tells negative numbers (0 for unsigned ones), `order_infinity`
+ * the bits of infinity (0 for integers). -0 is 0, and NaN comes after all numbers. */
 #ifndef TIMBERFRAME_ACCELERATOR_ORDER_H
 #define TIMBERFRAME_ACCELERATOR_ORDER_H
 

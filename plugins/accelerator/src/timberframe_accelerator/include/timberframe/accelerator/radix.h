@@ -2,7 +2,7 @@
  * the keys.
  *
  * Each work-item counts how often each digit occurs in a run of entries of its own; the sums of the counts by digit,
- * group and work-item tell where its entries go. The counts by digit and group lie behind both sides of the
+ * group and work-item tell where its entries go. The counts by digit and group lie after both sides of the
  * workspace. */
 #include <timberframe/accelerator/group_scan.h>
 #include <timberframe/accelerator/sort.h>

@@ -1,4 +1,4 @@
-/* Reductions of rows that lie one behind the other. Macros: those of combining.h. */
+/* Reductions of rows that lie one after the other. Macros: those of combining.h. */
 #include <timberframe/accelerator/combining.h>
 
 /* Segment s is made of the rows from begins[s] to begins[s + 1]. Each element combines `start` with those of its

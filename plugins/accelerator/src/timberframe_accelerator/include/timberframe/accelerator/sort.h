@@ -6,7 +6,7 @@
  * both.
  *
  * Entries of equal key stay in order. A family for which keys do not tell all defines SORT_TIE(a, b), whether the entry
- * at position a comes before that at position b where the keys are equal, with SORT_PARAMETERS and SORT_ARGUMENTS that are
+ * at position a comes before that at position b where keys are equal, with SORT_PARAMETERS and SORT_ARGUMENTS that are
  * handed through to it (each begins with a comma). */
 #ifndef TIMBERFRAME_ACCELERATOR_SORT_H
 #define TIMBERFRAME_ACCELERATOR_SORT_H
@@ -33,7 +33,7 @@ typedef TF_VALUE(KEY) tf_key;
 #define TF_POSITIONS(workspace, side, total) \
   ((TF_GLOBAL tf_index *)((TF_GLOBAL tf_key *)(workspace) + 2 * (total)) + (side) * (total))
 
-/* Whether entry a comes before entry b, which stands behind it if they are equal. */
+/* Whether entry a comes before entry b, which comes after it if they are equal. */
 static inline int tf_before(tf_key key_a, tf_index position_a, tf_key key_b, tf_index position_b SORT_PARAMETERS) {
   return key_a < key_b || (key_a == key_b && SORT_TIE(position_a, position_b));
 }
@@ -100,15 +100,15 @@ TF_INLINE int32_t tf_sort_block(TF_LOCAL tf_key *keys, TF_LOCAL uint16_t *positi
   return from;
 }
 
-/* Where `key` with `position` would stand among the first `count` sorted entries: behind those that come before it, and
- * with `behind` behind those equal to it, too. */
+/* Where `key` with `position` would stand among the first `count` sorted entries: after those that come before it, and
+ * with `after_equal` after those equal to it, too. */
 static inline tf_index tf_find(TF_GLOBAL const tf_key *keys, TF_GLOBAL const tf_index *positions, tf_index count,
-                               tf_key key, tf_index position, int behind SORT_PARAMETERS) {
+                               tf_key key, tf_index position, int after_equal SORT_PARAMETERS) {
   tf_index low = 0, high = count;
   (void)positions, (void)position;
   while (low < high) {
     const tf_index middle = low + (high - low) / 2;
-    const int below = behind ? !tf_before(key, position, keys[middle], positions[middle] SORT_ARGUMENTS)
+    const int below = after_equal ? !tf_before(key, position, keys[middle], positions[middle] SORT_ARGUMENTS)
                              : tf_before(keys[middle], positions[middle], key, position SORT_ARGUMENTS);
     if (below) low = middle + 1;
     else high = middle;
