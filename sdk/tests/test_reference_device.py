@@ -57,6 +57,22 @@ def test_floats_are_rounded_once() -> None:
     assert found[0] == np.float16(1 + 3 * 2**-11)
 
 
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("TensorScatterSub", {"T": tf.bool, "Tindices": tf.int32}),
+        ("Cast", {"SrcT": tf.string, "DstT": tf.int32}),
+        ("MaxPool3DGrad", {"T": tf.float32, "TInput": tf.float16}),
+    ],
+)
+def test_dtypes_that_an_op_is_not_defined_for_have_no_kernel(op: str, attrs: dict[str, tf.DType]) -> None:
+    device = reference_device.ReferenceDevice()
+    device.kernels = KernelRegistry()
+    assert device.supports(sdk.KernelNode(op, "it", attrs, [], [], device)) is not None
+    same = dict.fromkeys(attrs, tf.float32)
+    assert device.supports(sdk.KernelNode(op, "it", same, [], [], device)) is None
+
+
 def test_tensors_of_strings_are_moved(session: tf.Session) -> None:
     x = tf.placeholder(tf.string, [None])
     found = session.run(tf.concat([tf.reverse(x, [0]), tf.tile(x[1:], [2])], 0), {x: [b"a", b"bc"]})

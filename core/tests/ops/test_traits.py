@@ -25,6 +25,7 @@ def _define(**traits: Any) -> None:
         ({"elementwise": True, "inputs": ["x: N * T"]}, "one output and no lists"),
         ({"reduction": "sum"}, "two inputs, the second a shape input"),
         ({"refused": RefusedIntegers(np.isnan, "")}, "it must be elementwise"),
+        ({"defined_for": ({"Tout": ("float32",)},)}, "it must name attrs of the op"),
         ({"passes_through": True, "outputs": []}, "as many outputs as inputs"),
         ({"constant_inputs": ("y",)}, "name inputs"),
         ({"constant_outputs": ("x",)}, "name outputs"),

@@ -69,6 +69,13 @@ def test_floats_are_divided_by_zero(op: str) -> None:
         assert not np.isfinite(reference({}, np.array([1.0]), np.array([0.0])))
 
 
+def test_lgamma_of_a_tiny_negative_number_is_minus_its_logarithm() -> None:
+    reference = registry.get("Lgamma").reference
+    assert reference is not None
+    tiny = np.array([-1.5e-323, -3e-200])
+    np.testing.assert_allclose(reference({}, tiny), -np.log(-tiny), rtol=1e-15)
+
+
 def test_singular_values_of_a_matrix_that_is_not_finite_are_nan() -> None:
     reference = registry.get("Svd").reference
     assert reference is not None

@@ -119,7 +119,7 @@ class KernelDevice(DeviceDefaults):
         """The registered kernel for a node; its op's reference where there is none and the device is `by_reference`."""
         found = self.kernels.find(node.op, self.type, node.attrs)
         if found is None and self.by_reference and "_kernel" not in node.attrs and has_reference(node.op):
-            return reference_kernels(self.type, [node.op])[0]
+            return next((k for k in reference_kernels(self.type, [node.op]) if not k.accepts(node.attrs)), None)
         return found
 
     def supports(self, node: KernelNode) -> str | None:

@@ -110,9 +110,12 @@ def reference_launcher(node: KernelNode, wide: bool = True) -> Launcher:
 
 
 def reference_kernels(device: str, ops: Iterable[str], *, wide: bool = True) -> list[KernelDef]:
-    """Kernels by reference of these ops for a type of device with `host_memory`; wide: see `compute`."""
+    """Kernels by reference of these ops, for all dtypes that they are defined for; wide: see `compute`.
+
+    device: a type with `host_memory`.
+    """
     build = reference_launcher if wide else _launcher_in_own_dtype
-    return [KernelDef(op, device, build) for op in ops]
+    return [KernelDef(op, device, build, types) for op in ops for types in registry.get(op).defined_for or ({},)]
 
 
 def _launcher_in_own_dtype(node: KernelNode) -> Launcher:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.dtypes import NUMERIC
 from timberframe_core.ops.array.gather import check_policy, index_depth
 from timberframe_core.ops.definition.accuracy import EXACT, Accumulation
 from timberframe_core.ops.definition.gradients import apply_op, indicator, shape_of, zeros_like
@@ -218,7 +219,7 @@ define_op(
 )
 
 
-def _define_tensor_scatter(name: str, combine: Any, indices: str, doc: str) -> None:
+def _define_tensor_scatter(name: str, combine: Any, indices: str, doc: str, **rest: Any) -> None:
     adds = combine in (np.add, np.subtract)
     accuracy = Accumulation(
         lambda attrs, tensor, indices, updates: _duplicates(indices) + 1,
@@ -236,6 +237,7 @@ def _define_tensor_scatter(name: str, combine: Any, indices: str, doc: str) -> N
         accuracy=accuracy if adds else EXACT,
         samples=_tensor_scatter_samples,
         errors=_tensor_scatter_errors,
+        **rest,
     )
 
 
@@ -247,7 +249,11 @@ _define_tensor_scatter(
 )
 _define_tensor_scatter("Add", np.add, "{int32, int64}", "A copy of tensor with each update added at its index tuple.")
 _define_tensor_scatter(
-    "Sub", np.subtract, "{int32, int64}", "A copy of tensor with each update subtracted at its index tuple."
+    "Sub",
+    np.subtract,
+    "{int32, int64}",
+    "A copy of tensor with each update subtracted at its index tuple.",
+    defined_for=({"T": tuple(t.name for t in NUMERIC)},),
 )
 _define_tensor_scatter("Min", np.minimum, "{int32, int64}", "A copy of tensor with the minimum of it and the updates.")
 _define_tensor_scatter("Max", np.maximum, "{int32, int64}", "A copy of tensor with the maximum of it and the updates.")

@@ -186,6 +186,8 @@ class OpDef:
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
         and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
+    defined_for: where the signature allows dtypes for which the op has no meaning: those that it has one for, by type
+        attr as in `KernelDef.types`. One of several must fit. The reference is asked for no others.
     value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
         shape arithmetic is made of; `from_reference` makes one of the reference.
     refused: of an elementwise op, integers that its last operand must not hold. The reference then refuses them, too.
@@ -236,6 +238,7 @@ class OpDef:
     gradient_takes_slices: bool = False
     constant_inputs: tuple[str, ...] = ()
     constant_outputs: tuple[str, ...] = ()
+    defined_for: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     value: ValueFunction | None = None
     refused: RefusedIntegers | None = None
     bound: BoundFunction | None = None
@@ -355,6 +358,7 @@ def _check_traits(op: OpDef) -> None:
         ("elementwise", not lists and len(op.outputs) == 1, "it must have one output and no lists"),
         ("reduction", reduces, "it must have one output and two inputs, the second a shape input"),
         ("refused", op.elementwise, "it must be elementwise"),
+        ("defined_for", all(t in op.attrs for types in op.defined_for for t in types), "it must name attrs of the op"),
         ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.dtypes import BY_NAME
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, of_values
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op, is_known
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
@@ -14,6 +15,7 @@ from timberframe_core.ops.definition.shape_functions import UNARY_SHAPES, broadc
 from timberframe_core.ops.math.binary import COMPLEX, FLOATS, INTEGERS, broadcast_errors, broadcast_samples
 from timberframe_core.shapes import Shape, format_shape
 
+_NUMBERS = tuple(t for t in BY_NAME if t not in ("string", "resource", "variant"))
 _KEPT_BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}  # of the fraction
 
 
@@ -122,6 +124,7 @@ define_op(
     value=_cast_value,
     total_value=True,
     elementwise=True,
+    defined_for=({"SrcT": _NUMBERS, "DstT": _NUMBERS}, {"SrcT": ("string",), "DstT": ("string",)}),
     samples=_cast_samples,
     gradient=_cast_gradient,
     gradient_takes_slices=True,

@@ -85,7 +85,8 @@ def lgamma(x: np.ndarray) -> np.ndarray:
         terms = np.array(np.broadcast_arrays(math.log(math.pi), -np.log(a), -np.log(sine), -positive))
         reflected, size = terms.sum(axis=0), np.abs(terms).sum(axis=0)
         pole = np.isinf(wide) | (wide <= 0) & (wide == np.floor(wide))
-        result = np.where(pole, np.inf, np.where(wide < 0, reflected, positive))
+        tiny = a < 1e-30  # where the sine may be too small to be precise, and both signs have the same logarithm
+        result = np.where(pole, np.inf, np.where((wide < 0) & ~tiny, reflected, positive))
         cancelled = (wide < 0) & ~pole & (np.abs(reflected) < 0.1 * size)
     result[cancelled] = [_lgamma_at(v) for v in wide[cancelled].tolist()]
     return result.astype(x.dtype)

@@ -157,7 +157,7 @@ def _batch_norm_gradient(op: Any, *grads: Any) -> list[Any]:
 
 
 def _define_batch_norm(
-    name: str, types: tuple[str, ...], formats: tuple[str, ...], parameter: str, reserves: int
+    name: str, types: tuple[str, ...], formats: tuple[str, ...], parameter: str, reserves: int, **rest: Any
 ) -> None:
     listed = ", ".join(f"'{f}'" for f in formats)
     define_op(
@@ -186,6 +186,7 @@ def _define_batch_norm(
         samples=lambda: _batch_norm_samples(formats),
         errors=_batch_norm_errors,
         level="inference",
+        **rest,
     )
 
 
@@ -197,6 +198,7 @@ _define_batch_norm(
     ("NHWC", "NCHW", "NDHWC", "NCDHW"),
     "U",
     3,
+    defined_for=({"U": ("float32",)},),  # as its gradient
 )
 
 

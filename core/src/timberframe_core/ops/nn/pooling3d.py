@@ -277,6 +277,7 @@ def _max_gradient(next_op: str) -> Callable[..., list[Any]]:
 
 
 _MAX_TYPES = "{half, bfloat16, float}"
+_MAX_DTYPES = ("float16", "bfloat16", "float32")
 _MEAN_TYPES = "T: {half, bfloat16, float, double}"
 
 _MAX_POOL = define_op(
@@ -326,6 +327,7 @@ def _define_max(name: str, types: tuple[str, ...], second: bool, of: str) -> Non
         ),
         shape=late_errors(_max_shape(second)),
         reference=_max_grad_grad if second else _max_grad,
+        defined_for=tuple(dict.fromkeys(("T",) if second else ("T", "TInput"), (t,)) for t in _MAX_DTYPES),
         gradient=_max_gradient("MaxPool3DGrad" if second else "MaxPool3DGradGrad"),
         constant_inputs=("orig_input", "orig_output") if second else (),
         accuracy=accuracy,
