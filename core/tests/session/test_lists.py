@@ -29,7 +29,7 @@ def no_executor(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(node: Any, *_: Any) -> Any:
         raise AssertionError(f"the executor was to do {node.op.name} '{node.name}'")
 
-    monkeypatch.setattr("timberframe_core.runtime.drivers.drive", refuse)
+    monkeypatch.setattr("timberframe_core.runtime.executor.prepare", refuse)
 
 
 def recurrent(x: Any) -> Any:

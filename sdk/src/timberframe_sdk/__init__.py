@@ -65,6 +65,8 @@ from timberframe_core.plugin.contracts import Value as Value
 from timberframe_core.plugin.contracts import Variable as Variable
 from timberframe_core.plugin.device_defaults import DeviceDefaults as DeviceDefaults
 from timberframe_core.plugin.hooks import hookimpl as hookimpl
+from timberframe_core.plugin.host_ops import HostCall as HostCall
+from timberframe_core.plugin.host_ops import host_op as host_op
 from timberframe_core.plugin.kernels import KernelRegistry as KernelRegistry
 from timberframe_core.plugin.loader import register_plugin as register_plugin
 from timberframe_core.plugin.nodes import UNIT_KERNELS as UNIT_KERNELS

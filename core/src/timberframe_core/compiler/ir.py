@@ -47,8 +47,8 @@ class Node:
     """
 
     __slots__ = (
-        "after", "attrs", "bodies", "colocation", "control", "depth", "device", "feed", "host_driven",
-        "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "variable", "where",
+        "after", "attrs", "bodies", "colocation", "control", "depth", "device", "feed", "host_driven", "host_value",
+        "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "step", "variable", "where",
     )  # fmt: skip
 
     def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
@@ -74,6 +74,8 @@ class Node:
         """A While, If or Case that the executor drives, its bodies being plans of their own."""
         self.on_lists = False
         """It works on lists, arrays or stacks of tensors, which the executor keeps."""
+        self.step: Any = None
+        """What the executor prepared for a node that it carries out itself."""
         self.late = False
         """The shapes of what it takes out of a list are known only once it has run."""
 

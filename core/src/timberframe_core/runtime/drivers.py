@@ -1,24 +1,19 @@
-"""Nodes that the executor drives itself: loops and branches over several devices or changing shapes, variable state."""
+"""Nodes that the executor carries out itself: host ops, and loops and branches over several devices or shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe_core.compiler.ir import BRANCHES, Node, body_scope
+from timberframe_core.compiler.ir import Node, body_scope
 from timberframe_core.compiler.plan import Located, Plan, host_array
-from timberframe_core.compiler.state import uninitialized, variable_name
-from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe_core.compiler.state import variable_name
+from timberframe_core.dtypes import resource
+from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
 from timberframe_core.ops.control_flow.functional import branch_number
-from timberframe_core.plugin.contracts import Device
-from timberframe_core.runtime.arrays import ARRAYS
-from timberframe_core.runtime.lists import LISTS
-from timberframe_core.runtime.optional import OPTIONAL
-from timberframe_core.runtime.records import RecordReader
-from timberframe_core.runtime.variant_sums import VARIANT_SUMS
-from timberframe_core.runtime.variants import VARIANTS
+from timberframe_core.runtime.host_steps import HostStep
 from timberframe_core.shapes import format_shape
 
 if TYPE_CHECKING:
@@ -27,41 +22,25 @@ if TYPE_CHECKING:
 MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames of Python's stack
 
 
-def drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
-    """Runs one driven node and returns its outputs. inputs: all but resource handles."""
-    try:
-        return _drive(node, inputs, device, run)
-    except MemoryError as e:
-        if isinstance(e, OpError):
-            raise
-        raise ResourceExhaustedError(
-            f"{node.op.name} '{node.name}': the host's memory does not suffice ({e})", node.name
-        ) from None
+def prepare(node: Node) -> HostStep | BodyStep:
+    """What carries out a node, by its method `call`; kept with the node."""
+    step = node.step = BodyStep(node) if node.bodies else HostStep(node)
+    return step
 
 
-def _drive(node: Node, inputs: list[Located], device: Device, run: Run) -> Sequence[Located]:
-    if node.on_lists:
-        if node.op.passes_through:
-            return inputs
-        return _ON_LISTS[node.op.name](node, inputs, device, run)
-    if node.op.on_host:
-        return _WITH_STATE[node.op.name](node, run) if node.op.name in _WITH_STATE else _run_reference(node, inputs)
-    if node.op.role == "loop":
-        return _run_loop(node, inputs, run)
-    if node.op.role in BRANCHES:
-        return _run_branch(node, inputs, run)
-    return _STATE[node.op.name](node, run)
+class BodyStep:
+    """A loop or branch whose bodies the executor runs, each by a plan of its own."""
 
+    __slots__ = ("_inputs", "node")
 
-def _run_reference(node: Node, inputs: list[Located]) -> list[Located]:
-    assert node.op.reference is not None
-    arrays = [host_array(x) for x in inputs]
-    try:
-        result = node.op.reference(node.attrs, *arrays)
-    except OpError as e:
-        raise type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name) from None
-    results = result if isinstance(result, tuple) else (result,)
-    return [(np.asarray(x), None) for x in results[: len(node.outputs)]]
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._inputs = [x for x in node.inputs if x.dtype is not resource]
+
+    def call(self, run: Run) -> Sequence[Located]:
+        """Runs the bodies as part of a run and returns the node's outputs."""
+        inputs = [run.located(x) for x in self._inputs]
+        return _run_loop(self.node, inputs, run) if self.node.op.role == "loop" else _run_branch(self.node, inputs, run)
 
 
 def _run_loop(node: Node, inputs: list[Located], run: Run) -> list[Located]:
@@ -135,44 +114,3 @@ def _truth(node: Node, located: Located) -> bool:
     if value.dtype == object:
         return bool(value.item() != b"")
     return bool(value)
-
-
-def _is_initialized(node: Node, run: Run) -> list[Located]:
-    return [(np.array(run.plan.variables.shape(node.variable or "") is not None), None)]
-
-
-def _variable_shape(node: Node, run: Run) -> list[Located]:
-    shape = run.plan.variables.shape(node.variable or "")
-    if shape is None:
-        raise uninitialized(node, node.inputs[0])
-    return [(np.array(shape, node.outputs[0].dtype.numpy), None)]
-
-
-def _destroy(node: Node, run: Run) -> list[Located]:
-    if not run.plan.variables.destroy(node.variable or "") and not node.attrs.get("ignore_lookup_error", True):
-        raise FailedPreconditionError(
-            f"{node.op.name} '{node.name}': variable '{node.variable}' does not exist; it must have been made",
-            node.name,
-        )
-    return []
-
-
-def _read_records(node: Node, run: Run) -> list[Located]:
-    readers, name = run.runtime.readers, run.plan.scope + node.name
-    reader = readers.get(name) or readers.setdefault(name, RecordReader(node.attrs))
-    try:
-        return [(reader.batch(run.context.cancel.check), None)]
-    except OpError as e:
-        raise type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name) from None
-
-
-_ON_LISTS = {**LISTS, **ARRAYS, **OPTIONAL, **VARIANTS, **VARIANT_SUMS}
-
-_WITH_STATE: dict[str, Callable[[Node, Run], list[Located]]] = {"RecordInput": _read_records}
-"""Ops on the host that the session keeps something for."""
-
-_STATE: dict[str, Callable[[Node, Run], list[Located]]] = {
-    "VarIsInitializedOp": _is_initialized,
-    "VariableShape": _variable_shape,
-    "DestroyResourceOp": _destroy,
-}

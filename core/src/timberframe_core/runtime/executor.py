@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler import specialise
-from timberframe_core.compiler.ir import Output, sets_variable
+from timberframe_core.compiler.ir import Node, Output, sets_variable
 from timberframe_core.compiler.plan import BoundStage, Located, Plan
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.errors import FailedPreconditionError, OpError, ResourceExhaustedError, UnknownError
@@ -24,7 +24,7 @@ from timberframe_core.plugin.contracts import (
     RunContext,
 )
 from timberframe_core.runtime.device_array import DeviceArray
-from timberframe_core.runtime.drivers import drive
+from timberframe_core.runtime.drivers import prepare
 from timberframe_core.runtime.located import to_host
 from timberframe_core.runtime.overlap import Overlapped, overlapping
 
@@ -141,7 +141,7 @@ class Run:
         plan, bound = self.plan, dict(self.level.stages)
         for depth in plan.depths:
             if depth in plan.deeper_at:
-                found = {x: (self._on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
+                found = {x: (self.on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
                 self.level = plan.deeper(self.level, depth, {**self.found, **found} if found else self.found)
                 bound.update(self.level.stages)
             for stage in plan.schedule.stages:
@@ -156,17 +156,7 @@ class Run:
                 None if bound.cluster is None else bound.device
             )  # what is written must not rest on results that an error has spoilt
         if bound.nodes:
-            for node in bound.nodes:
-                arrays = [
-                    (self._on_host(x), None) if node.op.on_host else self._located(x)
-                    for x in node.inputs
-                    if x.dtype.name != "resource"
-                ]
-                try:
-                    made = drive(node, arrays, bound.device, self)
-                except OpError as e:
-                    raise specialise.located_on(e, (node,), bound.device) from e.__cause__
-                self.found.update(zip(node.outputs, made, strict=True))
+            self._carry_out(bound.nodes, bound.device)
             return
         assert bound.executable is not None
         device = bound.device
@@ -191,10 +181,25 @@ class Run:
             self.found[x] = array, device
         self._send(bound)
 
+    def _carry_out(self, nodes: Sequence[Node], device: Device) -> None:
+        """Runs nodes that no device runs: host ops, and loops and branches by their bodies."""
+        for node in nodes:
+            try:
+                made = (node.step or prepare(node)).call(self)
+            except OpError as e:
+                raise specialise.located_on(e, (node,), device) from e.__cause__
+            except MemoryError as e:
+                error = ResourceExhaustedError(
+                    f"{node.op.name} '{node.name}': the host's memory does not suffice ({e})", node.name
+                )
+                raise specialise.located_on(error, (node,), device) from None
+            for x, value in zip(node.outputs, made, strict=True):
+                self.found[x] = value
+
     def _send(self, bound: BoundStage) -> None:
         """Starts the copies of what other devices wait for, so that they overlap later work."""
         for x, target in bound.stage.sends:
-            array, home = self._located(x)
+            array, home = self.located(x)
             if home is None:  # planning has found the value, so no kernel made it: it goes from the host
                 continue
             if self.context.late is not None:
@@ -224,13 +229,14 @@ class Run:
         """Whether everything that the stage needs from other devices is there, so that it need not wait."""
         return all(self.sent[x].done() for x in bound.inputs if x in self.sent)
 
-    def _located(self, x: Output) -> Located:
+    def located(self, x: Output) -> Located:
+        """The value of x, wherever it is."""
         known = self.level.facts.values.get(x)
         return (known, None) if known is not None else self.found[x]
 
     def on_device(self, x: Output, device: Device) -> Array:
         """The array of x on a device, copied there once."""
-        array, home = self._located(x)
+        array, home = self.located(x)
         if home is device:
             return array
         copied = self._copies.get((x, id(device)))
@@ -249,11 +255,11 @@ class Run:
             start = self.sent[x].start
         elif (direct := device.copy_from(home, array)) is not None:
             return self._received(x, device, direct, start)
-        return self._received(x, device, device.copy_in(self._on_host(x)), start)
+        return self._received(x, device, device.copy_in(self.on_host(x)), start)
 
-    def _on_host(self, x: Output) -> np.ndarray:
+    def on_host(self, x: Output) -> np.ndarray:
         """The value of x on the host, waiting for the copy that was started when x was made."""
-        located = self._located(x)
+        located = self.located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
         raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context.cancel)

@@ -33,15 +33,16 @@ from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.feeds import feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
+from timberframe_core.runtime.host_steps import check_host_ops
 from timberframe_core.runtime.joins import Joins
 from timberframe_core.runtime.overlap import StageThreads
-from timberframe_core.runtime.records import RecordReader
+from timberframe_core.runtime.resources import ResourceStore
 from timberframe_core.runtime.runner import Runner
 from timberframe_core.runtime.variable_values import assign_variables, read_variables
-from timberframe_core.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.explain import Explanation
+    from timberframe_core.runtime.variables import VariableStore
 
 _PLANS = 256  # fetch and feed combinations that are kept
 
@@ -63,16 +64,12 @@ class Runtime:
                 "install a device plugin such as timberframe-cpu"
             )
         self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
-        self.variables = VariableStore(config.deterministic)
+        self.resources = ResourceStore(config.deterministic)
         self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
         on = config.optimizes
         self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
         self.depth = _Depth()
         self.joins = Joins()
-        self.host_variables: dict[Any, Any] = {}
-        """Variables whose values are lists, which no device can hold."""
-        self.readers: dict[str, RecordReader] = {}
-        """What RecordInput nodes read from, by the node's name and the body that it is in."""
         self._functions: dict[Any, Plan] = {}
         self._threads: StageThreads | None = None
         self._lock = threading.RLock()
@@ -98,14 +95,21 @@ class Runtime:
 
     def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
         """A plan with the devices, variables and optimizations of this session."""
-        return make_plan(build, self.placer, self.variables, self.optimizations, scope)
+        plan = make_plan(build, self.placer, self.variables, self.optimizations, scope)
+        check_host_ops(plan.program.nodes)
+        return plan
+
+    @property
+    def variables(self) -> VariableStore:
+        """The variables among the resources."""
+        return self.resources.variables
 
     def close(self) -> None:
+        self.resources.close()
         with self._lock:
             if self._threads is not None:
                 self._threads.close()
             self.joins.close()
-            self.host_variables.clear()
             for plan in self._functions.values():
                 plan.release()
             self._functions.clear()
@@ -257,7 +261,6 @@ class BaseSession(Evaluator):
             for runner in self._plans.values():
                 runner.release()
             self._plans.clear()
-            self.runtime.variables.clear()
             self.runtime.close()
 
     def begin(self, token: CancelToken) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -26,13 +26,13 @@ class Version:
 class VariableStore:
     """Variables by name. A variable is made, without a value, when a plan first writes or reads it.
 
-    deterministic: random ops need a seed.
+    stream_of: the random stream of a name. deterministic: random ops need a seed.
     """
 
-    def __init__(self, deterministic: bool = False) -> None:
+    def __init__(self, stream_of: Callable[[str], RandomStream], deterministic: bool = False) -> None:
         self.deterministic = deterministic
+        self._stream_of = stream_of
         self._variables: dict[str, Variable] = {}
-        self._streams: dict[str, RandomStream] = {}
         self._lock = threading.Lock()
 
     def get(self, name: str, device: Device, dtype: DType) -> Variable:
@@ -99,16 +99,11 @@ class VariableStore:
         """The random numbers of the node of this name, from their start when it is asked for first."""
         if self.deterministic and not seeded:
             raise InvalidArgumentError(f"{op} '{name}': has no seed; in a deterministic session it needs one", name)
-        with self._lock:
-            found = self._streams.get(name)
-            if found is None:
-                found = self._streams[name] = RandomStream()
-            return found
+        return self._stream_of(name)
 
     def clear(self) -> None:
-        """Drops all variables and random streams."""
+        """Drops all variables."""
         with self._lock:
-            self._streams.clear()
             for variable in self._variables.values():
                 variable.array = variable.shape = None
             self._variables.clear()

@@ -1,0 +1,142 @@
+"""Nodes that the executor carries out by host ops: what is prepared once for each, and one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe_core.compiler.ir import Node, Output
+from timberframe_core.compiler.plan import Located
+from timberframe_core.compiler.state import uninitialized, variable_name
+from timberframe_core.dtypes import resource, variant
+from timberframe_core.errors import FailedPreconditionError, InternalError, OpError, UnimplementedError, UnknownError
+from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
+from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
+
+if TYPE_CHECKING:
+    from timberframe_core.runtime.executor import Run
+
+_HOST, _LOCATED, _AS_IT_IS = range(3)
+"""How an input is handed over: as an array of the host, as (array, device), or as it is where its dtype is variant."""
+
+
+class HostStep:
+    """A node with its host op. handles: keys of the resources that its handles mean; made: of the one that it makes."""
+
+    __slots__ = ("_count", "_inputs", "_run", "device", "handles", "made", "node")
+
+    def __init__(self, node: Node) -> None:
+        assert node.device is not None
+        self.node = node
+        self.device = node.device
+        op = _host_op(node)
+        self._run = op.run
+        self._count = len(node.outputs)
+        self.handles = [variable_name(x) for x in node.inputs if x.dtype is resource]
+        self.made = next((variable_name(x) for x in node.outputs if x.dtype is resource), "")
+        located = _positions(node, op.located)
+        self._inputs = [(x, _manner(x, i in located)) for i, x in enumerate(node.inputs) if x.dtype is not resource]
+
+    def uninitialized(self, index: int) -> FailedPreconditionError:
+        """See `HostCall.uninitialized`."""
+        handles = [x for x in self.node.inputs if x.dtype is resource]
+        return uninitialized(self.node, handles[index])
+
+    def call(self, run: Run) -> Sequence[Located]:
+        """Carries the node out as part of a run and returns its outputs."""
+        known, found, inputs = run.level.facts.values, run.found, []
+        for x, manner in self._inputs:
+            value: Any = known.get(x)
+            if value is None:
+                located = found[x]
+                if manner == _LOCATED:
+                    value = located
+                elif located[1] is None or manner == _AS_IT_IS:
+                    value = located[0]
+                else:
+                    value = run.on_host(x)
+            elif manner == _LOCATED:
+                value = value, None
+            inputs.append(value)
+        node = self.node
+        try:
+            made = self._run(HostCall(self, inputs, run))
+            if len(made) != self._count:
+                raise InternalError(f"the host op gave {len(made)} outputs; {self._count} are required")
+            for x in made:
+                if type(x) is not tuple:
+                    return [_checked(i, x, node) for i, x in enumerate(made)]
+            return made
+        except OpError as e:
+            if e.node is not None:
+                raise
+            raise type(e)(f"{node.op.name} '{node.name}': {e.message}", node.name) from e.__cause__
+        except MemoryError:
+            raise  # the executor words it
+        except Exception as e:
+            raise UnknownError(f"{node.op.name} '{node.name}': {type(e).__name__}: {e}", node.name) from e
+
+
+def _checked(i: int, value: Any, node: Node) -> Located:
+    """An output with its device; one on the host must have the output's dtype."""
+    if type(value) is tuple:
+        return value
+    array, dtype = np.asarray(value), node.outputs[i].dtype
+    if array.dtype != dtype.numpy:
+        raise InternalError(f"the host op gave output {i} as {array.dtype}; {dtype.name} is required")
+    return array, None
+
+
+def _manner(x: Output, located: bool) -> int:
+    return _LOCATED if located else _AS_IT_IS if x.dtype is variant else _HOST
+
+
+def _positions(node: Node, names: Sequence[str]) -> set[int]:
+    """Flat positions of the inputs of these names."""
+    if not names:
+        return set()
+    ranges = arg_ranges(node.op.inputs, node.attrs)
+    return {i for name in names for i in ranges[name]}
+
+
+def _host_op(node: Node) -> HostOp:
+    """How a node is carried out: as registered, by its reference, or not at all where it only passes its inputs on."""
+    if node.on_lists and node.op.passes_through:
+        return HostOp(node.op.name, _pass_on, tuple(a.name for a in node.op.inputs))
+    found = find_host_op(node.op.name)
+    if found is not None:
+        return found
+    if node.op.on_host and node.op.reference is not None:
+        return HostOp(node.op.name, _reference(node))
+    raise UnimplementedError(
+        f"{node.op.name} '{node.name}': no host op is registered for {node.op.name}; "
+        "import the package that has it, or register one with timberframe_sdk.host_op",
+        node.name,
+    )
+
+
+def check_host_ops(nodes: Sequence[Node]) -> None:
+    """Raises UnimplementedError for a node that is to be carried out on the host, which nobody can."""
+    for node in nodes:
+        if (node.on_lists or node.op.on_host) and not node.feed and not node.host_value:
+            _host_op(node)
+
+
+def _pass_on(call: HostCall) -> Sequence[Located]:
+    return call.inputs
+
+
+def _reference(node: Node) -> RunFunction:
+    reference = node.op.reference
+    assert reference is not None
+    count = len(node.outputs)
+
+    def run(call: HostCall) -> list[np.ndarray]:
+        result = reference(call.attrs, *call.inputs)
+        results = result if isinstance(result, tuple) else (result,)
+        return [np.asarray(x) for x in results[:count]]
+
+    return run
