@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+import timberframe_cpu
+import timberframe_sdk
 from timberframe_core.ops.definition import registry
 from timberframe_cpu import compiled, generated
 from timberframe_cpu.broadcast import SHORT_RUN
@@ -90,7 +94,7 @@ def test_without_a_compiler_the_reference_computes(monkeypatch: pytest.MonkeyPat
 
 
 @needs_compiler
-def test_a_source_that_does_not_compile_is_told_and_the_reference_computes(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_source_that_does_not_compile_is_logged_and_the_reference_computes(caplog: pytest.LogCaptureFixture) -> None:
     assert _run("Acme>Wrong", np.float32([1, 2]), np.float32([3, 4]), 0.5).tolist() == [2, 3]
     assert "Acme>Wrong: its source does not compile" in caplog.text
 
@@ -112,3 +116,13 @@ def test_the_build_makes_kernels_of_the_table(dtype: str, isa: str | None) -> No
     mask = (1 << 8 * x.itemsize) - 1
     assert found.dtype == np.uint8
     assert found.tolist() == [(int(n) & mask).bit_count() for n in x]
+
+
+def test_generated_kernels_are_made_again_when_declarations_of_kernels_change(tmp_path: Path) -> None:
+    script = Path(__file__).parents[1] / "csrc" / "elementwise" / "generate.py"
+    sdk, package = (Path(m.__file__ or "").parent for m in (timberframe_sdk, timberframe_cpu))
+    output, depfile = tmp_path / "generated.c", tmp_path / "generated.d"
+    subprocess.run([sys.executable, script, sdk, package, output, depfile], check=True, cwd=tmp_path, timeout=60)
+    target, read = depfile.read_text().split(": ")
+    assert target == "generated.c"
+    assert str(package / "kernels" / "binary.py") in read.split()

@@ -82,7 +82,7 @@ def test_a_scalar_changes_each_named_row() -> None:
     np.testing.assert_array_equal(found, [[5, 5], [0, 0], [5, 5]])
 
 
-def test_a_zero_divisor_is_told() -> None:
+def test_a_zero_divisor_is_reported() -> None:
     x = np.ones(3, np.int32)
     with pytest.raises(InvalidArgumentError, match="update 1 is 0"):
         run_op("ResourceScatterDiv", {}, [x, np.array([0, 1], np.int32), np.array([1, 0], np.int32)])

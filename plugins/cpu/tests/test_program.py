@@ -177,7 +177,7 @@ def variable(device, values):
     return v
 
 
-def test_update_is_committed_in_place_when_nobody_holds_the_value(graph):
+def test_update_is_committed_in_place_when_nothing_holds_the_value(graph):
     v = variable(graph.device, [1, 2])
     old = graph.read(v)
     x = graph.input(F, 2)
@@ -298,7 +298,7 @@ def test_tensor_larger_than_memory_is_refused(graph):
         executable.run([np.broadcast_to(F(0), (2**24, 1)), np.zeros((1, 2**24), F)], RunContext())
 
 
-def test_attrs_given_in_another_order_are_told_apart(graph):
+def test_attrs_given_in_another_order_are_distinguished(graph):
     """Nodes that are alike share a kernel; these two have the same attr values under different names."""
     x = graph.input(F, 2, 2)
     first = graph.op("MatMul", x, x, T=float32, transpose_a=True, transpose_b=False)

@@ -366,11 +366,11 @@ class KernelExecutable:
             return
         node = self.cluster.nodes[int(status[0]) - 1]
         reasons = self.steps[node.index].launch.reasons
-        kind, words = reasons[int(status[1]) - 1] if 0 < status[1] <= len(reasons) else (UnknownError, "failed")
-        raise kind(self._describe(node, words.format(*map(int, status[2:]))), node.name)
+        kind, message = reasons[int(status[1]) - 1] if 0 < status[1] <= len(reasons) else (UnknownError, "failed")
+        raise kind(self._describe(node, message.format(*map(int, status[2:]))), node.name)
 
-    def _describe(self, node: KernelNode, words: str) -> str:
-        return f"{node.op} '{node.name}': {words}{self._location(node)}"
+    def _describe(self, node: KernelNode, message: str) -> str:
+        return f"{node.op} '{node.name}': {message}{self._location(node)}"
 
     def _location(self, node: KernelNode) -> str:
         return f"  [{self.device.spec}{', ' + node.where if node.where else ''}]"

@@ -86,12 +86,12 @@ class CpuAllocator(Allocator):
 
     def raw(self, nbytes: int) -> np.ndarray:
         # Where a store's address and that of a later load agree in their low 12 bits, processors take the load to
-        # depend on the store. Page-aligned outputs keep behind the loads of every operand that begins a page or little
-        # after it, as large NumPy arrays do.
+        # depend on the store. The stores of page-aligned outputs come after the loads of operands that begin a page
+        # or little after it, as large NumPy arrays do.
         alignment = self.alignment if nbytes < COUNTED_BYTES else _PAGE_BYTES
         try:
             block = np.empty(nbytes + alignment, np.uint8)
-        except (ValueError, OverflowError) as e:  # NumPy's words for sizes that no address space holds
+        except (ValueError, OverflowError) as e:  # what NumPy raises for sizes that no address space holds
             raise MemoryError(str(e)) from e
         start = -block.__array_interface__["data"][0] % alignment
         return block[start : start + nbytes]

@@ -52,7 +52,7 @@ class _Scope:
 
 
 class Emitter:
-    """The image of a cluster, with the nodes by number, the words for their errors, and the pieces of the top level.
+    """The image of a cluster, with the nodes by number, the messages of their errors, and the pieces of the top level.
 
     slots: values whose memory each run brings, in the order of the runner's slots. whole: positions of the nodes that
     must not be cut short, because they overwrite a variable.

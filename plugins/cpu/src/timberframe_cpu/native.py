@@ -79,7 +79,7 @@ def native(name: str, *parameters: Any, reasons: Sequence[str] = ()) -> Native:
     """The C kernel of this name in the best variant that `isa()` allows; what a kernel's builder returns.
 
     parameters: ints, bools and floats, which become int64 words (floats as the bits of a double).
-    reasons: words for the reasons 1, 2... given to tf_fail, ``<fact>; <requirement>``, with {0} to {3} for the details.
+    reasons: messages for the reasons 1, 2... given to tf_fail, ``<fact>; <requirement>``, with {0} to {3} for details.
     """
     return Native(name, find(name, isa())[0], words(parameters), tuple(reasons))
 

@@ -29,9 +29,9 @@ def matrix_kernel(
 ) -> Native:
     """The kernel `name` for the node's matrices; see matrix_job in csrc/linalg/matrices.h.
 
-    fault: words for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters after the common
+    fault: message for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters after the common
     ones. workspace: bytes that one matrix takes. work: operations that it costs, by which slots are counted. more:
-    words for reasons of the kernel's own.
+    messages for the kernel's own reasons.
     """
     count = math.prod(node.outputs[0].shape[:-2] if node.op == "MatrixTriangularSolve" else node.inputs[0].shape[:-2])
     largest = max(d for v in node.inputs for d in (0, *v.shape[-2:]))
