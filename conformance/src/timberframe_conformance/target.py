@@ -17,6 +17,7 @@ from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import AllocatorStatistics, Device, KernelNode, Value
 from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
+from timberframe_sdk import reference_device, register_plugin
 
 _COPIED = frozenset({*UNIT_KERNELS, "PlaceholderWithDefault"})
 """Ops that a device runs with its own copy."""
@@ -25,6 +26,9 @@ _COPIED = frozenset({*UNIT_KERNELS, "PlaceholderWithDefault"})
 def needs_kernel(op: OpDef) -> bool:
     """Whether a device needs a kernel for the op, or for its `update_op`; the core carries out the others on any."""
     return bool(op.update_op) or not (op.role or op.shape_only or op.name in _COPIED)
+
+
+REFERENCE = "reference"
 
 
 class NoSuchDeviceError(LookupError):
@@ -99,12 +103,15 @@ def _numpy(arg: Any, types: Types) -> Any:
 def open_target(options: Options) -> Target:
     """The device that the options name, with its profile and, where one is asked for, a known bug in its kernels.
 
+    The SDK's reference device is there without a plugin, under the name `reference`.
     Raises NoSuchDeviceError, which says what there is and why the named one is not; and ProfileError.
     """
     profile = load_profile(options.profile_path)
     kind, _, index = options.device.removeprefix("/device:").partition(":")
     number = int(index) if index.isdigit() else 0
     config: dict[str, Any] = {"device_count": {kind.upper(): number + 1}} if number else {}
+    if kind.lower() == REFERENCE and REFERENCE not in loader.registry.plugins:
+        register_plugin(REFERENCE, reference_device)
     devices = devices_for(tf.SessionConfig(**config))
     found = next((d for d in devices if d.spec == f"/device:{kind.upper()}:{number}"), None)
     if found is None:
