@@ -40,7 +40,7 @@ def session() -> Iterator[tf.Session]:
 
 def node(op: str, attrs: dict[str, object], inputs: list[np.ndarray], outputs: list[np.ndarray]) -> sdk.KernelNode:
     values = [sdk.Value(i, x.dtype, x.shape) for i, x in enumerate((*inputs, *outputs))]
-    return sdk.KernelNode(op, "it", attrs, values[: len(inputs)], values[len(inputs) :], NumpyDevice())
+    return sdk.KernelNode(op, "it", attrs, values[: len(inputs)], values[len(inputs) :], AcmeDevice())
 
 
 def test_what_the_executor_runs_has_no_kernel() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe_conformance.case import UnsupportedError
 from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import NoKernelError
 from timberframe_core.graph.inference import arg_dtypes, value_positions
 from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
 from timberframe_core.plugin.contracts import Cluster, KernelNode, RandomStream, RunContext, Value
@@ -58,7 +59,14 @@ def one_node(
 def run_cluster(
     device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str, fence: str = ""
 ) -> list[np.ndarray]:
-    """Compiles and runs a cluster in a mode, see RunContext, and brings its outputs to the host."""
+    """Compiles and runs a cluster in a mode, see RunContext, and brings its outputs to the host.
+
+    NoKernelError where the device declines one of its nodes.
+    """
+    for node in cluster.nodes:
+        why = device.supports(node)
+        if isinstance(why, str):
+            raise NoKernelError(f"{node.op} '{node.name}': {device.spec} declines it ({why})", node.name)
     executable = device.compile(cluster)
     results = executable.run(
         [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode, fence=fence)

@@ -14,7 +14,7 @@ from timberframe_conformance.profile import Profile, load_profile
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
-from timberframe_core.plugin.contracts import AllocatorStatistics, Device, KernelNode, Value
+from timberframe_core.plugin.contracts import UNKNOWN_RANK, AllocatorStatistics, Device, KernelNode, Value
 from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
 from timberframe_sdk import reference_device, register_plugin
@@ -60,7 +60,8 @@ class Target:
             return self.supports(registry.get(op.update_op), tuple(("T", dtype) for _, dtype in types))
         key = op.name, types
         if key not in self._supports:
-            self._supports[key] = self.device.supports(probe(self.device, op, types))
+            answer = self.device.supports(probe(self.device, op, types))
+            self._supports[key] = answer if isinstance(answer, str) else None
         return self._supports[key]
 
     def holds(self, types: Types) -> bool:
@@ -88,9 +89,9 @@ class Target:
 def probe(device: Device, op: OpDef, types: Types) -> KernelNode:
     """A node of the op in these dtypes, without shapes: what the placer asks about."""
     attrs = {n: a.default for n, a in op.attrs.items() if not a.required} | as_attrs(types)
-    inputs = [Value(i, _numpy(a, types), (), "input") for i, a in enumerate(op.inputs)]
-    outputs = [Value(len(inputs) + i, _numpy(a, types), ()) for i, a in enumerate(op.outputs)]
-    return KernelNode(op.name, "probe", attrs, inputs, outputs, device)
+    inputs = [Value(i, _numpy(a, types), UNKNOWN_RANK, "input") for i, a in enumerate(op.inputs)]
+    outputs = [Value(len(inputs) + i, _numpy(a, types), UNKNOWN_RANK) for i, a in enumerate(op.outputs)]
+    return KernelNode(op.name, "probe", attrs, inputs, outputs, device, placing=True)
 
 
 def _numpy(arg: Any, types: Types) -> Any:

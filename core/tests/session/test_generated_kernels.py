@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_core.plugin.kernels import KernelRegistry
 
 
@@ -13,6 +14,11 @@ def made(node: Any) -> None: ...
 
 
 def written(node: Any) -> None: ...
+
+
+def node(op: str, device_type: str) -> KernelNode:
+    device: Any = SimpleNamespace(type=device_type)
+    return KernelNode(op, "it", {}, [], [], device)
 
 
 def generator(asked: list[str]) -> Any:
@@ -26,7 +32,7 @@ def generator(asked: list[str]) -> Any:
 def test_an_op_without_a_kernel_gets_a_generated_one() -> None:
     kernels = KernelRegistry()
     kernels.add_generator(generator([]))
-    found = kernels.find("Tanh", "ACME", {})
+    found = kernels.find(node("Tanh", "ACME"))
     assert found is not None
     assert found.build is made
 
@@ -36,16 +42,16 @@ def test_a_generator_is_asked_once_for_an_op() -> None:
     kernels = KernelRegistry()
     kernels.add_generator(generator(asked))
     for device in ("ACME", "OTHER", "ACME", "OTHER"):
-        kernels.find("Tanh", device, {})
+        kernels.find(node("Tanh", device))
     assert asked == ["Tanh"]
 
 
 def test_a_registered_kernel_wins_over_a_generated_one_also_if_it_comes_later() -> None:
     kernels = KernelRegistry()
     kernels.add_generator(generator([]))
-    kernels.find("Tanh", "ACME", {})
+    kernels.find(node("Tanh", "ACME"))
     kernels.register([KernelDef("Tanh", "ACME", written), KernelDef("Exp", "ACME", written)])
-    assert [getattr(kernels.find(op, "ACME", {}), "build", None) for op in ("Tanh", "Exp")] == [written, written]
+    assert [getattr(kernels.find(node(op, "ACME")), "build", None) for op in ("Tanh", "Exp")] == [written, written]
 
 
 def test_errors_name_the_devices_for_which_a_kernel_can_be_generated() -> None:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from timberframe_core import errors
-from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.loader import SELECTION_VARIABLE
 
@@ -191,4 +193,5 @@ def test_a_higher_priority_replaces_a_kernel() -> None:
     slow = KernelDef("Neg", "ACME", lambda node: "slow")
     fast = KernelDef("Neg", "ACME", lambda node: "fast", priority=1)
     registry.register([slow, fast])
-    assert registry.find("Neg", "ACME", {}) is fast
+    acme: Any = SimpleNamespace(type="ACME")
+    assert registry.find(KernelNode("Neg", "it", {}, [], [], acme)) is fast

@@ -43,6 +43,8 @@ from timberframe_core.ops.definition.samples import Arg as Arg
 from timberframe_core.ops.definition.samples import ErrorSample as ErrorSample
 from timberframe_core.ops.definition.samples import Sample as Sample
 from timberframe_core.ops.definition.value_checks import RefusedIntegers as RefusedIntegers
+from timberframe_core.plugin.contracts import DEPENDS as DEPENDS
+from timberframe_core.plugin.contracts import UNKNOWN_RANK as UNKNOWN_RANK
 from timberframe_core.plugin.contracts import AllocatorStatistics as AllocatorStatistics
 from timberframe_core.plugin.contracts import Array as Array
 from timberframe_core.plugin.contracts import CancelToken as CancelToken
@@ -59,6 +61,7 @@ from timberframe_core.plugin.contracts import Memory as Memory
 from timberframe_core.plugin.contracts import Pending as Pending
 from timberframe_core.plugin.contracts import RandomStream as RandomStream
 from timberframe_core.plugin.contracts import RunContext as RunContext
+from timberframe_core.plugin.contracts import Support as Support
 from timberframe_core.plugin.contracts import TraceSink as TraceSink
 from timberframe_core.plugin.contracts import Update as Update
 from timberframe_core.plugin.contracts import Value as Value

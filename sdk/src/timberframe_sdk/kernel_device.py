@@ -21,6 +21,7 @@ from timberframe_core.plugin.contracts import (
     KernelNode,
     Memory,
     RunContext,
+    Support,
     Value,
 )
 from timberframe_core.plugin.device_defaults import DeviceDefaults
@@ -117,18 +118,22 @@ class KernelDevice(DeviceDefaults):
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; its op's reference where there is none and the device is `by_reference`."""
-        found = self.kernels.find(node.op, self.type, node.attrs)
-        if found is None and self.by_reference and "_kernel" not in node.attrs and has_reference(node.op):
-            return next((k for k in reference_kernels(self.type, [node.op]) if not k.accepts(node.attrs)), None)
-        return found
+        return self.kernels.find(node) or self._by_reference(node)
 
-    def supports(self, node: KernelNode) -> str | None:
-        """None if there is a kernel for the node, else why the registered ones do not fit."""
-        if is_control_flow(node) or node.op in UNIT_KERNELS or self.kernel(node) is not None:
+    def _by_reference(self, node: KernelNode) -> KernelDef | None:
+        """The kernel that computes the node by its op's reference, where the device may do so."""
+        if not self.by_reference or "_kernel" in node.attrs or not has_reference(node.op):
             return None
-        if node.op in self.attributes.unsupported_ops:
+        return next((k for k in reference_kernels(self.type, [node.op]) if not k.accepts(node.attrs)), None)
+
+    def supports(self, node: KernelNode) -> Support:
+        """None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
+        if is_control_flow(node) or node.op in UNIT_KERNELS or self._by_reference(node) is not None:
+            return None
+        answer = self.kernels.supports(node)
+        if isinstance(answer, str) and node.op in self.attributes.unsupported_ops:
             return f"no kernel, on purpose: {self.attributes.unsupported_ops[node.op]}"
-        return self.kernels.refusal(node.op, self.type, node.attrs)
+        return answer
 
     def compile(self, cluster: Cluster) -> Executable:
         return KernelExecutable(self, cluster)
@@ -207,7 +212,7 @@ class KernelExecutable:
             return build_kernel(kernel, node)
         if node.op in UNIT_KERNELS:
             return self.device.copy
-        self.device.kernels.require(node.op, node.name, self.device.type, node.attrs)
+        self.device.kernels.require(node)
         raise InternalError(f"{node.op} '{node.name}': lost its kernel while it was compiled", node.name)
 
     def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launch) -> Step:

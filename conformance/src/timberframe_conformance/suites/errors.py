@@ -16,7 +16,7 @@ from timberframe_conformance.cases.trials import Trial, fits
 from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.suites.choice import preferred
 from timberframe_conformance.suites.forward import supported
-from timberframe_core.errors import OpError
+from timberframe_core.errors import NoKernelError, OpError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import ErrorSample, Sample
@@ -116,6 +116,8 @@ def _expect_guarded(trial: Trial, error: ErrorSample, case_id: str, target: Targ
 
 def _check(raised: Exception, error: ErrorSample, what: str) -> None:
     name = type(raised).__name__
+    if isinstance(raised, NoKernelError):
+        raise raised
     if not isinstance(raised, OpError) or name != error.error:
         raise CaseFailedError(f"{what} raised {name}: {raised}; {error.error} is required") from raised
     if not re.search(error.match, str(raised), re.S):

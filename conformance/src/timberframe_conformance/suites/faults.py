@@ -11,7 +11,7 @@ from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.suites.forward import judge
-from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.errors import NoKernelError, ResourceExhaustedError
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def _attempt(allocator: Allocator, n: int, built: drive.Built, session: Any) -> 
             raise CaseFailedError(
                 f"allocation {n} failed with {str(e)!r}; the message must say how many bytes were asked"
             ) from e
+    except NoKernelError:
+        raise
     except Exception as e:
         raise CaseFailedError(
             f"allocation {n} failed as {type(e).__name__}: {e}; ResourceExhaustedError is required"

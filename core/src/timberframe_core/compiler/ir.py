@@ -47,8 +47,9 @@ class Node:
     """
 
     __slots__ = (
-        "after", "attrs", "bodies", "colocation", "control", "depth", "device", "feed", "host_driven", "host_value",
-        "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "step", "variable", "where",
+        "after", "attrs", "bodies", "colocation", "control", "depends", "depth", "device", "feed", "host_driven",
+        "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "step", "variable",
+        "where",
     )  # fmt: skip
 
     def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
@@ -68,6 +69,8 @@ class Node:
         self.device: Device | None = None
         self.reason = ""
         self.depth = 0
+        self.depends = False
+        """Its device answered DEPENDS, and is asked again when shapes are known."""
         self.host_value = False
         """Its value is computed on the host while planning; no device runs it."""
         self.host_driven = False

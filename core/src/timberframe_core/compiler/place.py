@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,8 +18,10 @@ from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import Device, KernelNode, Value
+from timberframe_core.plugin.contracts import DEPENDS, UNKNOWN_RANK, Device, KernelNode, Support, Value
 from timberframe_core.plugin.kernels import KernelRegistry
+
+_Refusal = Callable[[Node, Device], str | None]
 
 _MOST_NODES = 1 << 14
 """Of a loop or branch that becomes one node: functions that several others run count each time."""
@@ -72,13 +74,14 @@ class Devices:
 
 
 class Placer:
-    """Places programs. Decisions are cached by op, dtypes and request, since they depend on nothing else."""
+    """Places programs. Decisions are cached by op, dtypes and request, unless a kernel or a device looks at more."""
 
     def __init__(self, devices: Devices, soft: bool = True, strict: bool = False) -> None:
         self.devices = devices
         self.soft = soft and not strict
         self.strict = strict
         self._choices: dict[Any, tuple[Device, str, tuple[tuple[str, str], ...]]] = {}
+        self._looks: dict[str, bool] = {}
 
     def place(self, program: Program, variables: Mapping[str, Device]) -> list[Placement]:
         """Sets `device` and `reason` of every node that needs a device.
@@ -103,6 +106,8 @@ class Placer:
                 node.device, node.reason = host, "small, and the host has all that it needs"
             else:
                 node.device, node.reason, rejected = self._choose(node)
+            if self._looks_closer(node.op.name):
+                node.depends = self._support(node, node.device) is DEPENDS
             if node.op.role == "variable" and node.variable is not None:
                 where.setdefault(node.variable, node.device)
             if node.bodies:
@@ -129,6 +134,8 @@ class Placer:
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
         if node.op.role == "variable":
             return self._decide(node)  # it depends on who uses the variable
+        if self._looks_closer(node.op.name):
+            return self._decide(node)
         types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
         key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
         try:
@@ -139,11 +146,40 @@ class Placer:
             found = self._choices[key] = self._decide(node)
         return found
 
-    def _decide(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+    def _looks_closer(self, op: str) -> bool:
+        """Whether more than dtypes decides which devices can run the op."""
+        found = self._looks.get(op)
+        if found is None:
+            devices = self.devices
+            closer = any(not d.supports_by_dtype for d in devices.devices)
+            found = self._looks[op] = closer or devices.kernels.looks_closer(op)
+        return found
+
+    def place_bound(self, node: Node, bound: KernelNode, why: str) -> Placement:
+        """Where a node goes whose device declines it now that its shapes are known.
+
+        bound: the node as its device got it. why: what the device answered. NoKernelError lists every reason.
+        """
+        home = node.device
+        assert home is not None
+        for name in _variables(node):
+            raise self._variable_elsewhere_error(node, name, home, why)
+
+        def refusal(node: Node, device: Device) -> str | None:
+            if device is home:
+                return why
+            return cannot_hold(node, device) or _refused(device.supports(replace(bound, device=device)))
+
+        device, reason, rejected = self._decide(node, refusal)
+        bound.device = device
+        return Placement(node.name, node.op.name, device.spec, f"{reason} for these shapes", node.requested, rejected)
+
+    def _decide(self, node: Node, refusal: _Refusal | None = None) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
+        refusal = refusal or self._refusal
         wanted = self.devices.matching(node.requested)
         rejected: list[tuple[str, str]] = []
         for device in wanted:
-            why = self._refusal(node, device)
+            why = refusal(node, device)
             if why is None and not (self.strict and rejected):
                 reason = (
                     f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
@@ -154,11 +190,11 @@ class Placer:
             for device in self.devices.devices:
                 if device in wanted:
                     continue
-                why = self._refusal(node, device)
+                why = refusal(node, device)
                 if why is None:
                     return device, self._moved(node, rejected), tuple(rejected)
                 rejected.append((device.spec, why))
-        raise self._no_device(node, wanted, rejected)
+        raise self._no_device(node, wanted, rejected, refusal)
 
     def _moved(self, node: Node, rejected: Sequence[tuple[str, str]]) -> str:
         if not self.soft:
@@ -167,7 +203,10 @@ class Placer:
         return f"soft placement: {node.requested} {what}"
 
     def _refusal(self, node: Node, device: Device) -> str | None:
-        """Why the device cannot run the node; None if it can."""
+        """Why the device cannot run the node; None if it can, or if shapes will decide."""
+        return _refused(self._support(node, device))
+
+    def _support(self, node: Node, device: Device) -> Support:
         why = cannot_hold(node, device)
         if why is not None:
             return why
@@ -187,7 +226,9 @@ class Placer:
             node.name,
         )
 
-    def _no_device(self, node: Node, wanted: list[Device], rejected: list[tuple[str, str]]) -> Exception:
+    def _no_device(
+        self, node: Node, wanted: list[Device], rejected: list[tuple[str, str]], refusal: _Refusal
+    ) -> Exception:
         head = f"{node.op.name} '{node.name}'"
         tail = f"  [{node.where}]" if node.where else ""
         if not wanted:
@@ -205,12 +246,12 @@ class Placer:
             )
         return NoKernelError(
             f"{head}: no kernel for {types or 'this node'} ({reasons}); {known}"
-            f"{self.devices.describe(node.requested)}{self._remedy(node, wanted)}{tail}",
+            f"{self.devices.describe(node.requested)}{self._remedy(node, wanted, refusal)}{tail}",
             node.name,
         )
 
-    def _remedy(self, node: Node, wanted: list[Device]) -> str:
-        able = [d.spec for d in self.devices.devices if d not in wanted and self._refusal(node, d) is None]
+    def _remedy(self, node: Node, wanted: list[Device], refusal: _Refusal) -> str:
+        able = [d.spec for d in self.devices.devices if d not in wanted and refusal(node, d) is None]
         if not able:
             return ""
         return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
@@ -259,9 +300,14 @@ class Placer:
                 count += sum(self._nodes_in(f, device, known) for f in bodies)
                 if count > _MOST_NODES:
                     return math.inf
-            elif device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)) is not None:
+            elif _refused(device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device))) is not None:
                 return math.inf
         return count
+
+
+def _refused(answer: Support) -> str | None:
+    """Why not; None also where shapes will decide."""
+    return answer if isinstance(answer, str) else None
 
 
 def _variables(node: Node) -> list[str]:
@@ -288,7 +334,7 @@ class _VariableUsers:
             if op.op_def.role in VARIABLE_WRITES:
                 why = _assign_refusal(op.op_def, op, device) if op.op_def.update_op else None
             else:
-                why = device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device))
+                why = _refused(device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)))
             if why is not None:
                 return f"{op.type} '{op.name}', which uses it: {why}"
         return None
@@ -307,19 +353,20 @@ def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
     """Why the device lacks the pure op that makes the new value."""
     attrs = {"T": node.inputs[1].dtype}
     given = _kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
-    return device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]]))
+    return _refused(device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]])))
 
 
 def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
-    """The node as a device's `supports` sees it; sizes that are not known yet are -1."""
+    """The node as a device's `supports` sees it; see KernelNode.placing."""
 
     held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables
 
     def value(i: int, x: Any) -> Value:
-        shape = tuple(-1 if d is None else d for d in x.static_shape or ())
+        known = None if x.dtype.name == "resource" else x.static_shape
+        shape = UNKNOWN_RANK if known is None else tuple(-1 if d is None else d for d in known)
         dtype = held if x.dtype.name == "resource" and held is not None else x.dtype
         return Value(i, dtype.numpy, shape, "temp")
 
     inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
     outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]
-    return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where)
+    return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where, placing=True)

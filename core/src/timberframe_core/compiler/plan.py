@@ -17,12 +17,13 @@ from timberframe_core.compiler.fold import fold_constants
 from timberframe_core.compiler.ir import Node, Output, Program
 from timberframe_core.compiler.lower import Variables, lower_stage
 from timberframe_core.compiler.place import Placement, Placer
+from timberframe_core.compiler.place_bound import joints, place_declined, split
 from timberframe_core.compiler.simplify import NO_OPTIMIZATIONS, Optimizations, simplify
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, infer, located_on
 from timberframe_core.compiler.stages import Schedule, Stage, find_host_values, make_schedule
 from timberframe_core.compiler.state import order_accesses, resolve_handles
 from timberframe_core.dtypes import variant
-from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError, ResourceExhaustedError
 from timberframe_core.fallback import attempt, failures_noted, report_failure
 from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe_core.shapes import format_shape, is_static
@@ -44,6 +45,8 @@ class BoundStage:
     executable: Executable | None = None
     cluster: Cluster | None = None
     nodes: list[Node] = field(default_factory=list)
+    parts: list[BoundStage] = field(default_factory=list)
+    """Where devices declined nodes for these shapes: the stage in parts, on other devices, which run one by one."""
 
 
 @dataclass
@@ -53,6 +56,8 @@ class Level:
     facts: Facts
     stages: dict[int, BoundStage] = field(default_factory=dict)
     children: dict[Any, Level] = field(default_factory=dict)
+    placements: list[Placement] = field(default_factory=list)
+    """Of nodes that their devices declined for these shapes."""
     overlaps: bool | None = None  # whether stages gain from threads, found out by the first run
 
 
@@ -149,12 +154,13 @@ class Plan:
                         e.node.host_driven = True
                     self._bound.clear()
                     self._reschedule()
-                except OpError:
-                    if not self._drive(self._doubtful_loops()):
+                except OpError as e:
+                    declined = isinstance(e, NoKernelError)  # a node of a body, which its own plan can place elsewhere
+                    if not self._drive(self._with_bodies() if declined else self._doubtful_loops()):
                         raise
                 except Exception as e:  # a loop or branch that cannot be a kernel, for a reason that was not foreseen
                     failure = failure or e
-                    if not self._drive(n for n in self.program.nodes if n.bodies):
+                    if not self._drive(self._with_bodies()):
                         raise
             if failure is not None:
                 with failures_noted(self.skipped_rewrites):
@@ -163,6 +169,9 @@ class Plan:
             if len(self._bound) > _BOUND_PLANS:
                 self._bound.popitem(last=False)
             return found
+
+    def _with_bodies(self) -> list[Node]:
+        return [n for n in self.program.nodes if n.bodies]
 
     def _doubtful_loops(self) -> list[Node]:
         """Loops whose results were taken to have the shapes that they start with."""
@@ -207,15 +216,19 @@ class Plan:
         level = Level(facts)
         for stage in self.schedule.stages:
             if stage.level == depth:
-                level.stages[id(stage)] = self._bind_stage(stage, facts)
+                level.stages[id(stage)] = self._bind_stage(stage, facts, level.placements)
         return level
 
-    def _bind_stage(self, stage: Stage, facts: Facts) -> BoundStage:
+    def _bind_stage(self, stage: Stage, facts: Facts, placements: list[Placement]) -> BoundStage:
         if stage.driven:
             inputs = [x for node in stage.nodes for x in node.inputs if x.dtype.name != "resource"]
             outputs = [x for node in stage.nodes for x in node.outputs]
             return BoundStage(stage, stage.device, inputs, outputs, nodes=stage.nodes)
         lowered = lower_stage(stage, facts, self.variables, self.scope)
+        homes = place_declined(self._placer, stage.nodes, lowered.cluster, placements)
+        if homes:
+            parts = [self._bind_stage(part, facts, []) for part in split(stage, homes, self._placer.devices)]
+            return BoundStage(stage, stage.device, *joints(parts), parts=parts)
         try:
             executable = stage.device.compile(lowered.cluster)
             check_memory(stage.device, lowered.cluster, executable)

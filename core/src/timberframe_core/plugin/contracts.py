@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
     from timberframe_core.plugin.kernels import KernelRegistry
 
 Array = Any  # whatever a device uses for a tensor; it has `dtype` and `shape`
+
+UNKNOWN_RANK = (-2,)
+"""The shape, while nodes are placed, of a tensor of which not even the number of dimensions is known."""
+
+
+class Depends(Enum):
+    """The type of DEPENDS."""
+
+    ON_SHAPES = "depends on the shapes"
+
+
+DEPENDS = Depends.ON_SHAPES
+"""The answer of `KernelDef.suits` and `Device.supports` where sizes or constants that are not known yet decide."""
+
+Support = str | Depends | None
+"""Whether something can run a node: None means yes, a str why not, DEPENDS that it is to be asked again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +105,8 @@ class KernelNode:
     While (cond, body), If (then, else) and Case (its branches), whose inputs line up with this node's inputs (for If
     and Case: after the first, which chooses).
     `index` is the node's place in its executable, from 0; in status words nodes count from 1, as `number` does.
-    `stream` is set for ops that draw random numbers.
+    `stream` is set for ops that draw random numbers. `placing`: the node is being placed, and neither built nor run;
+    sizes that are not known yet are -1, unknown ranks UNKNOWN_RANK, and `const` knows nothing.
     """
 
     op: str
@@ -102,6 +120,7 @@ class KernelNode:
     index: int = 0
     workspace_bytes: int = 0
     stream: RandomStream | None = None
+    placing: bool = False
 
     @property
     def number(self) -> np.int64:
@@ -265,8 +284,16 @@ class Device(Protocol):
     @property
     def allocator(self) -> Allocator: ...
 
-    def supports(self, node: KernelNode) -> str | None:
-        """None if it can run this node, else why not. Shapes may not be known yet; asked for bodies of loops too."""
+    supports_by_dtype: bool
+    """Whether what `supports` answers follows from op, type attrs and the kernel's label, but for ops that have a
+    kernel with `suits`. The placer then asks about a few nodes of each op; otherwise about each node."""
+
+    def supports(self, node: KernelNode) -> Support:
+        """None if it can run this node, a str that says why not, or DEPENDS.
+
+        Asked while nodes are placed, those of bodies of loops too (see KernelNode.placing); where it answered DEPENDS
+        again when all shapes are known, and then it must decide.
+        """
 
     def compile(self, cluster: Cluster) -> Executable:
         """Prepares a cluster: the one way in which work reaches a device."""
@@ -324,6 +351,11 @@ class KernelDef:
     inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. reads_status: it
     takes one where the cluster has any, to leave variables alone after another kernel's error. priority, label: a
     higher priority wins; a label is chosen by the attr `_kernel`.
+
+    suits(node) is asked about nodes whose type attrs are allowed: None takes the node, a str says why the kernel
+    cannot, and DEPENDS that sizes or constants decide. It sees every attr and the shapes as far as they are known (see
+    KernelNode.placing); it is not asked while a rank is unknown, and must decide when all is known. Where it declines,
+    the kernel of the next lower priority is asked, then, with soft placement, the next device.
     """
 
     op: str
@@ -335,6 +367,7 @@ class KernelDef:
     reads_status: bool = False
     priority: int = 0
     label: str = ""
+    suits: Callable[[KernelNode], Support] | None = None
 
     def accepts(self, attrs: Mapping[str, Any]) -> str | None:
         """None if the type attrs are allowed, else which one is not."""

@@ -22,6 +22,7 @@ class DeviceDefaults:
     host_memory = False
     asynchronous = False
     dlpack_device: tuple[int, int] | None = None
+    supports_by_dtype = True
 
     def start_copy_out(self: Any, a: Array) -> Pending:
         """The copy is made when its result is asked for."""

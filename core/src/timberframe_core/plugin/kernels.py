@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from timberframe_core.dtypes import BY_NAME, DType
-from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, NoKernelError
+from timberframe_core.errors import AlreadyExistsError, InternalError, InvalidArgumentError, NoKernelError, UnknownError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.contracts import DEPENDS, UNKNOWN_RANK, KernelDef, KernelNode, Support
 
 Generator = Callable[[OpDef], Iterable[KernelDef]]
 
@@ -24,15 +24,19 @@ class KernelRegistry:
 
     def __init__(self) -> None:
         self._table: dict[tuple[str, str], tuple[KernelDef, ...]] = {}
-        self._found: dict[tuple[Any, ...], KernelDef | None] = {}
-        self._generators: tuple[Generator, ...] = ()
+        self._found: dict[tuple[Any, ...], tuple[KernelDef, ...]] = {}
+        self._choosy: set[str] = set()
+        """Ops that have a kernel with `suits`."""
+        self._plugins: dict[int, str] = {}
+        """Names of plugins by the ids of their kernels, which are never taken out."""
+        self._generators: tuple[tuple[Generator, str], ...] = ()
         self._generated: set[str] = set()
         self._lock = threading.Lock()
 
-    def register(self, kernels: Iterable[KernelDef]) -> None:
+    def register(self, kernels: Iterable[KernelDef], plugin: str = "") -> None:
         """Adds kernels, or none of them: two with equal claims raise AlreadyExistsError that names both."""
         with self._lock:
-            table = dict(self._table)
+            kernels, table = list(kernels), dict(self._table)
             for new in kernels:
                 _check(new)
                 key = new.op, new.device
@@ -45,11 +49,19 @@ class KernelRegistry:
                 table[key] = (*table.get(key, ()), new)
             self._table = table
             self._found = {}
+            self._note(kernels, plugin)
 
-    def add_generator(self, generator: Generator) -> None:
+    def _note(self, kernels: Iterable[KernelDef], plugin: str) -> None:
+        """Keeps what else is to be known of kernels in the table."""
+        for kernel in kernels:
+            self._plugins[id(kernel)] = plugin
+            if kernel.suits is not None:
+                self._choosy.add(kernel.op)
+
+    def add_generator(self, generator: Generator, plugin: str = "") -> None:
         """Adds what makes kernels for ops that have none. Registered kernels win over generated ones."""
         with self._lock:
-            self._generators = (*self._generators, generator)
+            self._generators = (*self._generators, (generator, plugin))
             self._generated = set()
 
     def _generate(self, op: str) -> None:
@@ -59,44 +71,94 @@ class KernelRegistry:
         definition = registry.find(op)
         with self._lock:
             table = dict(self._table)
-            made = [] if definition is None else [k for generate in self._generators for k in generate(definition)]
-            for new in made:
-                if (op, new.device) not in self._table:
-                    _check(new)
-                    table[op, new.device] = (*table.get((op, new.device), ()), replace(new, priority=-1))
+            for generate, plugin in self._generators:
+                for made in () if definition is None else generate(definition):
+                    if (op, made.device) not in self._table:
+                        _check(made)
+                        new = replace(made, priority=-1)
+                        table[op, new.device] = (*table.get((op, new.device), ()), new)
+                        self._note([new], plugin)
             self._table = table
             self._generated.add(op)
 
-    def find(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef | None:
-        """The kernel of highest priority that accepts these attrs and has the label of their `_kernel`, or None."""
+    def find(self, node: KernelNode) -> KernelDef | None:
+        """The kernel for a node of its device, or None: of those that take it, the one of highest priority.
+
+        It has the label of the node's attr `_kernel`. While the node is placed, shapes may still decide against it.
+        """
+        for kernel in self._accepting(node):
+            if kernel.suits is None or not isinstance(self._suits(kernel, node), str):
+                return kernel
+        return None
+
+    def supports(self, node: KernelNode) -> Support:
+        """What `Device.supports` answers for a device that runs what kernels are registered for."""
+        depends = False
+        for kernel in self._accepting(node):
+            why = None if kernel.suits is None else self._suits(kernel, node)
+            if why is None:
+                return None
+            depends = depends or why is DEPENDS
+        return DEPENDS if depends else "; ".join(self.rejections(node)) or "no kernel is registered"
+
+    def looks_closer(self, op: str) -> bool:
+        """Whether a kernel of the op is chosen by more than type attrs and label, on any device."""
+        self._generate(op)
+        return op in self._choosy
+
+    def plugin_of(self, kernel: KernelDef) -> str:
+        """The name of the plugin that a kernel came from, "" for one that was registered without."""
+        return self._plugins.get(id(kernel), "")
+
+    def _accepting(self, node: KernelNode) -> tuple[KernelDef, ...]:
+        """The kernels for the node's op, type attrs and label, by falling priority."""
+        op, attrs, device_type = node.op, node.attrs, node.device.type
         candidates = self._table.get((op, device_type))
         if candidates is None:
             self._generate(op)
             candidates = self._table.get((op, device_type))
         if candidates is None:
-            return None
+            return ()
         label = _wanted_label(attrs)
         key = (op, device_type, label, *((name, v) for name, v in attrs.items() if isinstance(v, DType | tuple)))
         try:
             return self._found[key]
         except KeyError:
             fits = [k for k in candidates if k.label == label and k.accepts(attrs) is None]
-            found = self._found[key] = max(fits, key=lambda k: k.priority, default=None)
+            found = self._found[key] = tuple(sorted(fits, key=lambda k: -k.priority))
             return found
 
-    def refusal(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> str | None:
-        """None where `find` finds a kernel, else why there is none: what `Device.supports` says."""
-        if self.find(op, device_type, attrs) is not None:
-            return None
-        return "; ".join(self.rejections(op, device_type, attrs)) or "no kernel is registered"
+    def _suits(self, kernel: KernelDef, node: KernelNode) -> Support:
+        """What the kernel's `suits` answers; its exceptions name plugin and kernel."""
+        assert kernel.suits is not None
+        if node.placing and any(v.shape == UNKNOWN_RANK for v in (*node.inputs, *node.outputs)):
+            return DEPENDS
+        try:
+            answer = kernel.suits(node)
+        except Exception as e:
+            raise UnknownError(f"{self._named(kernel, node)} raised {type(e).__name__}: {e}", node.name) from e
+        if answer is DEPENDS and not node.placing:
+            raise InternalError(
+                f"{self._named(kernel, node)} depends on shapes, all of which are known; None or a reason is required",
+                node.name,
+            )
+        return answer
 
-    def rejections(self, op: str, device_type: str, attrs: Mapping[str, Any]) -> list[str]:
-        """Why each kernel of the op on this device type cannot be used, for messages."""
-        label = _wanted_label(attrs)
+    def _named(self, kernel: KernelDef, node: KernelNode) -> str:
+        plugin = f" of plugin '{self.plugin_of(kernel)}'" if self.plugin_of(kernel) else ""
+        return f"{node.op} '{node.name}': suits of kernel {kernel.origin()}{plugin}"
+
+    def rejections(self, node: KernelNode) -> list[str]:
+        """Why each kernel of the op on the node's device type cannot be used, for messages."""
+        label = _wanted_label(node.attrs)
         reasons = []
-        for k in self._table.get((op, device_type), ()):
-            why = k.accepts(attrs) or (f"label is {k.label!r}, wanted {label!r}" if k.label != label else None)
-            if why:
+        for k in self._table.get((node.op, node.device.type), ()):
+            why: Support = k.accepts(node.attrs)
+            if why is None and k.label != label:
+                why = f"label is {k.label!r}, wanted {label!r}"
+            if why is None and k.suits is not None:
+                why = self._suits(k, node)
+            if isinstance(why, str):
                 reasons.append(f"{k.origin()}: {why}")
         return reasons
 
@@ -111,17 +173,17 @@ class KernelRegistry:
             self._generate(op)
         return [k for key in sorted(self._table) for k in self._table[key] if op in (None, k.op)]
 
-    def require(self, op: str, name: str, device_type: str, attrs: Mapping[str, Any]) -> KernelDef:
+    def require(self, node: KernelNode) -> KernelDef:
         """Like `find`; raises NoKernelError that lists what is registered and why it does not fit."""
-        found = self.find(op, device_type, attrs)
+        found = self.find(node)
         if found is not None:
             return found
-        reasons = self.rejections(op, device_type, attrs)
-        elsewhere = [d for d in self.device_types(op) if d != device_type]
+        reasons, device_type = self.rejections(node), node.device.type
+        elsewhere = [d for d in self.device_types(node.op) if d != device_type]
         raise NoKernelError(
-            f"{op} '{name}': no kernel on {device_type} ({'; '.join(reasons) or 'none is registered'}); "
+            f"{node.op} '{node.name}': no kernel on {device_type} ({'; '.join(reasons) or 'none is registered'}); "
             f"other devices with the op: {', '.join(elsewhere) or 'none'}",
-            name,
+            node.name,
         )
 
 

@@ -135,14 +135,14 @@ class PluginRegistry:
         if plugin.failure is not None:
             return
         try:
-            self.kernels.register(kernels)
+            self.kernels.register(kernels, plugin.name)
         except Exception as e:
             plugin.failure = e
             return
         plugin.manager, plugin.kernels = manager, len(kernels)
         if manager.hook.timberframe_generated_kernels.get_hookimpls():
             hook = manager.hook.timberframe_generated_kernels
-            self.kernels.add_generator(lambda op: [k for result in hook(op=op) for k in result])
+            self.kernels.add_generator(lambda op: [k for result in hook(op=op) for k in result], plugin.name)
 
     def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
         """The plugin's devices; none where it raises, and its exception is kept.

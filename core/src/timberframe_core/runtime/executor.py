@@ -158,6 +158,11 @@ class Run:
         if bound.nodes:
             self._carry_out(bound.nodes, bound.device)
             return
+        if bound.parts:
+            self._raise_late_errors(bound.device)  # nodes that moved read what planning took for the device's own
+            for part in bound.parts:
+                self.run_stage(part)
+            return
         assert bound.executable is not None
         device = bound.device
         try:

@@ -105,7 +105,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
             peak[r.device] = max(peak.get(r.device, 0), used)
     return Explanation(
         tuple(e.name for e in runner.fetches.elements),
-        tuple(plan.placements),
+        (*plan.placements, *(level.placements if level is not None else ())),
         tuple(reports),
         tuple(plan.folded),
         tuple(n.name for n in plan.program.nodes if n.host_value),

@@ -16,7 +16,7 @@ import numpy as np
 from timberframe_accelerator.kernels.elementwise import build_fused, can_fuse, can_reduce
 from timberframe_accelerator.launches import Function, Limits, Source
 from timberframe_core.ops.definition import registry
-from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, arg_ranges, attempt
+from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges, attempt
 from timberframe_sdk.fusion import FUSED, fuse
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
@@ -157,15 +157,12 @@ class AcceleratorDevice(KernelDevice):
         found: list[Table] = self._of_thread.__dict__.setdefault("uploads", [])
         return found
 
-    def supports(self, node: KernelNode) -> str | None:
+    def supports(self, node: KernelNode) -> Support:
         held = self.attributes.dtypes
         handles = _handles(node)
         for i, value in enumerate((*node.inputs, *node.outputs)):
             if value.dtype.name not in held and value.kind != "const" and i not in handles:
                 return f"the device holds no {value.dtype.name}; it holds {', '.join(held)}"
-        found = self.kernel(node)
-        if found is not None and not self.limits.float64 and getattr(found.build, "needs_float64", False):
-            return "its kernel computes in float64, which the device lacks"
         return super().supports(node)
 
     def take(self, a: DeviceTensor, shape: tuple[int, ...]) -> DeviceTensor:

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from timberframe_sdk import Launch, Launcher, OpError
-from timberframe_sdk.declare import Builder
+from timberframe_sdk import KernelNode, Launch, Launcher, OpError
 
 GROUP = 256
 """Work-items of a group where a kernel does not ask for something else."""
@@ -60,10 +59,10 @@ class Limits:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def needs_float64(build: Builder) -> Builder:
-    """Marks a kernel's builder: it serves only devices that have float64."""
-    build.needs_float64 = True  # type: ignore[attr-defined]  # a function takes attributes; Callable does not say so
-    return build
+def needs_float64(node: KernelNode) -> str | None:
+    """`suits` of kernels that compute in float64, whatever the node's dtypes are."""
+    device: Any = node.device
+    return None if device.limits.float64 else "it computes in float64, which the device lacks"
 
 
 def spread(count: int, group: int = GROUP) -> tuple[tuple[int], tuple[int]]:

@@ -24,6 +24,7 @@ from timberframe_sdk import (
     InvalidArgumentError,
     KernelNode,
     KernelRegistry,
+    Support,
     attempt,
 )
 from timberframe_sdk.control_flow import is_control_flow
@@ -89,11 +90,11 @@ class CpuDevice(DeviceDefaults):
     def __repr__(self) -> str:
         return f"<Device {self.spec} ({self.attributes.model})>"
 
-    def supports(self, node: KernelNode) -> str | None:
-        """None if there is a kernel for the node, else why the registered ones do not fit."""
+    def supports(self, node: KernelNode) -> Support:
+        """None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
         if is_control_flow(node) or node.op in UNIT_KERNELS:
             return None
-        return self.kernels.refusal(node.op, self.type, node.attrs)
+        return self.kernels.supports(node)
 
     def compile(self, cluster: Cluster) -> CpuExecutable:
         """A native program that runs the cluster."""

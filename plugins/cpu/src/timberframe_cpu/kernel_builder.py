@@ -46,8 +46,8 @@ class KernelBuilder:
     def definition(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; None where the device itself runs the op."""
         if node.op in UNIT_KERNELS:
-            return self._kernels().find(node.op, self._device.type, node.attrs)
-        return self._kernels().require(node.op, node.name, self._device.type, node.attrs)
+            return self._kernels().find(node)
+        return self._kernels().require(node)
 
     def build(self, node: KernelNode) -> Launch:
         """The launch of a node; UnimplementedError that lists what is registered if there is no kernel."""

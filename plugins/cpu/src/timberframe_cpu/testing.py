@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ from timberframe_sdk import (
 )
 from timberframe_sdk.native import Native
 from timberframe_sdk.testing.guard import GuardedArray, fenced
+
+_DEVICE: Any = SimpleNamespace(type="CPU")
+"""What nodes name as their device: builders of single kernels ask no more of it."""
 
 
 @cache
@@ -69,7 +73,7 @@ def run_op(
     flat, shape_only = _flatten(op, inputs, full)
     planned = _planned(op, full, flat)
     node = _node(op, name, full, flat, shape_only | planned | set(constants))
-    kernel = _registry().require(op.name, name, "CPU", full)
+    kernel = _registry().require(node)
     with using_isa(isa):
         launcher = kernel.build(node)
     data = [fenced(x, fence) for i, x in enumerate(flat) if i not in shape_only]
@@ -143,7 +147,7 @@ def _node(op: OpDef, name: str, attrs: Mapping[str, Any], flat: list[np.ndarray]
         Value(len(flat) + i, t.numpy, check_size([d or 0 for d in s or ()]), dynamic=is_dynamic)
         for i, (t, s, is_dynamic) in enumerate(zip(output_dtypes(op, attrs), shapes, dynamic, strict=True))
     ]
-    node = KernelNode(op.name, name, attrs, ins, outs, device=None)  # type: ignore[arg-type]  # builders of single kernels ask no device
+    node = KernelNode(op.name, name, attrs, ins, outs, device=_DEVICE)
     node.stream = None if op.stream is None else RandomStream()
     return node
 

@@ -106,6 +106,6 @@ def _build(target: Target, trial: Trial) -> None:
             return
         cluster, _ = one_node(target.device, trial.op, attrs, [np.asarray(x) for x in drive.flatten(arrays)])
         node = cluster.nodes[0]
-        kernel = loader.registry.kernels.find(node.op, target.device.type, node.attrs)
+        kernel = loader.registry.kernels.find(node)
         if kernel is not None:
             build_kernel(kernel, node)

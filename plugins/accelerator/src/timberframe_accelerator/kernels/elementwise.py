@@ -29,7 +29,7 @@ def source_kernels(op: OpDef) -> list[KernelDef]:
     found, source, types = [], SOURCES.get(op.name), source_types(op)
     if types is not None:
         wide = source is not None and source.needs_float64
-        found.append(KernelDef(op.name, "", build_wide if wide else build_single, types))
+        found.append(KernelDef(op.name, "", build_single, types, suits=needs_float64 if wide else None))
     if source is not None and source.checked is not None:
         integers = tuple(t for t in allowed_types(op, "T") if "int" in t)
         found.append(KernelDef(op.name, "", build_checked, {"T": integers}, status=True))
@@ -40,11 +40,9 @@ def can_fuse(node: KernelNode) -> bool:
     """Whether a node's kernel is the generated one, and its operands broadcast as merged_dims walks them."""
     device: Any = node.device
     found = device.kernel(node)
-    if found is None or found.build not in (build_single, build_wide):  # a vendor's own would not be run
+    if found is None or found.build is not build_single:  # a vendor's own would not be run
         return False
     if _selects_rows(node) or not _broadcasts(node):
-        return False
-    if node.op in SOURCES and SOURCES[node.op].needs_float64 and not device.limits.float64:
         return False
     inputs = list({v.id: v for v in node.inputs}.values())
     return expression(Cluster(node.device, [node], inputs, node.outputs), complete=True) is not None
@@ -75,12 +73,6 @@ def build_single(node: KernelNode) -> Launcher:
     made = expression(body, complete=True)
     assert made is not None
     return _without_repeated(node, body, _launcher(node, body, made))
-
-
-@needs_float64
-def build_wide(node: KernelNode) -> Launcher:
-    """The launcher of a node whose function is computed in float64."""
-    return build_single(node)
 
 
 def build_checked(node: KernelNode) -> Launcher:

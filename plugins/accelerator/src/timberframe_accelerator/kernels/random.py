@@ -94,7 +94,6 @@ def _filled(draw: str) -> Builder:
 def _rejected(number: str, parameter: str) -> Builder:
     """Builders of the ops that draw by rejection, each number from blocks of its own."""
 
-    @needs_float64
     def build(node: KernelNode) -> Launcher:
         device: Any = node.device
         out, stream = node.outputs[0], _Stream(node)
@@ -115,7 +114,6 @@ def _rejected(number: str, parameter: str) -> Builder:
     return build
 
 
-@needs_float64
 def binomial(node: KernelNode) -> Launcher:
     """Binomial numbers for each pair of a count and a probability."""
     device: Any = node.device
@@ -162,7 +160,6 @@ def bounded(node: KernelNode) -> Launcher:
     return failing(launch, _ALGORITHM, *_BOUNDS)
 
 
-@needs_float64
 def categories(node: KernelNode) -> Launcher:
     """Categories by their logits: running sums of some rows at a time, in which each sample is looked up."""
     device: Any = node.device
@@ -240,6 +237,8 @@ _INTEGERS = ("int32", "int64", "uint32", "uint64")
 _DTYPE, _LOGITS, _ITEMS = {"dtype": _REALS}, {"T": _REALS}, {"T": DTYPES}
 _GAMMA = _rejected("gamma_number", "alpha")
 _POISSON = _rejected("poisson_number", "rate")
+_STATELESS_POISSON = _rejected("poisson_number", "lam")
+_IN_FLOAT64 = (_GAMMA, _POISSON, _STATELESS_POISSON, binomial, categories)
 
 
 def _stateless(name: str, build: Builder, types: tuple[str, ...]) -> dict[str, tuple[Builder, Any]]:
@@ -267,7 +266,7 @@ _BUILDERS: dict[str, tuple[Builder, Any]] = {
     "StatelessShuffle": (shuffle, _ITEMS),
     "StatelessRandomGammaV2": (_GAMMA, {"dtype": _ROUNDED}),
     "StatelessRandomGammaV3": (_GAMMA, {"dtype": _ROUNDED}),
-    "StatelessRandomPoisson": (_rejected("poisson_number", "lam"), {"Rtype": _COUNTS, "dtype": _COUNTS}),
+    "StatelessRandomPoisson": (_STATELESS_POISSON, {"Rtype": _COUNTS, "dtype": _COUNTS}),
     "StatelessRandomBinomial": (binomial, {"T": _ROUNDED, "dtype": _COUNTS}),
     "StatelessParameterizedTruncatedNormal": (bounded, {"dtype": _ROUNDED}),
     "StatelessRandomGetKeyCounter": (key_counter, {}),
@@ -281,6 +280,9 @@ def _can_fail(op: str) -> bool:
 
 
 KERNELS = [
-    *(KernelDef(op, "", build, types, status=_can_fail(op)) for op, (build, types) in _BUILDERS.items()),
+    *(
+        KernelDef(op, "", build, types, status=_can_fail(op), suits=needs_float64 if build in _IN_FLOAT64 else None)
+        for op, (build, types) in _BUILDERS.items()
+    ),
     KernelDef("StatelessRandomGetAlg", "", algorithm),
 ]
