@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.compiler.ir import BRANCHES, Node, Output, sets_variable
 from timberframe_core.compiler.simplify import Optimizations
-from timberframe_core.compiler.stages import planned_inputs
+from timberframe_core.compiler.stages import has_static_shapes, planned_inputs
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.dtypes import DType, variant
 from timberframe_core.errors import InvalidArgumentError, OpError
@@ -111,6 +111,8 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, branch_
             facts.bounds[x] = _checked(context, bound)
         return
     if node.host_driven:
+        if has_static_shapes(node):
+            shapes.update((x, _checked(context, x.static_shape)) for x in node.outputs)
         return
     if node.host_value:
         _check_host_size(node, result)

@@ -188,7 +188,7 @@ class _Numbering:
         for before in (*node.control, *node.after):
             depth = max(depth, self._after(before, mine))
         known = level
-        if node.host_driven or node.late or node.op.bound is not None:
+        if (node.host_driven and not has_static_shapes(node)) or node.late or node.op.bound is not None:
             known = depth + 1
         for x in node.outputs:
             self.shape_at[x] = known
@@ -201,6 +201,11 @@ class _Numbering:
         if before in self.depth:
             return self.depth[before] + (home(before) is not mine)
         return max((d + (h is not mine) for h, d in self.barrier.get(before, {}).items()), default=0)
+
+
+def has_static_shapes(node: Node) -> bool:
+    """Whether the graph says which shapes a host op gives, so that planning need not wait for it to run."""
+    return node.op.on_host and all(is_static(x.static_shape) for x in node.outputs)
 
 
 def home(node: Node) -> _Home:

@@ -31,7 +31,7 @@ def variable_name(handle: Output) -> str:
     if node.op.role == "loop":  # a handle is the same one in every iteration
         return variable_name(node.inputs[handle.index])
     raise InvalidArgumentError(
-        f"{node.op.name} '{node.name}': makes a resource handle while running; handles must come from VarHandleOp",
+        f"{node.op.name} '{node.name}': makes a resource handle while running; it must come from the op that makes it",
         node.name,
     )
 
@@ -60,6 +60,8 @@ def resolve_handles(program: Program) -> None:
         role = node.op.role
         if role == "variable":
             node.variable = variable_key(node.name, node.attrs)
+        elif node.op.resource:
+            node.variable = f"{node.op.resource} {variable_key(node.name, node.attrs)}"
         elif role == "make_array":
             node.variable = f"{node.name}/{node.op.name}"
         elif role == "make_gradient_array":

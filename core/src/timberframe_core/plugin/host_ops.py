@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from timberframe_core.runtime.resources import ResourceStore
 
 RunFunction = Callable[["HostCall"], Sequence[Any]]
-"""Carries out one call and returns the outputs in order.
+"""Carries out one call and returns the outputs in order, without the handle of a resource that it makes.
 
 An output is an array of the host, or a pair (array, device) of what stays on a device; in a pair, None as the device
 is the host.

@@ -36,15 +36,18 @@ class Deferred:
 
 _SPIN_SECONDS = 50e-6  # a launch on a device takes about as long; sleeping would take longer
 _LONGEST_PAUSE_SECONDS = 1e-3
+_LONGEST_SLEEP_SECONDS = 0.2  # Python notices a signal that comes just before the thread sleeps when it wakes
 
 
 class CancelToken:
     """Stops a run. `word` is what native code polls: one int32, zero while the run may go on."""
 
-    __slots__ = ("_polls", "reason", "word")
+    __slots__ = ("_conditions", "_polls", "reason", "word")
+    _conditions_lock = threading.Lock()
 
     def __init__(self) -> None:
         self._polls = False
+        self._conditions: tuple[threading.Condition, ...] = ()
         self.word = np.zeros(1, np.int32)
         self.reason: BaseException | None = None
 
@@ -53,6 +56,9 @@ class CancelToken:
         if self.reason is None:
             self.reason = reason
         self.word[0] = 1
+        for condition in self._conditions:
+            with condition:
+                condition.notify_all()
 
     def check(self) -> None:
         """Raises the reason if the run was cancelled."""
@@ -65,6 +71,25 @@ class CancelToken:
         It then looks again and again; without that it is the device's own wait, which is quicker.
         """
         self._polls = True
+
+    def wait_for(self, condition: threading.Condition, ready: Callable[[], bool]) -> None:
+        """Waits until `ready()` is true; raises the reason as soon as the run is cancelled.
+
+        The caller holds the condition; who changes what `ready` looks at holds it too, and notifies it.
+        """
+        if ready():
+            return
+        with self._conditions_lock:
+            self._conditions = (*self._conditions, condition)
+        try:
+            while not ready():
+                self.check()  # after the condition is known to `cancel`, which takes it to wake this thread
+                condition.wait(_LONGEST_SLEEP_SECONDS)
+        finally:
+            with self._conditions_lock:
+                left = list(self._conditions)
+                left.remove(condition)
+                self._conditions = tuple(left)
 
     def wait(self, pending: Pending) -> Any:
         """The result of a device's work; raises its errors and, after `poll`, the reason if the run is cancelled."""

@@ -9,15 +9,27 @@ import numpy as np
 
 from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.compiler.plan import Located
+from timberframe_core.compiler.stages import has_static_shapes
 from timberframe_core.compiler.state import uninitialized, variable_name
 from timberframe_core.dtypes import resource, variant
-from timberframe_core.errors import FailedPreconditionError, InternalError, OpError, UnimplementedError, UnknownError
+from timberframe_core.errors import (
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+    UnknownError,
+)
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
+from timberframe_core.shapes import Shape, format_shape
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.executor import Run
+
+_HANDLE: Located = (np.empty((), object), None)
+"""Stands for a handle, which is the first output where there is one: what it means is known from planning."""
 
 _HOST, _LOCATED, _AS_IT_IS = range(3)
 """How an input is handed over: as an array of the host, as (array, device), or as it is where its dtype is variant."""
@@ -26,7 +38,7 @@ _HOST, _LOCATED, _AS_IT_IS = range(3)
 class HostStep:
     """A node with its host op. handles: keys of the resources that its handles mean; made: of the one that it makes."""
 
-    __slots__ = ("_count", "_inputs", "_run", "device", "handles", "made", "node")
+    __slots__ = ("_count", "_inputs", "_run", "_shapes", "device", "handles", "made", "node")
 
     def __init__(self, node: Node) -> None:
         assert node.device is not None
@@ -35,6 +47,7 @@ class HostStep:
         op = _host_op(node)
         self._run = op.run
         self._count = len(node.outputs)
+        self._shapes = [x.static_shape for x in node.outputs] if has_static_shapes(node) else []
         self.handles = [variable_name(x) for x in node.inputs if x.dtype is resource]
         self.made = next((variable_name(x) for x in node.outputs if x.dtype is resource), "")
         located = _positions(node, op.located)
@@ -64,11 +77,16 @@ class HostStep:
         node = self.node
         try:
             made = self._run(HostCall(self, inputs, run))
+            if self.made:
+                made = [_HANDLE, *made]
             if len(made) != self._count:
                 raise InternalError(f"the host op gave {len(made)} outputs; {self._count} are required")
             for x in made:
                 if type(x) is not tuple:
-                    return [_checked(i, x, node) for i, x in enumerate(made)]
+                    made = [_checked(i, x, node) for i, x in enumerate(made)]
+                    break
+            if self._shapes:
+                _check_shapes(made, self._shapes)
             return made
         except OpError as e:
             if e.node is not None:
@@ -88,6 +106,14 @@ def _checked(i: int, value: Any, node: Node) -> Located:
     if array.dtype != dtype.numpy:
         raise InternalError(f"the host op gave output {i} as {array.dtype}; {dtype.name} is required")
     return array, None
+
+
+def _check_shapes(made: Sequence[Located], shapes: Sequence[Shape]) -> None:
+    """Raises InvalidArgumentError where an output has not the shape for which the rest of the run was planned."""
+    for i, ((array, _), shape) in enumerate(zip(made, shapes, strict=True)):
+        if tuple(array.shape) != shape:
+            found = format_shape(tuple(array.shape))
+            raise InvalidArgumentError(f"output {i} has shape {found}; the graph says {format_shape(shape)}")
 
 
 def _manner(x: Output, located: bool) -> int:
@@ -134,9 +160,9 @@ def _reference(node: Node) -> RunFunction:
     assert reference is not None
     count = len(node.outputs)
 
-    def run(call: HostCall) -> list[np.ndarray]:
+    def run(call: HostCall) -> list[Located]:
         result = reference(call.attrs, *call.inputs)
         results = result if isinstance(result, tuple) else (result,)
-        return [np.asarray(x) for x in results[:count]]
+        return [(np.asarray(x), None) for x in results[:count]]
 
     return run

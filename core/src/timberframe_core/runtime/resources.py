@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from timberframe_core import logging
+from timberframe_core.errors import CancelledError
 from timberframe_core.plugin.contracts import RandomStream
 from timberframe_core.runtime.variables import VariableStore
 
@@ -25,6 +26,7 @@ class ResourceStore:
     def __init__(self, deterministic: bool = False) -> None:
         self._resources: dict[str, Any] = {}
         self._lock = threading.RLock()
+        self._closed = False
         self.variables = VariableStore(self._stream, deterministic)
 
     def get_or_make(self, key: str, make: Callable[[], T]) -> T:
@@ -33,6 +35,8 @@ class ResourceStore:
         if found is None:
             with self._lock:
                 found = self._resources.get(key)
+                if self._closed:
+                    raise CancelledError(f"{key}: the session is closed; make a new one to run again")
                 if found is None:
                     found = self._resources[key] = make()
         return found
@@ -57,6 +61,7 @@ class ResourceStore:
     def close(self) -> None:
         """Drops and closes everything, what was made last first."""
         with self._lock:
+            self._closed = True
             found = list(self._resources.values())
             self._resources.clear()
         for one in reversed(found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from timberframe_core.runtime.variables import VariableStore
 
 _PLANS = 256  # fetch and feed combinations that are kept
+
+
+_open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+"""The sessions of the process, for `reset`."""
 
 
 class _Depth(threading.local):
@@ -135,6 +140,7 @@ class BaseSession(Evaluator):
         self._version = self.graph.version
         self._active: set[CancelToken] = set()
         self._idle = threading.Condition()
+        _open.add(self)
 
     # Running
 
@@ -262,6 +268,17 @@ class BaseSession(Evaluator):
                 runner.release()
             self._plans.clear()
             self.runtime.close()
+
+    @staticmethod
+    def reset(target: str = "", containers: Sequence[str] | None = None, config: Any = None) -> None:
+        """Closes all sessions of this process and drops what they keep, as TensorFlow's does for a target.
+
+        containers: names; since each session keeps its resources by itself and is closed, all of them are dropped.
+        """
+        if target:
+            raise InvalidArgumentError(f"session target {target!r} is not known; only '' (this process) is")
+        for session in list(_open):
+            session.close()
 
     def begin(self, token: CancelToken) -> None:
         """Marks a run as in flight, so that close() can cancel it."""

@@ -201,7 +201,10 @@ class OpDef:
     updates: resource inputs that get new values: the kernel gets the current ones instead, and its first outputs are
         the new ones, in this order and of the same shapes. So does the reference. A kernel that may work in place must
         have checked its inputs before it writes, so that an error leaves the variables unchanged.
-    on_host: the executor runs it by its reference; no device needs a kernel. For files and rare string ops.
+    on_host: the executor runs it by the host op that is registered for it or else by its reference; no device needs a
+        kernel. For files, rare string ops, and what works on resources of the session.
+    resource: of an op with on_host whose one output is a handle, the kind of the resource that it makes: "queue". The
+        resource is named by the attrs `container` and `shared_name` where it has them, else by the node.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
     role: what the compiler or the executor does instead of a device; None where a kernel runs. See `Role`.
@@ -248,6 +251,7 @@ class OpDef:
     reads: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()
     on_host: bool = False
+    resource: str = ""
     stateful: bool = False
     stream: RandomDraw | None = None
     role: Role | None = None
@@ -362,6 +366,7 @@ def _check_traits(op: OpDef) -> None:
         ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
+        ("resource", op.on_host and outputs == {"handle"}, "it must have on_host, and `handle` as its one output"),
         ("total_value", op.value is not None, "it must have a value function"),
         ("update_op", op.role == "assign_variable", "its role must be assign_variable"),
         ("resource_op", op.role == "reference", "its role must be reference"),

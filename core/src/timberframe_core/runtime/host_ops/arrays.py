@@ -14,7 +14,6 @@ from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.runtime import joins
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape, is_static, merge
 
-_HANDLE: Located = (np.empty((), object), None)
 _FLOW: Located = (np.zeros((), np.float32), None)
 
 
@@ -153,7 +152,7 @@ def _make(call: HostCall) -> list[Located]:
         raise call.error(f"size is {size}; it must not be negative")
     made = Array(call.attrs["dtype"], call.attrs["element_shape"], size, call.attrs)
     call.run_state[call.made] = made
-    return [_HANDLE, _FLOW]
+    return [_FLOW]
 
 
 @host_op("TensorArrayGradV3", "TensorArrayGradWithShape")
@@ -167,7 +166,7 @@ def _make_gradients(call: HostCall) -> list[Located]:
         front = tuple(int(d) for d in call.inputs[1]) if len(call.inputs) > 1 else ()
         found.derived[source] = found.gradients(front)
     state[call.made] = found.derived[source]
-    return [_HANDLE, _FLOW]
+    return [_FLOW]
 
 
 @host_op("TensorArrayWriteV3", located=["value"])
@@ -281,7 +280,7 @@ def _close(call: HostCall) -> list[Located]:
 @host_op("StackV2")
 def _make_stack(call: HostCall) -> list[Located]:
     call.run_state[call.made] = Stack(call.attrs["elem_type"], int(call.inputs[0]))
-    return [_HANDLE]
+    return []
 
 
 @host_op("StackPushV2", located=["elem"])
@@ -293,7 +292,7 @@ def _push(call: HostCall) -> list[Located]:
         raise call.error(f"the stack has {len(stack.items)} tensors; it may have {stack.limit} at most")
     if stack.dtype is resource:
         stack.items.append(call.run_state[call.handle(1)])
-        return [_HANDLE]
+        return []
     stack.items.append(call.inputs[0])
     return [call.inputs[0]]
 
@@ -306,5 +305,5 @@ def _pop(call: HostCall) -> list[Located]:
     item = stack.items.pop()
     if stack.dtype is resource:
         call.run_state[call.made] = item
-        return [_HANDLE]
+        return []
     return [item]
