@@ -201,4 +201,4 @@ def test_a_plugin_added_after_a_session_is_seen_by_the_next_one() -> None:
 def test_a_device_of_the_sdk_shows_its_name_and_model() -> None:
     with tf.Session() as session:
         (device,) = (d for d in session.list_devices() if d.spec == "/device:NUMPY:0")
-    assert repr(device) == f"<Device /device:NUMPY:0 ({device.attributes.model})>"
+    assert repr(device) == f"<Device /job:localhost/replica:0/task:0/device:NUMPY:0 ({device.attributes.model})>"

@@ -40,8 +40,25 @@ class FastPlugin:
         return [FastDevice(i) for i in range(config["count"].get("FAST", 0))]
 
 
+class FarDevice(asynchronous_device.AsynchronousDevice):
+    """An accelerator of another task."""
+
+    type, priority = "FAST", 1
+
+    def __init__(self) -> None:
+        super().__init__(0, None)
+        self.spec = "/job:worker/replica:0/task:1/device:FAST:0"
+
+
+class FarPlugin:
+    @hookimpl
+    def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:
+        return [FarDevice()] if config["count"].get("FAR") else []
+
+
 if "fast" not in loader.registry.plugins:
     loader.registry.add("fast", FastPlugin())
+    loader.registry.add("far", FarPlugin())
 
 
 def fast(**settings: Any) -> tf.Session:
@@ -75,6 +92,38 @@ def test_node_without_a_kernel_goes_to_the_host_and_the_report_says_why() -> Non
     with fast() as session:
         (placement,) = session.explain(y).placements
         assert (placement.device, placement.rejected) == (CPU, ((FAST, "no kernel is registered"),))
+
+
+@pytest.fixture
+def several_tasks() -> Any:
+    """A session of the local CPU and of an accelerator of another task, with soft placement."""
+    config = tf.SessionConfig(device_count={"FAR": 1}, plugins=["far", "cpu"], allow_soft_placement=True)
+    with tf.Session(config=config) as session:
+        yield session
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ("/job:worker/replica:0/task:1/device:FAST:0", "/job:worker/replica:0/task:1/device:FAST:0"),
+        ("/job:worker", "/job:worker/replica:0/task:1/device:FAST:0"),
+        ("/device:FAST:0", "/job:worker/replica:0/task:1/device:FAST:0"),
+        ("/job:localhost/replica:0/task:0/device:CPU:0", CPU),
+        ("/job:localhost", CPU),
+        ("/task:0", CPU),
+        ("/cpu:0", CPU),
+    ],
+)
+def test_a_request_goes_to_the_task_that_it_names(several_tasks: tf.Session, request_: str, expected: str) -> None:
+    with tf.device(request_):
+        y = tf.square(tf.placeholder(tf.float32, [100, 100]), name="y")
+    assert devices(several_tasks, y) == {"y": expected}
+
+
+def test_soft_placement_stays_in_the_task_that_is_requested(several_tasks: tf.Session) -> None:
+    with tf.device("/job:worker/task:1/cpu:0"):
+        y = tf.square(tf.placeholder(tf.float32, [100, 100]), name="y")
+    assert devices(several_tasks, y) == {"y": "/job:worker/replica:0/task:1/device:FAST:0"}
 
 
 def test_small_integers_of_the_host_stay_there() -> None:

@@ -116,4 +116,4 @@ def test_failing_allocation_leaves_nothing_behind(new_device, new_graph, nth):
 
 
 def test_a_device_shows_its_name_and_model() -> None:
-    assert repr(CpuDevice()).startswith("<Device /device:CPU:0 (")
+    assert repr(CpuDevice()).startswith("<Device /job:localhost/replica:0/task:0/device:CPU:0 (")

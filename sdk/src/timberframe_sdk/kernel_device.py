@@ -60,7 +60,7 @@ class KernelDevice(DeviceDefaults):
         self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
 
     def __repr__(self) -> str:
-        return f"<Device {self.spec} ({self.attributes.model})>"
+        return f"<Device {self.name} ({self.attributes.model})>"
 
     # What a vendor writes
 

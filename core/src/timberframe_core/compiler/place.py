@@ -51,8 +51,15 @@ class Devices:
         """The devices that a request, which may leave parts open, allows."""
         if not requested:
             return list(self.devices)
-        spec = DeviceSpec.from_string(requested)
-        return [d for d in self.devices if spec.matches(DeviceSpec.from_string(d.spec))]
+        return self._allowed(DeviceSpec.from_string(requested))
+
+    def nearest(self, requested: str) -> list[Device]:
+        """All devices, those of the job and task that are requested first."""
+        near = self._allowed(DeviceSpec.from_string(requested).of_same_task())
+        return [*near, *(d for d in self.devices if d not in near)]
+
+    def _allowed(self, spec: DeviceSpec) -> list[Device]:
+        return [d for d in self.devices if spec.matches(DeviceSpec.from_string(d.name))]
 
     @property
     def host(self) -> Device | None:
@@ -187,7 +194,7 @@ class Placer:
                 return device, reason, tuple(rejected)
             rejected.append((device.spec, why or "strict placement allows the best device only"))
         if node.requested and (self.soft or node.op.reports_to_host):
-            for device in self.devices.devices:
+            for device in self.devices.nearest(node.requested):
                 if device in wanted:
                     continue
                 why = refusal(node, device)

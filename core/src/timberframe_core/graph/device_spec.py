@@ -62,7 +62,7 @@ class DeviceSpec:
         return replace(self, **parts)
 
     def matches(self, device: DeviceSpec) -> bool:
-        """Whether `device`, a whole name, is one that this spec allows."""
+        """Whether `device`, a full name, is one that this spec allows: what it names must be equal."""
         pairs = (
             (self.job, device.job),
             (self.replica, device.replica),
@@ -70,10 +70,24 @@ class DeviceSpec:
             (self.device_type, device.device_type),
             (self.device_index, device.device_index),
         )
-        return all(mine is None or theirs is None or mine == theirs for mine, theirs in pairs)
+        return all(mine is None or mine == theirs for mine, theirs in pairs)
+
+    def of_same_task(self) -> DeviceSpec:
+        """The spec of all devices of the job, replica and task that this one names."""
+        return DeviceSpec(self.job, self.replica, self.task)
 
     def __str__(self) -> str:
         return self.to_string()
+
+
+LOCAL_TASK = DeviceSpec("localhost", 0, 0)
+"""Where the devices of this process are, as TensorFlow names it."""
+
+
+@lru_cache(1024)
+def full_name(text: str) -> str:
+    """The full name of a device: what its string leaves out of job, replica and task is this process."""
+    return LOCAL_TASK.make_merged_spec(_parse(text)).to_string()
 
 
 @lru_cache(1024)

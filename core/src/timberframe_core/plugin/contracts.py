@@ -260,7 +260,10 @@ class DeviceAttributes:
 
 
 class Device(Protocol):
-    """A device. `type` is its kind in capitals, `spec` its full name such as ``/device:ACME:0``.
+    """A device. `type` is its kind in capitals, `spec` its name in messages, such as ``/device:ACME:0``.
+
+    `name` is its full name, as TensorFlow writes it: ``/job:localhost/replica:0/task:0/device:ACME:0``. It follows from
+    `spec`; a device of another process names its job and task in `spec`, which then is the full name.
 
     A device must have `type`, `spec`, `attributes`, `allocator`, `supports`, `compile`, `copy_in` and `copy_out`. What
     it lacks of the rest is taken from `DeviceDefaults` when it is registered.
@@ -280,6 +283,9 @@ class Device(Protocol):
     dlpack_device: tuple[int, int] | None
     kernels: KernelRegistry
     """Set by the core: the kernels of all plugins."""
+
+    @property
+    def name(self) -> str: ...
 
     @property
     def allocator(self) -> Allocator: ...

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import InternalError
+from timberframe_core.graph.device_spec import full_name
 from timberframe_core.plugin.contracts import Array, Deferred, Pending
 
 _REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
@@ -23,6 +24,11 @@ class DeviceDefaults:
     asynchronous = False
     dlpack_device: tuple[int, int] | None = None
     supports_by_dtype = True
+
+    @property
+    def name(self: Any) -> str:
+        """The full name that follows from `spec`."""
+        return full_name(self.spec)
 
     def start_copy_out(self: Any, a: Array) -> Pending:
         """The copy is made when its result is asked for."""
@@ -69,8 +75,8 @@ def complete(device: Any) -> None:
     kind = type(device)
     for member in _OPTIONAL:
         if not hasattr(device, member):
-            default = getattr(DeviceDefaults, member)
-            setattr(device, member, default.__get__(device) if callable(default) else default)
+            default = vars(DeviceDefaults)[member]
+            setattr(device, member, default.__get__(device) if hasattr(default, "__get__") else default)
     missing = [m for m in _OF_ASYNCHRONOUS if getattr(kind, m, None) in (None, getattr(DeviceDefaults, m))]
     if device.asynchronous and missing:
         raise InternalError(f"device {name}: is asynchronous and has no {', '.join(missing)} of its own; it must have")

@@ -44,7 +44,7 @@ def devices_for(config: SessionConfig) -> list[Device]:
 
 
 def _check_names(devices: Sequence[Device]) -> None:
-    names = [d.spec for d in devices]
+    names = [d.name for d in devices]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InvalidArgumentError(f"devices {', '.join(twice)} are given by two plugins; names of devices must differ")

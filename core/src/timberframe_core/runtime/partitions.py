@@ -44,7 +44,7 @@ class _Partition:
             node.attrs,
             node.name,
             control_inputs=control,
-            device=self.stage.device.spec,
+            device=self.stage.device.name,
             exact_name=True,
         )
         self.operations[node] = made
@@ -71,9 +71,9 @@ class _Partition:
 def _rendezvous(x: Output, source: Stage, target: Stage) -> dict[str, Any]:
     return {
         "tensor_name": x.name,
-        "send_device": source.device.spec,
+        "send_device": source.device.name,
         "send_device_incarnation": 1,
-        "recv_device": target.device.spec,
+        "recv_device": target.device.name,
         "client_terminated": False,
     }
 

@@ -238,7 +238,7 @@ class BaseSession(Evaluator):
     # Looking
 
     def list_devices(self) -> list[Any]:
-        """The devices that the session may use, best first; `spec` is a device's name, such as ``/device:ACME:0``."""
+        """The devices that the session may use, best first; `name` is the full name of one, `spec` that in messages."""
         return list(self.runtime.devices.devices)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:

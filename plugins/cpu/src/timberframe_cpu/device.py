@@ -88,7 +88,7 @@ class CpuDevice(DeviceDefaults):
         )
 
     def __repr__(self) -> str:
-        return f"<Device {self.spec} ({self.attributes.model})>"
+        return f"<Device {self.name} ({self.attributes.model})>"
 
     def supports(self, node: KernelNode) -> Support:
         """None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
