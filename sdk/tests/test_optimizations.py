@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_bodies_give_the_same_with_and_without_rewrites(build: Any) -> None:
 
 def folded(*fetches: Any) -> tuple[str, ...]:
     with tf.Session() as session:
-        return session.explain(list(fetches)).folded
+        return session.explain(list(fetches)).rewritten("fold")
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def test_constants_beside_one_that_fails_have_their_values(monkeypatch: pytest.M
         three = tf.constant([1.0, 2.0]) * 3.0
         less = tf.subtract(three, [1.0, 1.0], name="less")
         fetches = [x + three, less * (three + 1.0) + x]
-        assert "less" not in session.explain(fetches, {x: [0, 0]}).folded
+        assert "less" not in session.explain(fetches, {x: [0, 0]}).rewritten("fold")
         results = session.run(fetches, {x: [0, 0]})
     np.testing.assert_array_equal(results, [[3, 6], [8, 35]])
 
@@ -166,3 +167,19 @@ def test_a_kernel_label_that_nobody_has_is_named(device: str) -> None:
             tf.errors.InvalidArgumentError, match=r"Mul 'y': no kernel has.*label is '', wanted 'fastest'"
         ):
             session.run(y, {x: [1, 2]})
+
+
+def test_constants_of_a_device_that_compiles_slowly_are_computed_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        slow: Any = next(d for d in session.list_devices() if d.type == "NUMPY")
+    compiled: list[str] = []
+    compile_ = slow.compile
+    monkeypatch.setattr(slow, "attributes", replace(slow.attributes, slow_compile=True))
+    monkeypatch.setattr(slow, "compile", lambda c: compiled.extend(n.op for n in c.nodes) or compile_(c), raising=False)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        with tf.device("/device:NUMPY:0"):
+            y = x + tf.constant([1.0, 2.0]) * 3.0
+        assert session.run(y, {x: [1, 1]}).tolist() == [4, 7]
+        assert session.explain(y, {x: [1, 1]}).rewritten("fold") == ("mul",)
+    assert compiled == ["AddV2"]

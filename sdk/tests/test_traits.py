@@ -191,7 +191,7 @@ def test_what_is_constant_is_computed_once() -> None:
     twice = apply_op("Acme>Double", [tf.constant(np.ones(100, np.float32))], name="twice")
     y = twice + tf.placeholder(tf.float32, [100])
     with _session() as session:
-        assert session.explain(y).folded == ("twice",)
+        assert session.explain(y).rewritten("fold") == ("twice",)
 
 
 def test_an_update_runs_where_the_op_that_makes_the_new_value_has_a_kernel() -> None:

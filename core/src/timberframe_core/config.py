@@ -16,10 +16,6 @@ from timberframe_core.graphdef import messages
 ACCELERATORS = "ACCELERATORS"
 """In place of a device type: every type whose memory is not the host's."""
 
-OPTIMIZATIONS = ("cse", "fold", "fuse", "simplify")
-"""What is done by itself: merge equal nodes, compute constants, fuse elementwise ops (devices do that), and leave out
-nodes that change nothing."""
-
 
 def _frozen(mapping: Any, what: str, kinds: tuple[type, ...], upper: bool = True) -> Mapping[str, Any]:
     """A read-only copy; raises InvalidArgumentError unless it maps strings to values of these types."""
@@ -52,7 +48,7 @@ class SessionConfig:
     log_device_placement: logs the device of every node, and why, at level INFO of `tf.logging`.
     memory_limit: by device type, bytes (int) or a fraction of the device's memory (float in (0, 1]).
     deterministic: equal inputs give equal bits in every run, at any number of threads; random ops need a seed.
-    optimizations: switches by name, see OPTIMIZATIONS; what is not named is on.
+    optimizations: switches of passes by name; those that are not named are on. `session.explain` lists the passes.
     device_options: by device type, options that its plugin defines, ``{"ACME": {"mode": "safe"}}``.
     plugins: names of the plugins to use; a leading ``-`` leaves one out. None takes all.
     operation_timeout_in_ms: limit for each run that names none itself; 0 is no limit.
@@ -100,12 +96,6 @@ class SessionConfig:
         for name, allowed in kinds.items():
             frozen = _frozen(getattr(self, name), name, allowed, upper=name != "optimizations")
             object.__setattr__(self, name, frozen)
-        unknown = sorted(self.optimizations.keys() - set(OPTIMIZATIONS))
-        if unknown:
-            raise InvalidArgumentError(
-                f"SessionConfig.optimizations names {', '.join(map(repr, unknown))}; "
-                f"known are {', '.join(OPTIMIZATIONS)}"
-            )
         for device, count in self.device_count.items():
             _check_integer(count, f"SessionConfig.device_count[{device!r}]")
         for device, limit in self.memory_limit.items():
@@ -113,10 +103,6 @@ class SessionConfig:
                 raise InvalidArgumentError(
                     f"SessionConfig.memory_limit[{device!r}] is {limit!r}; bytes or a fraction in (0, 1] are required"
                 )
-
-    def optimizes(self, name: str) -> bool:
-        """Whether an optimization is on."""
-        return self.optimizations.get(name, True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Lets copies be made and pickled, which its read-only mappings cannot be."""

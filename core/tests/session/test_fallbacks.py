@@ -13,11 +13,10 @@ from timberframe_core import fallback
 
 PLACES = {
     "dense lists": "timberframe_core.runtime.dense_plans.dense_graph",
-    "simplification": "timberframe_core.compiler.simplify.drop_copies",
-    "merging": "timberframe_core.compiler.simplify.merge_equal",
-    "folding": "timberframe_core.compiler.plan.fold_constants",
+    "merging": "timberframe_core.compiler.passes.merge._key",
+    "folding": "timberframe_core.compiler.passes.fold._foldable",
     "loops as kernels": "timberframe_core.compiler.lower.lower_loop",
-    "fusion": "timberframe_cpu.preparation.fuse",
+    "fusion": "timberframe_core.compiler.passes.fuse._Grouping.groups",
 }
 
 
@@ -31,7 +30,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> N
 
 
 every_rewrite = pytest.mark.parametrize(
-    "broken", [pytest.param(p, marks=pytest.mark.cpu) if p == "fusion" else p for p in PLACES], indirect=True
+    "broken", [pytest.param(p, marks=pytest.mark.cpu) if "fusion" in p else p for p in PLACES], indirect=True
 )
 
 

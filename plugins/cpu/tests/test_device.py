@@ -84,7 +84,7 @@ def test_large_array_gives_its_memory_back(device):
 
 
 def test_idle_arenas_make_room_when_the_limit_is_near(new_device, new_graph):
-    device = new_device(memory_limit=6 << 20, fuse=False)
+    device = new_device(memory_limit=6 << 20)
 
     def program(size):
         graph = new_graph(device)

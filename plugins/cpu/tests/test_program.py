@@ -119,7 +119,7 @@ def test_threads_share_an_executable(graph):
 
 
 def test_memory_limit_refuses_and_statistics_are_back(new_device, new_graph):
-    device = new_device(memory_limit=700_000, fuse=False)
+    device = new_device(memory_limit=700_000)
     graph = new_graph(device)
     x = graph.input(F, 100_000)
     y = graph.op("AddV2", x, x)
@@ -282,7 +282,7 @@ def test_direct_call_raises_the_kernels_error(graph):
 
 
 def test_plan_beyond_the_address_space_is_refused(new_device, new_graph):
-    graph = new_graph(new_device(fuse=False))
+    graph = new_graph(new_device())
     x = graph.input(F, 2**40, 1)
     y = graph.input(F, 1, 2**19)
     a, b, c, d = (graph.op(op, x, y) for op in ("AddV2", "Sub", "Mul", "Maximum"))

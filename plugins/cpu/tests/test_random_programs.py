@@ -7,6 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from timberframe_core.compiler.passes.fuse import FUSE
+from timberframe_core.compiler.passes.pipeline import Pipeline
 from timberframe_core.plugin.contracts import RunContext
 
 F = np.float32
@@ -73,7 +75,7 @@ def test_shared_memory_changes_no_value(graph, counting, seed):
     made = np.random.default_rng(seed)
     feeds = [made.uniform(-1, 1, shape).astype(F) for _ in range(3)]
     outputs = [rng.choice(values) for _ in range(4)]
-    executable = graph.device.compile(graph.cluster(*outputs))
+    _, executable = Pipeline([FUSE]).compile(graph.cluster(*outputs), [])
     apart = executable.run(feeds, RunContext(mode="guarded"))
     for mode, fence in (("fast", ""), ("nodes", ""), ("fast", ""), ("guarded", "start"), ("guarded", "end")):
         for x, y in zip(apart, executable.run(feeds, RunContext(mode=mode, fence=fence)), strict=True):

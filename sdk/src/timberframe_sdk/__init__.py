@@ -67,6 +67,7 @@ from timberframe_core.plugin.contracts import Update as Update
 from timberframe_core.plugin.contracts import Value as Value
 from timberframe_core.plugin.contracts import Variable as Variable
 from timberframe_core.plugin.device_defaults import DeviceDefaults as DeviceDefaults
+from timberframe_core.plugin.fusion import Fusion as Fusion
 from timberframe_core.plugin.hooks import hookimpl as hookimpl
 from timberframe_core.plugin.host_ops import HostCall as HostCall
 from timberframe_core.plugin.host_ops import host_op as host_op
@@ -75,6 +76,7 @@ from timberframe_core.plugin.loader import register_plugin as register_plugin
 from timberframe_core.plugin.nodes import UNIT_KERNELS as UNIT_KERNELS
 from timberframe_core.plugin.nodes import passed_inputs as passed_inputs
 from timberframe_core.plugin.nodes import role as role
+from timberframe_core.plugin.passes import Pass as Pass
 from timberframe_core.shapes import MAX_RANK as MAX_RANK
 from timberframe_core.shapes import StaticShape as StaticShape
 from timberframe_core.shapes import check_size as check_size

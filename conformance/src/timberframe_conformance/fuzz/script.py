@@ -55,7 +55,6 @@ IMPORTS = {
     "import timberframe as tf": "tf.",
     "from timberframe_conformance.cli import main": "main(",
     "from timberframe_conformance.fuzz.oracles.feeds import FORMS": "FORMS.",
-    "from timberframe_core.config import OPTIMIZATIONS": "OPTIMIZATIONS",
     "from timberframe_core.graph.apply import apply_op": "apply_op(",
 }
 """Imports, each with what needs it."""

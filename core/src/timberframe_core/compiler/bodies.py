@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.build import build_function
-from timberframe_core.compiler.ir import FunctionProgram, Node, Output, body_scope
-from timberframe_core.compiler.simplify import Optimizations, simplify
+from timberframe_core.compiler.ir import FunctionProgram, Node, Output, Program, body_scope
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, VariableShape, infer
-from timberframe_core.compiler.stages import find_host_values, planned_inputs
-from timberframe_core.compiler.state import resolve_handles, variable_name
+from timberframe_core.compiler.stages import planned_inputs
+from timberframe_core.compiler.state import variable_name
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import OpError
 from timberframe_core.graph.function import FuncGraph
-from timberframe_core.plugin.contracts import Cluster, Value
+from timberframe_core.plugin.contracts import Cluster, Device, Value
 from timberframe_core.shapes import StaticShape
 
 if TYPE_CHECKING:
     from timberframe_core.compiler.lower import Lowering
+    from timberframe_core.compiler.passes.pipeline import PassReport, Pipeline
 
 
 @dataclass
@@ -52,13 +53,14 @@ def driver_errors_at(node: Node) -> Iterator[None]:
 def lower_loop(lowering: Lowering, node: Node) -> None:
     """Adds a While as one kernel node: loop variables first, then what stays the same, then variables that are read."""
     cond_function, body_function = node.bodies
-    optimizations = lowering.facts.optimizations
-    program = _program(body_function, node.inputs, optimizations)
+    bodies = lowering.bodies
+    program = bodies.program(body_function, node.inputs, lowering.device)
+    cond_program = bodies.program(cond_function, node.inputs, lowering.device)
     results, feeds = program.results, program.feeds
     fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
     outer, variable_shape = lowering.facts, lowering.variables.shape
-    body = _open(outer, variable_shape, node, program, node.inputs, fixed)
-    cond = _open(outer, variable_shape, node, _program(cond_function, node.inputs, optimizations), node.inputs, fixed)
+    body = bodies.open(outer, variable_shape, node, program, node.inputs, fixed)
+    cond = bodies.open(outer, variable_shape, node, cond_program, node.inputs, fixed)
     moving = [i for i in range(len(node.inputs)) if i not in fixed]
     for i in moving:
         before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
@@ -82,7 +84,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         outputs.append(value)
     for i in constant:
         lowering.values[node.outputs[i]] = lowering.value(node.inputs[i])
-        if node.inputs[i] in lowering.facts.values:  # no kernel makes it, but it can be fetched
+        if node.inputs[i] in lowering.facts.values:  # no kernel makes it; whoever fetches it finds it here
             lowering.facts.values[node.outputs[i]] = lowering.facts.values[node.inputs[i]]
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
@@ -90,7 +92,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
 def lower_branches(lowering: Lowering, node: Node) -> None:
     """Adds an If or Case as one kernel node: what chooses the branch, other inputs, then variables that are read."""
     given = node.inputs[1:]
-    shapes = branch_shapes(node, lowering.facts, lowering.variables.shape)
+    shapes = lowering.bodies.branch_shapes(node, lowering.facts, lowering.variables.shape)
     parts = lowering.facts.branches[node]
     order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
     reads = _reads(parts)
@@ -104,64 +106,83 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
 
-def branch_shapes(node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
-    """Shapes of the results of an If or Case, found by opening all branches; NeedsDriverError where they differ."""
-    given = node.inputs[1:]
-    if facts.shapes[node.inputs[0]] != ():
-        raise NeedsDriverError(node, "what chooses the branch is not a scalar")
-    if node not in facts.branches:
-        facts.branches[node] = [
-            _open(facts, variable_shape, node, _program(f, given, facts.optimizations), given) for f in node.bodies
-        ]
-    first, *others = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
-    for other in others:
-        if first != other:
-            raise NeedsDriverError(node, f"the branches give shapes {first} and {other}")
-    return first
+class Bodies:
+    """The bodies of a plan's loops and branches that run as parts of kernel nodes, each rewritten by the passes once.
 
-
-def _program(function: FuncGraph, given: Sequence[Output], optimizations: Optimizations) -> FunctionProgram:
-    """The program of a body, whose handles mean the variables that those among `given` mean."""
-    handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
-    program = build_function(function, handles)
-    resolve_handles(program)
-    simplify(program, optimizations)
-    find_host_values(program)
-    return program
-
-
-def _open(
-    outer_facts: Facts,
-    variable_shape: VariableShape,
-    node: Node,
-    program: FunctionProgram,
-    given: Sequence[Output],
-    fixed: set[int] | None = None,
-) -> _Body:
-    """A body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
-
-    fixed: positions whose constant values hold inside; None for all.
+    reports: what the passes did.
     """
-    facts = Facts(optimizations=outer_facts.optimizations)
-    facts.variables = dict(outer_facts.variables)
-    for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
-        if outer.dtype.name == "resource":
-            facts.shapes[inner] = ()
-            continue
-        facts.shapes[inner] = outer_facts.shapes[outer]
-        known = outer_facts.values.get(outer)
-        if known is not None and (fixed is None or i in fixed):
-            facts.values[inner] = known
-    _check_planned(node, program, facts)
-    try:
-        infer([n for n in program.nodes if not n.feed], facts, variable_shape, branch_shapes)
-    except NeedsDriverError as e:
-        raise NeedsDriverError(node, str(e)) from None  # the executor must drive this one, too
-    except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes
-        raise NeedsDriverError(node, str(e)) from None
-    if any(n.host_driven or n.op.bound is not None for n in program.nodes):
-        raise NeedsDriverError(node, "its body has a shape that is known only when it runs")
-    return _Body(program, facts)
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.reports: list[PassReport] = []
+        self._pipeline = pipeline
+        self._programs: dict[Any, FunctionProgram] = {}
+
+    def program(self, function: FuncGraph, given: Sequence[Output], device: Device) -> FunctionProgram:
+        """The program of a body on a device, whose handles mean the variables that those among `given` mean."""
+        handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
+        key = function, tuple(handles.items()), id(device)
+        program = self._programs.get(key)
+        if program is None:
+            program = build_function(function, handles)
+            self._pipeline.prepare(program, partial(_place_on, device), self.reports)
+            self._programs[key] = program
+        return program
+
+    def branch_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
+        """Shapes of the results of an If or Case, found by opening all branches; NeedsDriverError where they differ."""
+        given = node.inputs[1:]
+        if facts.shapes[node.inputs[0]] != ():
+            raise NeedsDriverError(node, "what chooses the branch is not a scalar")
+        if node not in facts.branches:
+            assert node.device is not None
+            programs = [self.program(f, given, node.device) for f in node.bodies]
+            facts.branches[node] = [self.open(facts, variable_shape, node, p, given) for p in programs]
+        first, *others = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
+        for other in others:
+            if first != other:
+                raise NeedsDriverError(node, f"the branches give shapes {first} and {other}")
+        return first
+
+    def open(
+        self,
+        outer_facts: Facts,
+        variable_shape: VariableShape,
+        node: Node,
+        program: FunctionProgram,
+        given: Sequence[Output],
+        fixed: set[int] | None = None,
+    ) -> _Body:
+        """A body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
+
+        fixed: positions whose constant values hold inside; None for all.
+        """
+        facts = Facts()
+        facts.variables = dict(outer_facts.variables)
+        for i, (outer, inner) in enumerate(zip(given, program.feeds, strict=True)):
+            if outer.dtype.name == "resource":
+                facts.shapes[inner] = ()
+                continue
+            facts.shapes[inner] = outer_facts.shapes[outer]
+            known = outer_facts.values.get(outer)
+            if known is not None and (fixed is None or i in fixed):
+                facts.values[inner] = known
+        _check_planned(node, program, facts)
+        try:
+            infer([n for n in program.nodes if not n.feed], facts, variable_shape, self.branch_shapes)
+        except NeedsDriverError as e:
+            raise NeedsDriverError(node, str(e)) from None  # the executor must drive this one, too
+        except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes
+            raise NeedsDriverError(node, str(e)) from None
+        if any(n.host_driven or n.op.bound is not None for n in program.nodes):
+            raise NeedsDriverError(node, "its body has a shape that is known only when it runs")
+        return _Body(program, facts)
+
+
+def _place_on(device: Device, program: Program) -> None:
+    """Gives all nodes of a body the device of the node that runs it."""
+    for node in program.nodes:
+        if not node.feed:
+            node.device = device
 
 
 def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
@@ -195,7 +216,7 @@ def _close(
 ) -> Cluster:
     """The body as a cluster whose inputs line up with the kernel node's."""
     scope = body_scope(lowering.scope, node, part.program.function)
-    inner = type(lowering)(lowering.device, part.facts, lowering.variables, scope)
+    inner = type(lowering)(lowering.device, part.facts, lowering.variables, lowering.bodies, scope)
     inputs: list[Value] = []
     for i in order:
         feed = part.program.feeds[i]

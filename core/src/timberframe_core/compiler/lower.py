@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from timberframe_core.compiler.bodies import driver_errors_at, lower_branches, lower_loop
+from timberframe_core.compiler.bodies import Bodies, driver_errors_at, lower_branches, lower_loop
 from timberframe_core.compiler.ir import BRANCHES, Node, Output, written_inputs
 from timberframe_core.compiler.specialise import Facts
 from timberframe_core.compiler.stages import Stage
@@ -58,10 +58,11 @@ class Lowering:
     scope: which body it is, by `body_scope`; random streams are named by it and the node. "" outside of bodies.
     """
 
-    def __init__(self, device: Device, facts: Facts, variables: Variables, scope: str = "") -> None:
+    def __init__(self, device: Device, facts: Facts, variables: Variables, bodies: Bodies, scope: str = "") -> None:
         self.device = device
         self.facts = facts
         self.variables = variables
+        self.bodies = bodies
         self.scope = scope
         self.nodes: list[KernelNode] = []
         self.values: dict[Output, Value] = {}
@@ -245,9 +246,9 @@ class Lowering:
         return False
 
 
-def lower_stage(stage: Stage, facts: Facts, variables: Variables, scope: str = "") -> Lowered:
+def lower_stage(stage: Stage, facts: Facts, variables: Variables, bodies: Bodies, scope: str = "") -> Lowered:
     """The cluster of a stage of the program in `scope`."""
-    lowering = Lowering(stage.device, facts, variables, scope)
+    lowering = Lowering(stage.device, facts, variables, bodies, scope)
     for node in stage.nodes:
         lowering.add(node)
     return lowering.finish(stage.outputs)

@@ -223,7 +223,7 @@ class Placer:
             return _assign_refusal(node.op, node, device)
         if node.op.role is not None or node.bodies or node.on_lists or node.op.on_host:
             return None
-        return device.supports(_kernel_node(node.op, node.name, node.attrs, node, device))
+        return device.supports(kernel_node(node.op, node.name, node.attrs, node, device))
 
     def _variable_elsewhere_error(self, node: Node, variable: str, device: Device, why: str) -> Exception:
         tail = f"  [{node.where}]" if node.where else ""
@@ -307,7 +307,7 @@ class Placer:
                 count += sum(self._nodes_in(f, device, known) for f in bodies)
                 if count > _MOST_NODES:
                     return math.inf
-            elif _refused(device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device))) is not None:
+            elif _refused(device.supports(kernel_node(op.op_def, op.name, op.attrs, op, device))) is not None:
                 return math.inf
         return count
 
@@ -341,7 +341,7 @@ class _VariableUsers:
             if op.op_def.role in VARIABLE_WRITES:
                 why = _assign_refusal(op.op_def, op, device) if op.op_def.update_op else None
             else:
-                why = _refused(device.supports(_kernel_node(op.op_def, op.name, op.attrs, op, device)))
+                why = _refused(device.supports(kernel_node(op.op_def, op.name, op.attrs, op, device)))
             if why is not None:
                 return f"{op.type} '{op.name}', which uses it: {why}"
         return None
@@ -359,11 +359,11 @@ class _VariableUsers:
 def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
     """Why the device lacks the pure op that makes the new value."""
     attrs = {"T": node.inputs[1].dtype}
-    given = _kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
+    given = kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
     return _refused(device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]])))
 
 
-def _kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
+def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
     """The node as a device's `supports` sees it; see KernelNode.placing."""
 
     held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables

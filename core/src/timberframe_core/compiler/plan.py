@@ -5,26 +5,24 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from timberframe_core.compiler.bodies import branch_shapes
-from timberframe_core.compiler.fold import fold_constants
+from timberframe_core.compiler.bodies import Bodies
 from timberframe_core.compiler.ir import Node, Output, Program
 from timberframe_core.compiler.lower import Variables, lower_stage
+from timberframe_core.compiler.passes.pipeline import PassReport, Pipeline
 from timberframe_core.compiler.place import Placement, Placer
 from timberframe_core.compiler.place_bound import joints, place_declined, split
-from timberframe_core.compiler.simplify import NO_OPTIMIZATIONS, Optimizations, simplify
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, infer, located_on
-from timberframe_core.compiler.stages import Schedule, Stage, find_host_values, make_schedule
-from timberframe_core.compiler.state import order_accesses, resolve_handles
+from timberframe_core.compiler.stages import Schedule, Stage, make_schedule
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError, ResourceExhaustedError
-from timberframe_core.fallback import attempt, failures_noted, report_failure
+from timberframe_core.fallback import failures_noted, report_failure
 from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe_core.shapes import format_shape, is_static
 
@@ -47,6 +45,7 @@ class BoundStage:
     nodes: list[Node] = field(default_factory=list)
     parts: list[BoundStage] = field(default_factory=list)
     """Where devices declined nodes for these shapes: the stage in parts, on other devices, which run one by one."""
+    passes: list[PassReport] = field(default_factory=list)
 
 
 @dataclass
@@ -69,40 +68,38 @@ class Plan:
     """
 
     def __init__(
-        self, program: Program, placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
+        self, program: Program, placer: Placer, variables: Variables, pipeline: Pipeline, scope: str = ""
     ) -> None:
         self.program = program
         self.variables = variables
         self.scope = scope
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self.placements: list[Placement] = []
-        self.folded: list[str] = []
+        self.passes: list[PassReport] = []
+        """What the passes did that see the whole program."""
         self.skipped_rewrites: list[str] = []
         """Rewrites that failed, and why."""
         self._lock = threading.RLock()
         self._bound: OrderedDict[Any, Level] = OrderedDict()
         self._placer = placer
-        self._optimizations = optimizations
-        self._compile(placer)
+        self._pipeline = pipeline
+        self.bodies = Bodies(pipeline)
+        with failures_noted(self.skipped_rewrites):
+            self._prepare(placer)
 
     @property
     def feeds(self) -> list[Output]:
         return self.program.feeds
 
-    def _compile(self, placer: Placer) -> None:
+    def _prepare(self, placer: Placer) -> None:
         program = self.program
         _check_fed(program)
-        resolve_handles(program)
-        simplify(program, self._optimizations)
-        order_accesses(program)
-        needed = find_host_values(program)
-        self.placements = placer.place(program, self._homes())
-        if self._optimizations.fold:
-            self.folded = fold_constants(program, self.variables)
-            if self.folded:
-                needed = find_host_values(program)
+
+        def place(_: Program) -> None:
+            self.placements = placer.place(program, self._homes())
+
+        self._needed = self._pipeline.prepare(program, place, self.passes)
         self.results = [f for f in program.fetches if isinstance(f, Output)]
-        self._needed = needed
         self._reschedule()
         named = {n.variable for n in program.nodes if n.variable is not None}
         declared = {n.variable for n in program.nodes if n.op.role == "variable" and is_static(n.attrs["shape"])}
@@ -202,7 +199,7 @@ class Plan:
         return {f: by_feed[f] for f in self.schedule.host_feeds}
 
     def _bind(self, inputs: Sequence[Located]) -> Level:
-        facts = Facts(optimizations=self._optimizations)
+        facts = Facts()
         for feed, (array, _) in zip(self.feeds, inputs, strict=True):
             facts.shapes[feed] = tuple(array.shape)
             if feed.dtype is variant:
@@ -212,7 +209,7 @@ class Plan:
         return self._bind_level(facts, 0)
 
     def _bind_level(self, facts: Facts, depth: int) -> Level:
-        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape, branch_shapes)
+        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape, self.bodies.branch_shapes)
         level = Level(facts)
         for stage in self.schedule.stages:
             if stage.level == depth:
@@ -224,17 +221,18 @@ class Plan:
             inputs = [x for node in stage.nodes for x in node.inputs if x.dtype.name != "resource"]
             outputs = [x for node in stage.nodes for x in node.outputs]
             return BoundStage(stage, stage.device, inputs, outputs, nodes=stage.nodes)
-        lowered = lower_stage(stage, facts, self.variables, self.scope)
+        lowered = lower_stage(stage, facts, self.variables, self.bodies, self.scope)
         homes = place_declined(self._placer, stage.nodes, lowered.cluster, placements)
         if homes:
             parts = [self._bind_stage(part, facts, []) for part in split(stage, homes, self._placer.devices)]
             return BoundStage(stage, stage.device, *joints(parts), parts=parts)
+        passes: list[PassReport] = []
         try:
-            executable = stage.device.compile(lowered.cluster)
-            check_memory(stage.device, lowered.cluster, executable)
+            cluster, executable = self._pipeline.compile(lowered.cluster, passes)
+            check_memory(stage.device, cluster, executable)
         except OpError as e:
             raise located_on(e, stage.nodes, stage.device) from e.__cause__
-        return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, lowered.cluster)
+        return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, cluster, passes=passes)
 
     def release(self) -> None:
         """Drops all executables, and with them their memory."""
@@ -270,21 +268,6 @@ class Plan:
                     level.children.clear()
                 level.children[key] = child
             return child
-
-
-def make_plan(
-    build: Callable[[], Program], placer: Placer, variables: Variables, optimizations: Optimizations, scope: str = ""
-) -> Plan:
-    """The plan of a program; without optimizations if one of them fails, which `skipped_rewrites` then lists."""
-    failures: list[str] = []
-    with failures_noted(failures):
-        plan = attempt(
-            "an optimization",
-            lambda: Plan(build(), placer, variables, optimizations, scope),
-            lambda: Plan(build(), placer, variables, NO_OPTIMIZATIONS, scope),
-        )
-    plan.skipped_rewrites.extend(failures)
-    return plan
 
 
 def known_of_list(value: Any) -> tuple[Any, Any]:

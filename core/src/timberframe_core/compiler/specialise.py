@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.compiler.ir import BRANCHES, Node, Output, sets_variable
-from timberframe_core.compiler.simplify import Optimizations
 from timberframe_core.compiler.stages import has_static_shapes, planned_inputs
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.dtypes import DType, variant
@@ -20,8 +19,6 @@ from timberframe_core.plugin.contracts import Device
 from timberframe_core.shapes import Shape, StaticShape, check_array, format_shape, is_static
 
 _HOST_VALUE_ELEMENTS = 1 << 20  # a longer "shape" is a mistake, and the host must not be asked for gigabytes
-
-_ALL = Optimizations()
 
 VariableShape = Callable[[str], "StaticShape | None"]
 
@@ -38,12 +35,10 @@ class Facts:
     """What is known at one point of a run: static shapes, host values, and shapes of variables.
 
     bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
-    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes. optimizations:
-    how the bodies that are opened are rewritten.
+    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes.
     """
 
-    def __init__(self, parent: Facts | None = None, optimizations: Optimizations = _ALL) -> None:
-        self.optimizations: Optimizations = optimizations if parent is None else parent.optimizations
+    def __init__(self, parent: Facts | None = None) -> None:
         self.shapes: dict[Output, StaticShape] = {} if parent is None else dict(parent.shapes)
         self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
         self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)

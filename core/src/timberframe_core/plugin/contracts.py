@@ -24,6 +24,7 @@ from timberframe_core.plugin.waiting import LateErrors as LateErrors
 from timberframe_core.plugin.waiting import Pending as Pending
 
 if TYPE_CHECKING:
+    from timberframe_core.plugin.fusion import Fusion
     from timberframe_core.plugin.kernels import KernelRegistry
 
 Array = Any  # whatever a device uses for a tensor; it has `dtype` and `shape`
@@ -149,7 +150,11 @@ class Update:
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """Nodes of one device in topological order, with no path that leaves them and returns; run as one pure function."""
+    """Nodes of one device in topological order, with no path that leaves them and returns; run as one pure function.
+
+    source: the cluster before passes rewrote it, None where none did. What runs node by node (tracing, guard zones, the
+    search for a node that fails) runs that one.
+    """
 
     device: Device
     nodes: list[KernelNode]
@@ -157,6 +162,7 @@ class Cluster:
     outputs: list[Value]
     resources: list[Value] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
+    source: Cluster | None = None
 
 
 @dataclass(frozen=True)
@@ -247,6 +253,7 @@ class DeviceAttributes:
     unsupported_ops: ops that have no kernel on purpose, with the reason, which errors and reports show. variants:
     device options and the values that they take on this machine, such as ``{"isa": ("scalar", "avx2")}``: conformance
     runs the device with each. details: what else reports show, the values in use of these options included.
+    slow_compile: `compile` takes long, so that constants are computed on the host.
     """
 
     memory: int
@@ -257,6 +264,7 @@ class DeviceAttributes:
     unsupported_ops: Mapping[str, str] = field(default_factory=dict)
     variants: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    slow_compile: bool = False
 
 
 class Device(Protocol):
@@ -271,7 +279,8 @@ class Device(Protocol):
     priority: the device with the highest gets nodes that nobody placed. host_memory: an ndarray is its Array.
     asynchronous: run() only enqueues, so the executor needs no thread to overlap it with other devices; such a device
     must have `start_copy_out` and `marker` of its own. dlpack_device: (type, id) of the DLPack standard where its
-    tensors can be handed out and taken in without a copy, else None.
+    tensors can be handed out and taken in without a copy, else None. fusion: what nodes it can run as one,
+    None if there are none.
     """
 
     type: str
@@ -281,6 +290,7 @@ class Device(Protocol):
     host_memory: bool
     asynchronous: bool
     dlpack_device: tuple[int, int] | None
+    fusion: Fusion | None
     kernels: KernelRegistry
     """Set by the core: the kernels of all plugins."""
 

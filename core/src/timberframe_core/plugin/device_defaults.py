@@ -10,6 +10,7 @@ import numpy as np
 from timberframe_core.errors import InternalError
 from timberframe_core.graph.device_spec import full_name
 from timberframe_core.plugin.contracts import Array, Deferred, Pending
+from timberframe_core.plugin.fusion import Fusion
 
 _REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
 _OF_ALLOCATOR = ("alignment", "allocate", "statistics", "fail_at")
@@ -24,6 +25,7 @@ class DeviceDefaults:
     asynchronous = False
     dlpack_device: tuple[int, int] | None = None
     supports_by_dtype = True
+    fusion: Fusion | None = None
 
     @property
     def name(self: Any) -> str:

@@ -9,6 +9,7 @@ import pluggy
 
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Device, KernelDef
+from timberframe_core.plugin.passes import Pass
 
 hookspec = pluggy.HookspecMarker("timberframe")
 hookimpl = pluggy.HookimplMarker("timberframe")
@@ -35,3 +36,7 @@ class HookSpecs:
         Asked once for each op that has no kernel on some device, when it is first looked for: so an op that is defined
         later than the plugin was loaded runs, too. Any registered kernel wins over these.
         """
+
+    @hookspec
+    def timberframe_passes(self) -> list[Pass]:  # type: ignore[empty-body]  # a spec has no body
+        """Rewrites that join the core's own; they run in the sessions that use the plugin."""

@@ -17,6 +17,7 @@ from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.device_defaults import complete
 from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.plugin.passes import PassRegistry
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -49,6 +50,7 @@ class PluginRegistry:
 
     def __init__(self) -> None:
         self.kernels = KernelRegistry()
+        self.passes = PassRegistry()
         self.plugins: dict[str, Plugin] = {}
         self.generation = 0
         """Counts plugins that were added by hand, whose devices earlier sets lack, and calls of `close`."""
@@ -131,11 +133,13 @@ class PluginRegistry:
             return manager, []
 
     def _accept(self, plugin: Plugin, manager: pluggy.PluginManager, kernels: list[KernelDef]) -> None:
-        """All or nothing: takes the plugin's kernels together, or leaves it out."""
+        """All or nothing: takes the plugin's kernels and passes together, or leaves it out."""
         if plugin.failure is not None:
             return
         try:
-            self.kernels.register(kernels, plugin.name)
+            passes = [p for some in manager.hook.timberframe_passes() for p in some]
+            with self.passes.registered(passes, plugin.name):
+                self.kernels.register(kernels, plugin.name)
         except Exception as e:
             plugin.failure = e
             return

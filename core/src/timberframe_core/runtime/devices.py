@@ -23,7 +23,6 @@ def device_options(config: SessionConfig) -> Mapping[str, Any]:
         "threads": config.intra_op_parallelism_threads or None,
         "memory_limit": dict(config.memory_limit),
         "deterministic": config.deterministic,
-        "fuse": config.optimizes("fuse"),
         "options": {k: dict(v) for k, v in config.device_options.items()},
     }
 

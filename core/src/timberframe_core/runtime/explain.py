@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.passes.pipeline import PassReport
 from timberframe_core.compiler.place import Placement
 from timberframe_core.compiler.plan import Level, Plan
 from timberframe_core.graph.graph import Graph
@@ -38,18 +39,25 @@ class StageReport:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Placement, stages and memory of a plan. as_dict() gives plain data, str() a report to read."""
+    """What the passes did, placement, stages and memory of a plan. as_dict() gives plain data, str() a report to read.
+
+    passes: in running order; what a pass of phase `cluster` did is known where the shapes are.
+    """
 
     fetches: tuple[str, ...]
     placements: tuple[Placement, ...]
     stages: tuple[StageReport, ...]
-    folded: tuple[str, ...] = ()
+    passes: tuple[PassReport, ...] = ()
     host_values: tuple[str, ...] = ()
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
     skipped_rewrites: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def rewritten(self, name: str) -> tuple[str, ...]:
+        """The nodes that the pass of this name erased or put others in the place of."""
+        return next((p.rewritten for p in self.passes if p.name == name), ())
 
     def __str__(self) -> str:
         lines = [f"plan for {', '.join(self.fetches)}", "", "stages, in running order:"]
@@ -63,11 +71,14 @@ class Explanation:
                     f"constants {s.persistent_bytes}, outputs {s.output_bytes}"
                 )
         lines += [f"peak memory on {device}: {n} bytes" for device, n in self.peak_bytes.items()]
-        if self.folded:
-            lines.append(f"computed once, being constant: {_shortened(self.folded)}")
         if self.host_values:
             lines.append(f"computed on the host while planning: {_shortened(self.host_values)}")
         lines += self.skipped_rewrites
+        lines += ["", "passes, and what they rewrote:"]
+        found = {p.name: _shortened(p.rewritten) or p.failure for p in self.passes}
+        lines += [f"  {name}: {what}" for name, what in found.items() if what]
+        idle = [name for name, what in found.items() if not what]
+        lines += [f"  nothing: {', '.join(idle)}"] if idle else []
         lines += ["", "placement:"]
         for p in self.placements:
             lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
@@ -107,11 +118,23 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         tuple(e.name for e in runner.fetches.elements),
         (*plan.placements, *(level.placements if level is not None else ())),
         tuple(reports),
-        tuple(plan.folded),
+        _merged(plan, level),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
     )
+
+
+def _merged(plan: Plan, level: Level | None) -> tuple[PassReport, ...]:
+    """One report for each pass, of what it did in the program, its bodies and its clusters."""
+    reports = [*plan.passes, *plan.bodies.reports]
+    for bound in () if level is None else level.stages.values():
+        reports += bound.passes
+    merged: dict[str, PassReport] = {}
+    for r in reports:
+        before = merged.get(r.name, PassReport(r.name, ()))
+        merged[r.name] = PassReport(r.name, (*before.rewritten, *r.rewritten), before.failure or r.failure)
+    return tuple(merged.values())
 
 
 def _report(plan: Plan, position: int, level: Level | None) -> StageReport:

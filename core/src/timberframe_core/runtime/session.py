@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from timberframe_core.arguments import instance, listed
 from timberframe_core.compiler.build import build_function
 from timberframe_core.compiler.ir import Program
+from timberframe_core.compiler.passes import standard as _standard_passes  # noqa: F401  # registers them
+from timberframe_core.compiler.passes.pipeline import Pipeline
 from timberframe_core.compiler.place import Devices, Placer
-from timberframe_core.compiler.plan import Plan, make_plan
-from timberframe_core.compiler.simplify import Optimizations
+from timberframe_core.compiler.plan import Plan
 from timberframe_core.config import RunOptions, SessionConfig
 from timberframe_core.errors import (
     CancelledError,
@@ -71,8 +72,8 @@ class Runtime:
         self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
         self.resources = ResourceStore(config.deterministic)
         self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
-        on = config.optimizes
-        self.optimizations = Optimizations(on("simplify"), on("cse"), on("fold"))
+        plugins = [p.name for p in loader.registry.load(config.plugins)]
+        self.pipeline = Pipeline(loader.registry.passes.selected(plugins, config.optimizations), found)
         self.depth = _Depth()
         self.joins = Joins()
         self._functions: dict[Any, Plan] = {}
@@ -99,8 +100,8 @@ class Runtime:
             return plan
 
     def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
-        """A plan with the devices, variables and optimizations of this session."""
-        plan = make_plan(build, self.placer, self.variables, self.optimizations, scope)
+        """A plan with the devices, variables and passes of this session."""
+        plan = Plan(build(), self.placer, self.variables, self.pipeline, scope)
         check_host_ops(plan.program.nodes)
         return plan
 

@@ -16,8 +16,8 @@ import numpy as np
 from timberframe_accelerator.kernels.elementwise import build_fused, can_fuse, can_reduce
 from timberframe_accelerator.launches import Function, Limits, Source
 from timberframe_core.ops.definition import registry
-from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges, attempt
-from timberframe_sdk.fusion import FUSED, fuse
+from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges
+from timberframe_sdk.fusion import FUSED, Fusion
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
 
@@ -125,7 +125,7 @@ class AcceleratorDevice(KernelDevice):
     asynchronous = True
     executable = AcceleratorExecutable
     limits = Limits()
-    fuse = True
+    fusion = Fusion(can_fuse, can_reduce)
 
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)
@@ -177,14 +177,7 @@ class AcceleratorDevice(KernelDevice):
         return super().kernel(node)
 
     def compile(self, cluster: Cluster) -> Executable:
-        if not self.fuse:
-            return self.executable(self, cluster)
-        return attempt(
-            "fusing elementwise nodes",
-            lambda: self.executable(self, fuse(cluster, can_fuse, reduces=can_reduce)),
-            lambda: self.executable(self, cluster),
-            errors=True,
-        )
+        return self.executable(self, cluster)
 
 
 def _handles(node: KernelNode) -> set[int]:

@@ -37,8 +37,6 @@ Builder = Callable[[KernelNode], Launch]
 
 def can_fuse(node: KernelNode, build: Builder) -> bool:
     """Whether a node's kernel can be run on a block at a time: native, without workspace, and never failing."""
-    if node.outputs[0].size < LEAST_ELEMENTS:
-        return False
     if node.op == "Select" and node.inputs[0].shape not in ((), node.outputs[0].shape):
         return False  # its condition may choose whole rows
     launch = build(node)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_cpu.allocator import ArenaPool, CpuAllocator
+from timberframe_cpu.blocks import LEAST_ELEMENTS, SHORTEST_RUN, can_fuse, can_reduce
 from timberframe_cpu.kernel_builder import KernelBuilder
 from timberframe_cpu.native import available_isas, check_isa, default_isa, using_isa
 from timberframe_cpu.program import CpuExecutable
@@ -25,10 +26,10 @@ from timberframe_sdk import (
     KernelNode,
     KernelRegistry,
     Support,
-    attempt,
 )
 from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.dlpack import HOST, host_view
+from timberframe_sdk.fusion import Fusion
 from timberframe_sdk.settings import device_count, memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -52,8 +53,7 @@ class CpuDevice(DeviceDefaults):
     """The host's processor, or one of several virtual devices on it.
 
     memory_limit: bytes for arenas and large tensors, None for what the machine has. isa: the kernels' variant, None for
-    the best. threads: most threads that one run uses, None for all processors. fuse: chains of elementwise nodes run
-    as one.
+    the best. threads: most threads that one run uses, None for all processors.
     """
 
     type = "CPU"
@@ -68,12 +68,11 @@ class CpuDevice(DeviceDefaults):
         memory_limit: int | None = None,
         isa: str | None = None,
         threads: int | None = None,
-        fuse: bool = True,
     ) -> None:
         self.spec = f"/device:{self.type}:{index}"
         self.isa = check_isa(isa, f"{self.spec}: device option isa") if isa else default_isa()
         self.threads = threads or usable_cpus()
-        self.fuse = fuse
+        self.fusion = Fusion(self._can_fuse, can_reduce, SHORTEST_RUN)
         limit = memory_limit or usable_memory()
         self.allocator = CpuAllocator(limit)
         self.arenas = ArenaPool(self.allocator)
@@ -99,14 +98,13 @@ class CpuDevice(DeviceDefaults):
     def compile(self, cluster: Cluster) -> CpuExecutable:
         """A native program that runs the cluster."""
         with using_isa(self.isa):
-            if not self.fuse:
-                return CpuExecutable(self, cluster, fusing=False)
-            return attempt(
-                "fusing elementwise nodes",
-                lambda: CpuExecutable(self, cluster),
-                lambda: CpuExecutable(self, cluster, fusing=False),
-                errors=True,
-            )
+            return CpuExecutable(self, cluster)
+
+    def _can_fuse(self, node: KernelNode) -> bool:
+        if node.outputs[0].size < LEAST_ELEMENTS:
+            return False  # most nodes of many small ones: asked first, it costs nothing
+        with using_isa(self.isa):
+            return can_fuse(node, self.builder.build)
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """A new array that owns its memory."""
@@ -169,5 +167,4 @@ def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
     threads, count = config["threads"], device_count(config, CpuDevice.type, 1, accelerator=False)
-    isa, fuse = options.get("isa"), config.get("fuse", True)
-    return [CpuDevice(i, limit, isa, threads, fuse) for i in range(count)]
+    return [CpuDevice(i, limit, options.get("isa"), threads) for i in range(count)]

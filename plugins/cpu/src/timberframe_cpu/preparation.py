@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from timberframe_cpu.blocks import SHORTEST_RUN, build_blocks, can_fuse, can_reduce
+from timberframe_cpu.blocks import build_blocks
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk import Cluster, KernelNode, Value, role
 from timberframe_sdk.control_flow import is_control_flow
-from timberframe_sdk.fusion import FUSED, fuse
+from timberframe_sdk.fusion import FUSED
 from timberframe_sdk.memory import MemoryPlan, plan_memory
 
 ALIGNMENT = 64
@@ -96,10 +96,8 @@ class Prepared:
         return self.cluster.nodes
 
 
-def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE, fusing: bool = True) -> Prepared:
-    """Builds all kernels and plans memory. fusing: chains of elementwise nodes become one."""
-    if fusing:
-        cluster = fuse(cluster, lambda node: can_fuse(node, builder.build), SHORTEST_RUN, can_reduce)
+def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE) -> Prepared:
+    """Builds all kernels and plans memory."""
     launches: list[Launch | None] = []
     controls: dict[int, Control] = {}
     for i, node in enumerate(cluster.nodes):
@@ -108,7 +106,7 @@ def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE, fu
         elif not is_control_flow(node):
             launches.append(builder.build(node))
         elif is_native(node, builder):
-            controls[i] = _control(node, builder, layout, fusing)
+            controls[i] = _control(node, builder, layout)
             launches.append(None)
         else:
             launches.append(builder.python_control_flow(node))
@@ -143,8 +141,8 @@ def _results_fit(node: KernelNode) -> bool:
     return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
 
 
-def _control(node: KernelNode, builder: KernelBuilder, layout: Layout, fusing: bool) -> Control:
-    control = Control(tuple(prepare(c, builder, layout, fusing) for c in node.inner))
+def _control(node: KernelNode, builder: KernelBuilder, layout: Layout) -> Control:
+    control = Control(tuple(prepare(c, builder, layout) for c in node.inner))
     top = layout.begin
     if role(node.op) == "loop":
         control.predicate, top = layout.place(top, node.inner[0].outputs[0].nbytes)

@@ -78,10 +78,10 @@ class Instance:
 class CpuExecutable:
     """A compiled cluster. Runs may overlap: each takes an instance from the free list or makes a new one."""
 
-    def __init__(self, device: Any, cluster: Cluster, layout: Layout = DENSE, fusing: bool = True) -> None:
+    def __init__(self, device: Any, cluster: Cluster, layout: Layout = DENSE) -> None:
         self.device = device
-        self.source = cluster
-        self.prepared: Prepared = prepare(cluster, device.builder, layout, fusing)
+        self.source = cluster.source or cluster
+        self.prepared: Prepared = prepare(cluster, device.builder, layout)
         self.cluster = cluster = self.prepared.cluster
         updates, self._copies = self._own_updates()
         self.transaction = Transaction(replace(cluster, updates=updates))
@@ -100,7 +100,7 @@ class CpuExecutable:
         self.memory: Memory = self.prepared.plan.memory(self.emitter.image.persistent)
         self.free: list[Instance] = []
         self.guarded: dict[str, CpuExecutable] = {}  # the twins that run in mode `guarded`, by fence
-        self.unfused: CpuExecutable | None = None  # the one that runs in mode `nodes`
+        self.unrewritten: CpuExecutable | None = None  # the one that runs in mode `nodes`
         pieces = self.emitter.pieces
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
         self._stateful = bool(self.transaction)

@@ -31,7 +31,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     """
     if context.mode == "guarded":
         return _run_guarded(executable, inputs, context)
-    executable = _unfused_twin(executable)
+    executable = _unrewritten_twin(executable)
     instance = executable.take()
     walker = _Walker(executable, context, lambda position, node: None)
     outputs = executable.run_on(instance, inputs, context, executable.device.allocator.empty, walker)
@@ -46,7 +46,7 @@ def _guarded_twin(executable: CpuExecutable, fence: str) -> CpuExecutable:
         cluster = executable.source
         cluster = replace(cluster, updates=[replace(u, in_place=False) for u in cluster.updates])
         with using_isa(executable.device.isa):
-            twin = type(executable)(executable.device, cluster, GuardedLayout(fence), fusing=False)
+            twin = type(executable)(executable.device, cluster, GuardedLayout(fence))
         executable.guarded[fence] = twin
     return twin
 
@@ -59,14 +59,14 @@ def _guarded_instance(executable: CpuExecutable, fence: str) -> Instance:
     return executable.instance(Buffer(new_pages(nbytes), nbytes, lambda _: None))
 
 
-def _unfused_twin(executable: CpuExecutable) -> CpuExecutable:
-    """The same cluster with each of its nodes by itself."""
-    if len(executable.cluster.nodes) == len(executable.source.nodes):
+def _unrewritten_twin(executable: CpuExecutable) -> CpuExecutable:
+    """The cluster that was there before passes rewrote it, each of its nodes by itself."""
+    if executable.cluster is executable.source:
         return executable
-    if executable.unfused is None:
+    if executable.unrewritten is None:
         with using_isa(executable.device.isa):
-            executable.unfused = type(executable)(executable.device, executable.source, fusing=False)
-    return executable.unfused
+            executable.unrewritten = type(executable)(executable.device, executable.source)
+    return executable.unrewritten
 
 
 def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:

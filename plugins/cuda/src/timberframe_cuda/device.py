@@ -226,5 +226,4 @@ def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
         number = i % found  # more than there are: further streams on the same
         total = runtime.getDeviceProperties(number)["totalGlobalMem"]
         made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), **options))
-        made[-1].fuse = config.get("fuse", True)
     return made

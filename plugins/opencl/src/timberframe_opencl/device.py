@@ -218,5 +218,4 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
     for i in range(wanted if found else 0):
         device = found[i % len(found)]  # more than there are: further queues on the same
         made.append(OpenCLDevice(i, device, memory_limit(config, TYPE, device.global_mem_size, accelerator=True)))
-        made[-1].fuse = config.get("fuse", True)
     return made

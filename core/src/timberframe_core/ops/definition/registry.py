@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from timberframe_core.errors import AlreadyExistsError, NotFoundError
@@ -50,10 +51,12 @@ def find(name: str) -> OpDef | None:
     return op
 
 
-def _entry_points() -> Iterable[EntryPoint]:
+@cache
+def _entry_points() -> tuple[EntryPoint, ...]:
+    """The entry points of ops, read once: that takes milliseconds, and some nodes, such as fused ones, have no op."""
     from importlib.metadata import entry_points  # here, since it takes long to import
 
-    return entry_points(group=ENTRY_POINT_GROUP)
+    return tuple(entry_points(group=ENTRY_POINT_GROUP))
 
 
 def get(name: str) -> OpDef:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from timberframe_core.compiler.passes import fuse
+from timberframe_core.compiler.passes.rewriter import ClusterRewriter
 from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
-from timberframe_sdk.fusion import FUSED, fuse, merged_dims
+from timberframe_core.plugin.fusion import FUSED, Fusion, merged_dims
 
 FLOAT = np.dtype(np.float32)
 
@@ -37,8 +40,11 @@ class Builder:
         return self.node(op, x, axes, shape=shape)
 
     def fused(self, outputs: Sequence[Value], **options: Any) -> Cluster:
-        device: Any = None
-        return fuse(Cluster(device, self.nodes, [], list(outputs)), lambda node: True, **options)
+        device: Any = SimpleNamespace(fusion=Fusion(lambda node: True, **options))
+        rewriter = ClusterRewriter(Cluster(device, self.nodes, [], list(outputs)))
+        fuse.run(rewriter)
+        rewriter.commit()
+        return rewriter.cluster
 
 
 def ops(cluster: Cluster) -> list[str]:

@@ -1,0 +1,110 @@
+"""Pipeline: the passes of a session, run over programs, bodies and clusters alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from timberframe_core.compiler.ir import Output, Program
+from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
+from timberframe_core.compiler.stages import find_host_values
+from timberframe_core.compiler.state import order_accesses, resolve_handles
+from timberframe_core.fallback import attempt, report_failure
+from timberframe_core.plugin.contracts import Cluster, Device, Executable, KernelNode
+from timberframe_core.plugin.passes import Pass
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What a pass did. rewritten: names of the nodes that it erased or put others in the place of.
+
+    failure: what it raised, for which it was left out; else empty.
+    """
+
+    name: str
+    rewritten: tuple[str, ...]
+    failure: str = ""
+
+
+class Pipeline:
+    """Passes in their order. devices: those of the session, best first."""
+
+    def __init__(self, passes: Sequence[Pass] = (), devices: Sequence[Device] = ()) -> None:
+        self.passes = tuple(passes)
+        self.devices = devices
+        self._phases = {phase: [p for p in passes if p.phase == phase] for phase in ("program", "placed", "cluster")}
+
+    def prepare(self, program: Program, place: Callable[[Program], object], reports: list[PassReport]) -> set[Output]:
+        """Rewrites a program before and after `place` gives its nodes devices; returns the values that planning needs.
+
+        reports: gets what each pass did.
+        """
+        resolve_handles(program)
+        self._rewrite(program, "program", reports)
+        order_accesses(program)
+        needed = find_host_values(program)
+        place(program)
+        if self._rewrite(program, "placed", reports):
+            needed = find_host_values(program)
+        return needed
+
+    def _rewrite(self, program: Program, phase: str, reports: list[PassReport]) -> bool:
+        """Runs the passes of a phase; whether any of them changed the program."""
+        changed = False
+        for p in self._phases[phase]:
+            rewriter = ProgramRewriter(program, self.devices)
+            report = _run(p, rewriter, rewriter.commit)
+            changed = changed or (rewriter.changed and not report.failure)
+            reports.append(report)
+        return changed
+
+    def compile(self, cluster: Cluster, reports: list[PassReport]) -> tuple[Cluster, Executable]:
+        """Rewrites a cluster, with the bodies in it, and has its device compile it.
+
+        Where the device cannot compile what the passes made, it compiles what was there before.
+        """
+        made: list[PassReport] = []
+        rewritten = self._rewrite_cluster(cluster, made)
+        reports.extend(made)
+        compile_ = cluster.device.compile
+        if rewritten is cluster:
+            return cluster, compile_(cluster)
+        passes = ", ".join(dict.fromkeys(f"'{r.name}'" for r in made if r.rewritten))
+        return attempt(
+            f"what the passes {passes} made",
+            lambda: (rewritten, compile_(rewritten)),
+            lambda: (cluster, compile_(cluster)),
+            errors=True,
+        )
+
+    def _rewrite_cluster(self, cluster: Cluster, reports: list[PassReport]) -> Cluster:
+        if not self._phases["cluster"]:
+            return cluster
+        nodes = [self._rewrite_bodies(node, reports) for node in cluster.nodes]
+        if any(a is not b for a, b in zip(nodes, cluster.nodes, strict=True)):
+            cluster = replace(cluster, nodes=nodes, source=cluster.source or cluster)
+        for p in self._phases["cluster"]:
+            rewriter = ClusterRewriter(cluster)
+            reports.append(_run(p, rewriter, rewriter.commit))
+            cluster = rewriter.cluster
+        return cluster
+
+    def _rewrite_bodies(self, node: KernelNode, reports: list[PassReport]) -> KernelNode:
+        if not node.inner:
+            return node
+        inner = tuple(self._rewrite_cluster(c, reports) for c in node.inner)
+        same = all(a is b for a, b in zip(inner, node.inner, strict=True))
+        return node if same else replace(node, inner=inner)
+
+
+def _run(p: Pass, rewriter: Any, commit: Callable[[], None]) -> PassReport:
+    """Runs one pass and makes its changes, or none where it or they fail, which is reported."""
+    try:
+        p.run(rewriter)
+        if rewriter.changed:
+            commit()
+    except Exception as error:
+        report_failure(f"pass '{p.name}'", error)
+        return PassReport(p.name, (), f"{type(error).__name__}: {error}")
+    return PassReport(p.name, tuple(rewriter.rewritten))
