@@ -30,6 +30,13 @@ def test_an_op_whose_source_is_checked_says_what_it_refuses(op: str) -> None:
     assert registry.get(op).refused is not None
 
 
+@pytest.mark.parametrize("op", [op for op in OURS if SOURCES[op].attr_types()])
+def test_a_source_knows_which_attrs_are_integers(op: str) -> None:
+    kinds = {name: registry.get(op).attrs[name].kind for name in SOURCES[op].attr_types()}
+    wanted = {name: "double" if kind == "float" else "int64_t" for name, kind in kinds.items()}
+    assert SOURCES[op].attr_types() == wanted
+
+
 def test_a_second_source_of_an_op_is_refused() -> None:
     with pytest.raises(ValueError, match=r"source of Neg: .* is defined; a second one must be the same"):
         define_source("Neg", floats="+{0}")

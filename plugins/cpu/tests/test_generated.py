@@ -17,12 +17,13 @@ from timberframe_core.ops.definition import registry
 from timberframe_cpu import compiled, generated
 from timberframe_cpu.broadcast import SHORT_RUN
 from timberframe_cpu.kernels import all_kernels
-from timberframe_cpu.native import find
+from timberframe_cpu.loops import loop_source
+from timberframe_cpu.native import available_isas, find
 from timberframe_cpu.testing import run_op
 from timberframe_sdk import Pointwise, apply_op, define_op, define_source
 from timberframe_sdk.elementwise import source_types
 from timberframe_sdk.settings import CACHE_VARIABLE
-from timberframe_sdk.sources import SOURCES
+from timberframe_sdk.sources import SOURCES, Source
 
 N = 20_011
 
@@ -116,6 +117,26 @@ def test_the_build_makes_kernels_of_the_table(dtype: str, isa: str | None) -> No
     mask = (1 << 8 * x.itemsize) - 1
     assert found.dtype == np.uint8
     assert found.tolist() == [(int(n) & mask).bit_count() for n in x]
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("alpha", [0.3, -1.5])
+def test_kernels_of_the_build_take_attrs(dtype: str, alpha: float, isa: str) -> None:
+    op, rng = registry.get("LeakyReluGrad"), np.random.default_rng(0)
+    gradient, features = (rng.normal(size=1_000).astype(tf.as_dtype(dtype).as_numpy_dtype) for _ in range(2))
+    attrs = {"alpha": alpha, "T": tf.as_dtype(dtype)}
+    assert op.reference is not None
+    wanted = op.reference(attrs, gradient, features)
+    np.testing.assert_array_equal(run_op(op.name, attrs, [gradient, features], isa)[0], wanted)
+
+
+def test_a_loop_reads_integer_attrs_as_integers() -> None:
+    source = Source(integers="{0} + {count} * {factor}", integer_attrs=("count",))
+    loop = loop_source("added", source, ["int32"], "int32")
+    assert "const int64_t attr_count = ((const int64_t *)in[1])[0];" in loop
+    assert "const double attr_factor = tf_double(((const int64_t *)in[1])[1]);" in loop
+    assert "a0 + attr_count * attr_factor" in loop
 
 
 def test_generated_kernels_are_made_again_when_declarations_of_kernels_change(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_cpu.native import available_isas
+from timberframe_core.ops.training.updates import UPDATE_OPS
+from timberframe_cpu.native import available_isas, find
 from timberframe_cpu.testing import run_op
 
 UPDATES = [op for op in registry.all_ops() if op.updates and "Apply" in op.name and op.name.startswith("Resource")]
@@ -36,6 +37,12 @@ def test_an_update_follows_its_rule(op: OpDef, isa: str) -> None:
     assert op.reference is not None
     for got, want in zip(run_op(op.name, attrs, inputs, isa), op.reference(attrs, *inputs), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)  # a rule has some ten roundings
+
+
+@pytest.mark.parametrize("op", UPDATE_OPS)
+def test_the_build_has_a_rule_for_all_dtypes_of_its_op(op: str) -> None:
+    update = UPDATE_OPS[op]
+    assert all(find(f"{update.rule}_{dtype}", "scalar") for dtype in update.dtypes)
 
 
 @pytest.mark.parametrize("isa", available_isas())

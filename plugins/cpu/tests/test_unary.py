@@ -54,12 +54,12 @@ def _input(dtype: str) -> np.ndarray:
 
 
 def _attrs(op: str, dtype: str) -> dict[str, object]:
-    if op == "LogicalNot":
-        return {}
-    attrs: dict[str, object] = {"T": as_dtype(dtype)}
+    attrs: dict[str, object] = {name: a.default for name, a in registry.get(op).attrs.items() if not a.required}
+    if "T" in registry.get(op).attrs:
+        attrs["T"] = as_dtype(dtype)
     if op in ("Real", "Imag", "ComplexAbs", "Angle"):
         attrs["Tout"] = as_dtype("float32" if dtype == "complex64" else "float64")
-    return attrs | ({"alpha": 0.3} if op.startswith("LeakyRelu") else {})
+    return attrs
 
 
 def _ulp(exact: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -59,7 +59,8 @@ class Source:
     functions: C code of functions that the expressions call and no header has, marked ``static inline``.
     branches: the expressions branch or call a library, so that compilers do not vectorise loops over them; the CPU then
     leaves them out of chains. needs_float64: they compute in float64 whatever the dtype is. checked: integers that may
-    fail; devices that report errors make a kernel of them, which no chain takes in.
+    fail; devices that report errors make a kernel of them, which no chain takes in. integer_attrs: of the attrs that
+    the expressions name, those that are integers or truth values; the others are floats.
     """
 
     floats: str = ""
@@ -72,6 +73,7 @@ class Source:
     branches: bool = False
     needs_float64: bool = False
     checked: CheckedSource | None = None
+    integer_attrs: tuple[str, ...] = ()
 
     def template(self, dtype: str) -> str:
         """The expression for a dtype; "" without one."""
@@ -83,10 +85,11 @@ class Source:
         """How many operands the expression for a dtype names."""
         return 1 + max(int(name) for name in _fields(self.template(dtype)) if name.isdigit())
 
-    def attrs(self) -> set[str]:
-        """The attrs that the expressions name."""
+    def attr_types(self) -> dict[str, str]:
+        """The attrs that the expressions name, in the order in which a kernel takes them, and their C types."""
         names = {name for text in (self.floats, self.integers, self.bools) for name in _fields(text)}
-        return {name for name in names if not name.isdigit()} - {"T", "U", "f", "w", "dtype"}
+        attrs = sorted({name for name in names if not name.isdigit()} - {"T", "U", "f", "w", "dtype"})
+        return {name: "int64_t" if name in self.integer_attrs else "double" for name in attrs}
 
     def term(self, dtype: str, operands: Sequence[str], attrs: Mapping[str, str]) -> str:
         """The expression for a dtype, of these operands and attrs, which are C code; "" without one."""

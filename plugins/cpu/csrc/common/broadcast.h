@@ -7,6 +7,7 @@
  *   [3] grain of parallel_for        [4] whether inner runs are so short that operands are expanded into blocks first
  *   [5 + 3 k, ...] for operand k: inner step in bytes (0 where it repeats), bytes of an element, tf_repeat
  *   [14 + 4 d, ...] for outer dimension d, the innermost first: size, and each operand's stride in bytes
+ *   after these: what the kernel takes in addition, such as attrs of the op
  *
  * An operand of the output's size and dtype may be the output itself: element i is read before it is written, and
  * no other element of that operand depends on it. So loops say TF_VECTOR, never restrict. */
@@ -212,6 +213,11 @@ static inline void tf_walk_range(void *argument, int64_t begin, int64_t end) {
   tf_walk_runs(argument, begin, end);
 }
 
+/* The parameters after those of the walk. */
+static inline const int64_t *tf_own_parameters(const int64_t *parameters) {
+  return parameters + TF_OUTER_WORDS + 4 * parameters[0];
+}
+
 static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                                    const int64_t *parameters, int32_t operands, tf_loop *loop) {
   const int64_t count = outputs[0]->size;
@@ -231,6 +237,17 @@ static inline int32_t tf_broadcast(tf_context *context, const tf_tensor *const *
   static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
                       const int64_t *parameters) {                                                                   \
     return tf_broadcast(context, inputs, outputs, parameters, operands, name##_loop);                                \
+  }
+
+/* The same for a loop that reads the kernel's own parameters: they are one more operand, which repeats. */
+#define TF_BROADCAST_KERNEL_OF(name, operands)                                                                       \
+  static int32_t name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,                \
+                      const int64_t *parameters) {                                                                   \
+    const tf_tensor own = {.data = (void *)(intptr_t)tf_own_parameters(parameters)};                                 \
+    const tf_tensor *given[TF_OPERANDS] = {NULL};                                                                    \
+    for (int32_t k = 0; k < operands; k++) given[k] = inputs[k];                                                     \
+    given[operands] = &own;                                                                                          \
+    return tf_broadcast(context, given, outputs, parameters, operands + 1, name##_loop);                             \
   }
 
 /* The loop name_loop of two operands of type T; `expression` gives an element of type R from x and y. */

@@ -19,20 +19,25 @@ def main(sdk: Path, package: Path, output: Path, depfile: Path) -> None:
         module = ModuleType(folder.name)
         module.__path__ = [str(folder)]  # a package whose __init__.py does not run
         sys.modules[folder.name] = module
-    from timberframe_cpu.loops import includes, loop_source
+    from timberframe_cpu.loops import OPERANDS, includes, loop_source
     from timberframe_sdk.sources import ALL_TYPES, SOURCES
 
     declarations = sorted((package / "kernels").glob("*.py"))
     written = _named_in(declarations)
     text, entries = ['#include "common/broadcast.h"\n'], []
     for op, source in SOURCES.items():
-        if op in written or source.attrs():  # a loop holds its attrs
+        if op in written:
             continue
+        if source.attr_types() and max(map(source.operands, filter(source.template, ALL_TYPES))) == OPERANDS:
+            sys.exit(
+                f"{op}: {OPERANDS} operands and attrs; with attrs a kernel that is made has fewer, write it by hand"
+            )
         text.append(includes(source))
         for dtype in filter(source.template, ALL_TYPES):
             name, operands = f"{op}_{dtype}", [dtype] * source.operands(dtype)
-            loop = loop_source(f"{name}_loop", source, operands, source.result or dtype, {})
-            text.append(f"static {loop}TF_BROADCAST_KERNEL({name}, {len(operands)})\n")
+            loop = loop_source(f"{name}_loop", source, operands, source.result or dtype)
+            kernel = "TF_BROADCAST_KERNEL_OF" if source.attr_types() else "TF_BROADCAST_KERNEL"
+            text.append(f"static {loop}{kernel}({name}, {len(operands)})\n")
             entries.append(f"TF_ENTRY({name}), ")
     text.append(f"TF_TABLE(elementwise_generated) = {{{''.join(entries)}TF_END}};\n")
     output.write_text("\n".join(text))

@@ -8,6 +8,7 @@
 #include "common/lanes.h"
 #include "common/table.h"
 #include "indexing/index.h"
+#include "optimizer_rules.h" /* made by generate.py */
 
 enum { MOST_STATES = 4, MOST_SCALARS = 6, GRAIN = 16384, HALF_BLOCK = 256 };
 
@@ -111,16 +112,8 @@ static inline int32_t check_rows(tf_context *context, const tf_tensor *indices, 
     return drive_##NAME(context, inputs, outputs, parameters, RULE_NAME##_rule_##COMPUTING);                         \
   }
 
-/* Rules by the types that TensorFlow registers for them: also complex; 16-bit floats; float32 and float64 alone. */
-#define NUMBER_RULES(X, ...)                                                                                         \
-  X(gradient_descent, __VA_ARGS__) X(momentum, __VA_ARGS__) X(keras_momentum, __VA_ARGS__) X(adagrad, __VA_ARGS__)   \
-  X(adagrad_v2, __VA_ARGS__) X(adadelta, __VA_ARGS__) X(rmsprop, __VA_ARGS__) X(centered_rmsprop, __VA_ARGS__)       \
-  X(adam, __VA_ARGS__)
-#define REAL_RULES(X, ...)                                                                                           \
-  X(adamax, __VA_ARGS__) X(adam_with_amsgrad, __VA_ARGS__) X(ftrl, __VA_ARGS__) X(ftrl_v2, __VA_ARGS__)              \
-  X(add_sign, __VA_ARGS__) X(power_sign, __VA_ARGS__)
-#define WIDE_RULES(X, ...)                                                                                           \
-  X(proximal_gradient_descent, __VA_ARGS__) X(proximal_adagrad, __VA_ARGS__) X(adagrad_da, __VA_ARGS__)
+/* One entry of a table; with UPDATE_KERNEL for the macros of optimizer_rules.h, which lists the rules: NUMBER_RULES are
+ * those of all numbers, REAL_RULES those of real ones. */
 #define ENTER(RULE_NAME, NAME, ...) TF_ENTRY(RULE_NAME##_##NAME),
 
 #endif

@@ -18,10 +18,8 @@ UPDATE_DRIVER(float32, float, float, , APPLY_AS_IT_IS)
 UPDATE_DRIVER(float16, tf_float16, float, tf_float32_from_float16, APPLY_CONVERTED)
 UPDATE_DRIVER(bfloat16, tf_bfloat16, float, tf_float32_from_bfloat16, APPLY_CONVERTED)
 
-#define ALL(X)                                                                          \
-  NUMBER_RULES(X, float32, float32) REAL_RULES(X, float32, float32) WIDE_RULES(X, float32, float32) \
-  NUMBER_RULES(X, float16, float32) REAL_RULES(X, float16, float32)                     \
-  NUMBER_RULES(X, bfloat16, float32) REAL_RULES(X, bfloat16, float32)
+#define BOTH(X, ...) NUMBER_RULES(X, __VA_ARGS__) REAL_RULES(X, __VA_ARGS__)
+#define ALL(X) BOTH(X, float32, float32) BOTH(X, float16, float32) BOTH(X, bfloat16, float32)
 
 ALL(UPDATE_KERNEL)
 

@@ -16,7 +16,7 @@
 
 UPDATE_DRIVER(float64, double, double, , APPLY_AS_IT_IS)
 
-#define ALL(X) NUMBER_RULES(X, float64, float64) REAL_RULES(X, float64, float64) WIDE_RULES(X, float64, float64)
+#define ALL(X) NUMBER_RULES(X, float64, float64) REAL_RULES(X, float64, float64)
 
 ALL(UPDATE_KERNEL)
 

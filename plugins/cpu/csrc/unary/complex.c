@@ -131,8 +131,8 @@ static tf_complex tf_reciprocal_grad(tf_complex y, tf_complex dy) {
 
 #define TF_GRADIENTS(X) X(tanh_grad) X(sigmoid_grad) X(sqrt_grad) X(rsqrt_grad) X(reciprocal_grad)
 #define TF_DEFINE_GRADIENT(name)                                                                                   \
-  TF_PAIR(name, complex64, float complex, tf_complex, (tf_complex), (float complex), (tf_##name(x, y)), 0.0)       \
-  TF_PAIR(name, complex128, tf_complex, tf_complex, (tf_complex), (tf_complex), (tf_##name(x, y)), 0.0)
+  TF_PAIR(name, complex64, float complex, tf_complex, (tf_complex), (float complex), (tf_##name(x, y)))            \
+  TF_PAIR(name, complex128, tf_complex, tf_complex, (tf_complex), (tf_complex), (tf_##name(x, y)))
 TF_GRADIENTS(TF_DEFINE_GRADIENT)
 
 #define TF_NAMED_GRADIENT(name) TF_ENTRY(name##_complex64), TF_ENTRY(name##_complex128),

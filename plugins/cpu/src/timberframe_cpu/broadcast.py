@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from timberframe_cpu.loops import OPERANDS
 from timberframe_sdk import MAX_RANK, StaticShape, UnimplementedError
 from timberframe_sdk.fusion import merged_dims
 
-OPERANDS = 3
 SHORT_RUN = 64
 """Inner runs below this many elements are gathered into blocks, which the loops then vectorise."""
 DENSE, SCALAR, ROW, OTHER = range(4)

@@ -10,16 +10,18 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe_cpu.broadcast import CHEAP, COSTLY, OPERANDS
+import numpy as np
+
+from timberframe_cpu.broadcast import CHEAP, COSTLY
 from timberframe_cpu.compiled import FUNCTION, compiler, sources
 from timberframe_cpu.kernels.binary import elementwise
-from timberframe_cpu.loops import includes, loop_source
+from timberframe_cpu.loops import OPERANDS, includes, loop_source
 from timberframe_cpu.native import built_isa, find, isa
 from timberframe_sdk import KernelDef, KernelNode, NotFoundError, OpDef, logging
 from timberframe_sdk.elementwise import literals, source_types
 from timberframe_sdk.native import Native
 from timberframe_sdk.reference import reference_launcher
-from timberframe_sdk.sources import SOURCES
+from timberframe_sdk.sources import SOURCES, Source
 
 _GRAIN, _FUNCTION_GRAIN = CHEAP // 4, COSTLY // 8  # elements worth a thread; of ops that call functions of float64
 
@@ -38,13 +40,20 @@ def build(node: KernelNode) -> Native | Callable[..., None]:
     """The kernel that the build made, or one that is compiled now, or the reference."""
     operands = [v.dtype.name for v in node.inputs]
     built_in = f"{node.op}_{operands[-1]}"
-    grain = _FUNCTION_GRAIN if SOURCES[node.op].needs_float64 else _GRAIN
+    source = SOURCES[node.op]
+    grain = _FUNCTION_GRAIN if source.needs_float64 else _GRAIN
     try:
         find(built_in, isa())
     except NotFoundError:
         address = _compiled(node, operands)
         return elementwise(node, "elementwise_loop", grain, more=(address, len(operands))) if address else _slow(node)
-    return elementwise(node, built_in, grain)
+    return elementwise(node, built_in, grain, more=_attr_values(source, node))
+
+
+def _attr_values(source: Source, node: KernelNode) -> list[float]:
+    """The attrs that a kernel of the build takes; a float is a float32 in every GraphDef."""
+    types = source.attr_types()
+    return [int(node.attrs[a]) if t == "int64_t" else float(np.float32(node.attrs[a])) for a, t in types.items()]
 
 
 def _compiled(node: KernelNode, operands: Sequence[str]) -> int:

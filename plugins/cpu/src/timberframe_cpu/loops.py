@@ -10,17 +10,28 @@ from collections.abc import Mapping, Sequence
 
 from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, Source
 
+OPERANDS = 3  # of one kernel; those of csrc/common/broadcast.h
 BLOCK = 512  # elements of an operand that is repeated
 
 
-def loop_source(name: str, source: Source, operands: Sequence[str], result: str, attrs: Mapping[str, str]) -> str:
-    """The loop `name` for operands and a result of these dtypes, the attrs being C code; "" where there is none."""
+def loop_source(
+    name: str, source: Source, operands: Sequence[str], result: str, attrs: Mapping[str, str] | None = None
+) -> str:
+    """The loop `name` for operands and a result of these dtypes; "" where there is none.
+
+    attrs: their values as C code. Without them the loop reads them: they are its last operand.
+    """
+    types = source.attr_types() if attrs is None else {}
+    attrs = {name: f"attr_{name}" for name in types} if attrs is None else attrs
     ids = range(len(operands))
     term = source.term(operands[-1], [f"a{k}" for k in ids], attrs)
     if not term:
         return ""
     stored = [_storage(dtype) for dtype in operands]
     lines = [f"void {name}(int64_t count, const void *const *in, const int64_t *step, void *out) {{"]
+    for at, (attr, kind) in enumerate(types.items()):
+        word = f"((const int64_t *)in[{len(operands)}])[{at}]"
+        lines.append(f"  const {kind} {attrs[attr]} = {f'tf_double({word})' if kind == 'double' else word};")
     for k in ids:
         lines += [
             f"  {stored[k]} r{k}[{BLOCK}];",

@@ -65,7 +65,8 @@ def find(name: str, isa: str) -> tuple[int, str]:
     address = lib.tf_kernel_address(name.encode(), ISAS.index(isa), found)
     if not address:
         raise NotFoundError(
-            f"native kernel {name}: no table has it for {isa} or below; csrc/meson.build lists the tables"
+            f"native kernel {name}: the build has none of this name for {isa} or below; it must be in a TF_TABLE that "
+            "csrc/meson.build lists, and the plugin must be built again after its sources change"
         )
     return address, ISAS[found[0]]
 

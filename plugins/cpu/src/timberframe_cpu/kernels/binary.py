@@ -26,7 +26,7 @@ def unsigned(dtype: str) -> str:
 
 
 def elementwise(
-    node: KernelNode, name: str, grain: int = CHEAP, reasons: Sequence[str] = (), more: Sequence[int] = ()
+    node: KernelNode, name: str, grain: int = CHEAP, reasons: Sequence[str] = (), more: Sequence[float] = ()
 ) -> Native:
     """The native kernel of this name over the node's inputs, which broadcast to its output. more: more parameters."""
     out = node.outputs[0]

@@ -54,11 +54,6 @@ def gradients(ops: Sequence[str], types: Sequence[str]) -> list[KernelDef]:
     return [gradient(op, f"{op.removesuffix('Grad').lower()}_grad", types) for op in ops]
 
 
-def leaky_relu_gradient(node: KernelNode) -> Native:
-    """The slope for negative numbers is a parameter, as in LeakyRelu."""
-    return native(f"leaky_relu_grad_{node.attrs['T'].name}", float(np.float32(node.attrs["alpha"])))
-
-
 def complex_part(op: str, name: str) -> list[KernelDef]:
     """The kernels of an op that takes complex numbers to real ones."""
     pairs = (("complex64", "float32"), ("complex128", "float64"))
@@ -93,7 +88,6 @@ KERNELS: list[KernelDef] = [
     gradient("InvGrad", "reciprocal_grad", (*FLOATS, *COMPLEX)),
     gradient("SoftplusGrad", "softplus_grad", FLOATS),
     *gradients(("ReluGrad", "Relu6Grad"), (*FLOATS, *INTEGERS)),
-    KernelDef("LeakyReluGrad", "CPU", leaky_relu_gradient, {"T": FLOATS}, inplace=EITHER_IN_PLACE),
     unary("Round", "rint", FLOATS),
     KernelDef("Round", "CPU", copy, {"T": SIGNED}, inplace=IN_PLACE),
     unary("Rint", "rint", FLOATS),
