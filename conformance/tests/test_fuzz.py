@@ -326,7 +326,7 @@ def test_shrinking_leaves_what_fails(target: Target) -> None:
 
 
 def test_script_runs_alone(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(Finding(SMALL, "run", "wrong", "reference").script(target.spec), "script", "exec"), {})
+    exec(compile(Finding(SMALL, "crash", "wrong", "reference").script(target.spec), "script", "exec"), {})
     output = capsys.readouterr().out
     assert output.count("array(") == 6
     assert "0.4621" in output
