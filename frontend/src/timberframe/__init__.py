@@ -39,6 +39,7 @@ from timberframe.api.histogram import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
+from timberframe.api.python_functions import *
 from timberframe.api.quantization import *
 from timberframe.api.random import *
 from timberframe.api.random_initializers import *

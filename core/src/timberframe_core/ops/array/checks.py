@@ -79,25 +79,31 @@ for _name in ("CheckNumerics", "CheckNumericsV2"):
 
 
 def summary(x: np.ndarray, count: int) -> str:
-    """The first `count` elements (all if negative) of an array, with brackets for each dimension."""
-    left = x.size if count < 0 else count
-    text, left = _summary(x, left) if x.ndim else (f"[{_element(x[()])}]", 0)
-    return text
-
-
-def _summary(x: np.ndarray, left: int) -> tuple[str, int]:
+    """The first `count` elements (all if negative) of an array, with brackets for each dimension, as TensorFlow's."""
+    limit = x.size if count < 0 else count
     parts: list[str] = []
+    if x.ndim == 0:
+        parts.append(_element(x[()]) if limit else "")
+    else:
+        _summarize(x, limit, 0, parts)
+    return f"[{''.join(parts)}{'...' if x.size > limit else ''}]"
+
+
+def _summarize(x: np.ndarray, left: int, depth: int, parts: list[str]) -> int:
+    """Appends the texts of at most `left` elements, and returns how many may still be shown."""
     for i, item in enumerate(x):
         if left <= 0:
-            parts.append("...")
+            if x.ndim == 1 and depth:
+                parts.append("...")
             break
         if x.ndim == 1:
             parts.append((" " if i else "") + _element(item))
             left -= 1
         else:
-            text, left = _summary(item, left)
-            parts.append(text)
-    return "[" + "".join(parts) + "]", left
+            parts.append("[")
+            left = _summarize(item, left, depth + 1, parts)
+            parts.append("]")
+    return left
 
 
 def _element(x: Any) -> str:
@@ -105,7 +111,14 @@ def _element(x: Any) -> str:
         return x.decode(errors="backslashreplace")
     if isinstance(x, bool | np.bool_):
         return str(int(x))
-    return f"{x:g}" if isinstance(x, float | np.floating) else str(x)
+    if isinstance(x, np.complexfloating):
+        return "?"
+    if isinstance(x, np.integer):
+        return str(x)
+    wide = x.dtype.itemsize == 8
+    short = f"{float(x):.{15 if wide else 6}g}"
+    exact = (np.float64 if wide else np.float32)(short) == x
+    return short if exact or x != x else f"{float(x):.{17 if wide else 9}g}"  # as many digits as tell floats apart
 
 
 def assertion_error(op: str, name: str, attrs: Attrs, data: list[np.ndarray]) -> InvalidArgumentError:
