@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools as _functools
 import inspect as _inspect
+import keyword as _keyword
 from collections import namedtuple as _namedtuple
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
@@ -60,7 +61,8 @@ def _signature(op: _OpDef) -> _inspect.Signature:
 
 
 def _python_name(op: _OpDef, name: str) -> str:
-    return op.python_names.get(name, name)
+    """The argument's name: as in TensorFlow's `tf.raw_ops`, keywords of Python end in an underscore."""
+    return op.python_names.get(name, f"{name}_" if _keyword.iskeyword(name) else name)
 
 
 def _documentation(op: _OpDef) -> str:

@@ -71,6 +71,21 @@ def test_op_of_a_vendor_is_called_with_an_underscore(monkeypatch: pytest.MonkeyP
     assert run(tf.raw_ops.Acme_Half(x=3.0)) == 1.5
 
 
+def test_attr_with_the_name_of_a_keyword_gets_an_underscore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
+    define_op(
+        "Acme>Shrink",
+        inputs=["x: T"],
+        outputs=["y: T"],
+        attrs=["lambda: float = 0.5", "T: {float}"],
+        doc="lambda x.",
+        shape=lambda c: [c.shapes[0]],
+        reference=lambda attrs, x: np.asarray(x * np.float32(attrs["lambda"])),
+        on_host=True,
+    )
+    assert run(tf.raw_ops.Acme_Shrink(x=3.0, lambda_=0.25)) == 0.75
+
+
 def test_signature_omits_what_follows_from_the_inputs() -> None:
     assert str(inspect.signature(tf.raw_ops.Cumsum)) == "(*, x, axis, exclusive=False, reverse=False, name=None)"
 

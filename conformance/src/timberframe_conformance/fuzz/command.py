@@ -25,6 +25,8 @@ from timberframe_conformance.commands import (
 )
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from timberframe_conformance.fuzz.pool import Pool
     from timberframe_conformance.fuzz.session import Outcome
     from timberframe_conformance.target import Target
@@ -78,7 +80,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
     session = Session(task, store, target.spec, jobs, lambda text: console.print(escape(text), highlight=False))
     outcome = session.run()
-    _summary(outcome, target.spec, len(pool.own), console)
+    _summary(outcome, target.spec, pool, console)
     return 1 if outcome.findings else 0
 
 
@@ -126,7 +128,17 @@ def _pool(text: str, target: Target) -> Pool:
     return pool
 
 
-def _summary(outcome: Outcome, spec: str, own: int, console: Console) -> None:
+def _ops_that_ran(ran: Counter[str], pool: Pool) -> str:
+    """How many nodes ran on the device, and of how many of the ops that were to be drawn."""
+    own = {op: ran[op] for op in pool.own if op in ran}
+    if not pool.ops:
+        return f"{ran.total()} nodes of {len(own)} of its {counted(len(pool.own), 'op')}"
+    return (
+        f"{ran.total()} nodes, {sum(own.values())} of them of {len(own)} of the {counted(len(pool.own), 'op')} of --op"
+    )
+
+
+def _summary(outcome: Outcome, spec: str, pool: Pool, console: Console) -> None:
     from timberframe_conformance.fuzz.judge import ORACLES
 
     rows = {name: outcome.compared[name] for name in ORACLES if name in outcome.compared}
@@ -136,7 +148,7 @@ def _summary(outcome: Outcome, spec: str, own: int, console: Console) -> None:
         console.print(f"{name:<{width}}  {count:>16}", highlight=False)
     console.print(
         f"{outcome.programs_on_device} of {outcome.programs} programs had nodes on {spec}: "
-        f"{outcome.on_device.total()} nodes of {len(outcome.on_device)} of its {own} ops",
+        + _ops_that_ran(outcome.on_device, pool),
         highlight=False,
     )
     for name, count in outcome.repeated.most_common():

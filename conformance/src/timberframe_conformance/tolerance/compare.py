@@ -70,7 +70,7 @@ def check(
             continue
         errors = compare(g, e, t, a)
         if isinstance(op.accuracy, Pointwise) and t.name in ("float64", "complex128"):
-            refine(op, inputs, g, t, errors)
+            refine(op, attrs, inputs, g, t, errors)
         if flushes_subnormals:
             errors.wrong &= ~_flushed(g, e, t)
         _report(i, len(expected), errors, g, e, t, inputs, measured)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
@@ -22,7 +22,9 @@ SUSPECT = 200
 """Most points evaluated because they are far from the reference."""
 
 
-def refine(op: OpDef, inputs: Sequence[np.ndarray], got: Any, dtype: np.dtype, errors: Errors) -> None:
+def refine(
+    op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray], got: Any, dtype: np.dtype, errors: Errors
+) -> None:
     """Replaces errors by exact ones at some evenly spread points and at all that are far from the reference."""
     size = errors.error.size
     if size == 0 or not has_function(op.name) or any(x.dtype != dtype for x in inputs):
@@ -39,7 +41,7 @@ def refine(op: OpDef, inputs: Sequence[np.ndarray], got: Any, dtype: np.dtype, e
         value = result.flat[at].item()
         if not np.isfinite(value):
             continue
-        truth = evaluate(op.name, [x.flat[at].item() for x in arguments])
+        truth = evaluate(op.name, [x.flat[at].item() for x in arguments], attrs)
         if truth is None or abs(truth) > form.largest:
             continue
         with mp.workprec(PRECISION):

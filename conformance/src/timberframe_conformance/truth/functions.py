@@ -1,7 +1,7 @@
 """Pointwise functions in arbitrary precision, by op name.
 
 Each takes and returns mpmath numbers; the working precision is set by the caller. Only finite arguments whose float64
-reference is finite are ever passed.
+reference is finite are ever passed. Attrs that are numbers come by name, ``lambda x, alpha: ...``.
 """
 
 from __future__ import annotations

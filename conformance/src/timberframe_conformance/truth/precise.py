@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
@@ -19,20 +20,23 @@ def has_function(op: str) -> bool:
     return op in FUNCTIONS
 
 
-def evaluate(op: str, arguments: Sequence[Any]) -> Any | None:
+def evaluate(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any] = MappingProxyType({})) -> Any | None:
     """The op at one point as an mpmath number; None if mpmath cannot evaluate it.
 
-    arguments: Python floats or complex numbers. None is returned at poles, points outside a real function's domain,
-    negative zeros (mpmath has none), and points on the branch cut of a complex function.
+    arguments: Python floats or complex numbers. attrs: the node's; floats are float32 in every GraphDef. None is
+    returned at poles, points outside a real function's domain, negative zeros (mpmath has none), and points on the
+    branch cut of a complex function.
     """
     if not all(np.isfinite(a) for a in arguments) or any(a == 0 and np.signbit(np.real(a)) for a in arguments):
         return None
     is_complex = any(isinstance(a, complex) for a in arguments)
     if is_complex and op in BRANCH_CUTS and any(a.imag == 0 or a.real == 0 for a in arguments):
         return None
+    numbers = {name: mpmath.mpf(float(np.float32(v))) for name, v in attrs.items() if isinstance(v, float)}
+    numbers |= {name: v for name, v in attrs.items() if isinstance(v, int)}
     with mp.workprec(PRECISION):
         try:
-            value = FUNCTIONS[op](*(mpmath.mpmathify(a) for a in arguments))
+            value = FUNCTIONS[op](*(mpmath.mpmathify(a) for a in arguments), **numbers)
         except (ValueError, ZeroDivisionError, OverflowError, ArithmeticError):
             return None
         if not is_complex and isinstance(value, mpmath.mpc):

@@ -20,8 +20,11 @@ class Accuracy:
 class Exact(Accuracy):
     """Every bit is determined: data movement, comparisons, integers, and correctly rounded single operations.
 
-    In a floating dtype the result is the true one rounded once (0.5 ULP); any NaN matches any NaN. signed_zero says
-    whether the sign of a zero is determined too; of equal zeros, a maximum may return either.
+    In a floating dtype the result is the true one rounded once (0.5 ULP), of float16 and bfloat16 too: that holds for
+    one operation on operands of the op's own dtype, where the rounding to float32 before changes nothing. An operation
+    with a float32 beside them, such as an attr, rounds twice: it is ``Pointwise(float32=0.5, float64=0.5)``. Any NaN
+    matches any NaN. signed_zero says whether the sign of a zero is determined too; of equal zeros, a maximum may return
+    either.
     """
 
     signed_zero: bool = True
@@ -37,12 +40,20 @@ class Pointwise(Accuracy):
     float16 and bfloat16 results are computed in float32 and rounded once, so their limit is 0.5 plus the float32 limit
     scaled down: conformance takes 1 ULP unless `float16` says more. A complex result is held against the modulus;
     `complex` is its limit where it differs from the real one.
+
+    A limit of more than 0.5 ULP in float64 means that the reference may err there, too: conformance judges such an op
+    by a function in arbitrary precision.
     """
 
     float32: float
     float64: float
     float16: float = 1.0
     complex: float | None = None
+
+    @property
+    def correctly_rounded(self) -> bool:
+        """Whether the result is the true one, rounded once where the dtype is float64: the reference's is, too."""
+        return self.float64 <= 0.5
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,8 @@ class OpDef:
     accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
     samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
     level: the conformance level that needs the op: core, inference, training.
-    python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ.
+    python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ
+        by more than the underscore after a keyword of Python.
     """
 
     name: str
