@@ -1,12 +1,14 @@
 """Convolution kernels against their references, in every variant and whatever the number of threads."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import timberframe as tf
 from timberframe_core.ops.definition import registry
 from timberframe_cpu.native import available_isas
 from timberframe_cpu.testing import infer_attrs, run_op
@@ -105,3 +107,35 @@ def test_bias_is_added_along_the_channels(data_format: str) -> None:
 def test_integer_bias_wraps_around() -> None:
     (got,) = run_op("BiasAdd", {}, [np.full((1, 1), 127, np.int8), np.array([1], np.int8)])
     assert got.item() == -128
+
+
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("attrs", [EVEN, {**EVEN, "data_format": "NCHW"}], ids=["NHWC", "NCHW"])
+@pytest.mark.parametrize(("depth", "channels"), [(4, 16), (4, 19), (4, 64), (2, 12), (1, 68)])
+def test_a_filter_packed_in_advance_changes_no_bit(
+    dtype: Any, isa: str, attrs: Mapping[str, Any], depth: int, channels: int
+) -> None:
+    x, w = _random((1, 6, 5, 4), dtype), _random((3, 2, depth, channels), dtype)
+    if attrs is not EVEN:
+        x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    (packed,) = run_op("Conv2D", attrs, [x, w], isa, constants=(1,))
+    (plain,) = run_op("Conv2D", attrs, [x, w], isa)
+    assert packed.tobytes() == plain.tobytes()
+
+
+def test_filters_of_a_saved_model_are_packed_once(tmp_path: Path) -> None:
+    folder = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 6, 6, 4], name="x")
+        y = tf.nn.conv2d(x, tf.Variable(_random((3, 3, 4, 70))), [1, 1, 1, 1], "SAME", name="y")
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(session, folder, {"x": x}, {"y": y})
+    packed = 0
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.load(session, ["serve"], folder)
+        for batch in (1, 2, 1):
+            metadata = tf.RunMetadata()
+            session.run("y:0", {"x:0": _random((batch, 6, 6, 4))}, tf.RunOptions(trace=True), metadata)
+            packed += sum("prepare input 1" in e["name"] for e in metadata.trace["traceEvents"])
+    assert packed == 1

@@ -59,6 +59,7 @@ from timberframe_core.plugin.contracts import LateErrors as LateErrors
 from timberframe_core.plugin.contracts import Launcher as Launcher
 from timberframe_core.plugin.contracts import Memory as Memory
 from timberframe_core.plugin.contracts import Pending as Pending
+from timberframe_core.plugin.contracts import Preparation as Preparation
 from timberframe_core.plugin.contracts import RandomStream as RandomStream
 from timberframe_core.plugin.contracts import RunContext as RunContext
 from timberframe_core.plugin.contracts import Support as Support

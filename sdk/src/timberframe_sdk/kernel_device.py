@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from timberframe_core.plugin.contracts import (
     KernelDef,
     KernelNode,
     Memory,
+    Preparation,
     RunContext,
     Support,
     Value,
@@ -32,6 +34,7 @@ from timberframe_sdk.control_flow import control_flow, is_control_flow, running
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in
 from timberframe_sdk.launching import Launch, as_launch, build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
+from timberframe_sdk.prepared import PreparedForms
 from timberframe_sdk.reference import has_reference, reference_kernels
 from timberframe_sdk.testing.guard import GuardedOutputs
 from timberframe_sdk.transaction import Transaction
@@ -58,6 +61,7 @@ class KernelDevice(DeviceDefaults):
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"
         self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
+        self.forms = PreparedForms(lambda x: self.copy_in(x))
 
     def __repr__(self) -> str:
         return f"<Device {self.name} ({self.attributes.model})>"
@@ -113,8 +117,9 @@ class KernelDevice(DeviceDefaults):
         return self.adopt(found.address, found.dtype, found.shape, found.owner)
 
     def close(self) -> None:
-        """Drops the constants that were uploaded."""
+        """Drops the constants that were uploaded, and what was derived from them."""
         self._constants.clear()
+        self.forms.clear()
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; its op's reference where there is none and the device is `by_reference`."""
@@ -159,6 +164,23 @@ class Step:
     slots: list[int]
 
 
+@dataclass
+class _PreparedInput:
+    """An input whose form a launcher gets, and the slot of that."""
+
+    node: KernelNode
+    given: Preparation
+    slot: int
+
+    @property
+    def source(self) -> Value:
+        return self.node.inputs[self.given.input]
+
+    @property
+    def constant_bytes(self) -> int:
+        return self.given.dtype.itemsize * math.prod(self.given.shape) if self.source.kind == "const" else 0
+
+
 class _Instance:
     """What one run in flight owns: an arena and the table of arrays. One whose run failed is dropped."""
 
@@ -190,12 +212,16 @@ class KernelExecutable:
         self._slot_count = 1 + max(values, default=-1)
         self.status_slot = self._extra_slot() if any(k is not None and k.status for k in definitions) else None
         self.workspace_slots = {i: self._extra_slot() for i in self.plan.workspaces}
+        self.prepared = [_PreparedInput(n, p, self._extra_slot()) for n in cluster.nodes for p in n.preparations]
         self.steps = [
             self._step(n, k, launch) for n, k, launch in zip(cluster.nodes, definitions, launches, strict=True)
         ]
         self.owned = [v for v in cluster.outputs if v.kind == "temp" and not v.dynamic and v.id not in self._shared()]
         self.lent = {v.id for v in (*cluster.inputs, *self.owned)} | self._shared()
-        persistent = sum(v.nbytes for v in values.values() if v.kind == "const")
+        self.lent |= {p.slot for p in self.prepared if p.source.kind != "const"}
+        read = {i for step in self.steps for i in step.slots} | {v.id for v in cluster.outputs}
+        self._uploaded = {v.id for v in values.values() if v.kind == "const" and v.id in read}
+        persistent = sum(values[i].nbytes for i in self._uploaded) + sum(p.constant_bytes for p in self.prepared)
         self.memory: Memory = self.plan.memory(persistent)
 
     def _shared(self) -> set[int]:
@@ -216,7 +242,8 @@ class KernelExecutable:
         raise InternalError(f"{node.op} '{node.name}': lost its kernel while it was compiled", node.name)
 
     def _step(self, node: KernelNode, kernel: KernelDef | None, launch: Launch) -> Step:
-        slots = [node.inputs[i].id for i in passed_inputs(node)] + [v.id for v in node.outputs]
+        prepared = {p.given.input: p.slot for p in self.prepared if p.node is node} if node.preparations else {}
+        slots = [prepared.get(i, node.inputs[i].id) for i in passed_inputs(node)] + [v.id for v in node.outputs]
         if node.index in self.workspace_slots:
             slots.append(self.workspace_slots[node.index])
         if kernel is not None and (kernel.status or kernel.reads_status) and self.status_slot is not None:
@@ -233,7 +260,8 @@ class KernelExecutable:
         arena = device.allocator.allocate(self.plan.arena)
         for value in self.values.values():
             if value.kind == "const":
-                slots[value.id] = self._constant(value)
+                if value.id in self._uploaded:
+                    slots[value.id] = self._constant(value)
             elif value.id in self.plan.offsets:
                 slots[value.id] = device.array(arena, self.plan.offsets[value.id], value.dtype, value.shape)
         for i, slot in self.workspace_slots.items():
@@ -268,6 +296,8 @@ class KernelExecutable:
             with self.transaction.begin(self.device.empty) as arrays:
                 for key, array in arrays.items():
                     slots[key] = array
+                for prepared in self.prepared:
+                    self._prepare(prepared, slots, context)
                 with running(context):
                     shapes = self._launch(slots, context)
                 late = self.status_slot is not None and not self._checked_now(instance, context)
@@ -296,6 +326,16 @@ class KernelExecutable:
                 raise at_node(e, node) from e.__cause__
             words = f"an output of {value.nbytes} bytes does not fit into the memory of {self.device.spec} ({e})"
             raise at_node(ResourceExhaustedError(words), node) from e
+
+    def _prepare(self, prepared: _PreparedInput, slots: list[Array | None], context: RunContext) -> None:
+        """Puts the form of an input into its slot: of a constant for good, of a variable for this run."""
+        source = prepared.source
+        if source.kind == "const" and slots[prepared.slot] is not None and context.trace is None:
+            return
+        form = self.device.forms.get(prepared.node, source, prepared.given, slots[source.id])
+        slots[prepared.slot] = form.array
+        if context.trace is not None:
+            form.tell(context.trace, prepared.node, prepared.given.input, self.device.spec)
 
     def _fence(self, slots: list[Array | None], guards: GuardedOutputs) -> None:
         """Gives each intermediate tensor, and each workspace, pages of its own in place of its part of the arena."""

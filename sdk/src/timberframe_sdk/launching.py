@@ -35,6 +35,7 @@ def as_launch(built: Any) -> Launch:
 def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
     """What the kernel's builder makes of a node; any exception of it comes out as an OpError that names both."""
     head = f"{node.op} '{node.name}'"
+    node.preparations = ()
     try:
         built = kernel.build(node)
     except OpError as e:

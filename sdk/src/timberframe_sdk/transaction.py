@@ -97,8 +97,7 @@ class TransactionRun:
         for update in self._transaction.updates:
             variable: Variable = update.variable
             if kind is None:
-                variable.array = self.arrays[update.new.id]
-                variable.shape = update.new.shape
+                variable.commit(self.arrays[update.new.id], update.new.shape)
             elif variable.array is None and update.in_place and update.old is not None:
                 variable.array = self.arrays[update.old.id]
         for variable in reversed(self._transaction.locked):

@@ -233,6 +233,8 @@ class Lowering:
 
     def _update(self, name: str, variable: Variable, results: list[Value], last: set[int]) -> Update:
         old, new = self.resources.get(name), self.versions[name]
+        if old is not None:
+            old.replaced = True
         in_place = old is not None and not any(v is old for v in results) and self._ends_with(old, new, last)
         return Update(variable, old, new, in_place)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -51,7 +51,8 @@ class Value:
     """One tensor of a cluster.
 
     kind: `input` (handed to run), `const` (constant holds it), `resource` (the current version of a variable, constant
-    holds the Variable) or `temp` (made by a node). shape is an upper bound where `dynamic` is set.
+    holds the Variable) or `temp` (made by a node). shape is an upper bound where `dynamic` is set. replaced: the
+    cluster itself gives the variable a new version.
     """
 
     id: int
@@ -60,6 +61,7 @@ class Value:
     kind: str = "temp"
     constant: Any = None
     dynamic: bool = False
+    replaced: bool = False
 
     @property
     def size(self) -> int:
@@ -98,6 +100,17 @@ class RandomStream:
         return first
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Preparation:
+    """What a launcher gets in place of an input, see KernelNode.prepared: `make` of the input's array."""
+
+    input: int
+    key: Hashable
+    make: Callable[[Array], Array]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
 @dataclass(slots=True, eq=False)
 class KernelNode:
     """One node as the builder of its kernel sees it.
@@ -120,6 +133,7 @@ class KernelNode:
     inner: tuple[Cluster, ...] = ()
     index: int = 0
     workspace_bytes: int = 0
+    preparations: tuple[Preparation, ...] = ()
     stream: RandomStream | None = None
     placing: bool = False
 
@@ -132,6 +146,31 @@ class KernelNode:
         """Host value of input i if it is a constant or a `shape` input, else None."""
         value = self.inputs[i]
         return value.constant if value.kind == "const" else None
+
+    def prepared(
+        self,
+        input: int,
+        key: Hashable,
+        make: Callable[[Array], Array],
+        shape: tuple[int, ...] | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> bool:
+        """Has the launcher get, in place of an input, what `make` gives for it: packed weights, a table of them.
+
+        It is made once a device for each constant and each version of a variable, however many nodes, shapes, runs and
+        sessions use it, and dropped with the constant or when a new version commits. False where the input is neither,
+        or where the cluster itself replaces the version: the launcher then gets the input. key: says all that `make`
+        depends on but the array. make: takes an array of the device, which it must not write to, and gives another, of
+        `shape` and `dtype` (by default the input's).
+        """
+        value = self.inputs[input]
+        if value.kind not in ("const", "resource") or value.replaced:
+            return False
+        given = Preparation(
+            input, key, make, value.shape if shape is None else shape, value.dtype if dtype is None else dtype
+        )
+        self.preparations = (*(p for p in self.preparations if p.input != input), given)
+        return True
 
     def workspace(self, nbytes: int) -> None:
         """Asks for scratch memory, which becomes the launcher's last argument (a uint8 tensor)."""
@@ -406,7 +445,7 @@ class Variable:
     committing the new one, readers just take a reference.
     """
 
-    __slots__ = ("__weakref__", "array", "device", "dtype", "lock", "name", "number", "shape")
+    __slots__ = ("__weakref__", "array", "derived", "device", "dtype", "lock", "name", "number", "shape")
 
     def __init__(self, name: str, number: int, device: Device, dtype: DType) -> None:
         self.name = name
@@ -415,4 +454,12 @@ class Variable:
         self.dtype = dtype
         self.array: Array | None = None
         self.shape: tuple[int, ...] | None = None
+        self.derived: dict[Hashable, Any] = {}
+        """What devices keep that kernels derived from the version (see KernelNode.prepared)."""
         self.lock = threading.RLock()
+
+    def commit(self, array: Array | None, shape: tuple[int, ...] | None) -> None:
+        """Makes an array the version, which may be the old one with other values; None leaves no value."""
+        if self.derived:
+            self.derived = {}
+        self.array, self.shape = array, shape

@@ -75,8 +75,7 @@ class VariableStore:
         with ExitStack() as stack:
             for variable in self._locked(names, stack):
                 version = versions.get(variable.name)
-                variable.array = None if version is None else version.array
-                variable.shape = None if version is None else version.shape
+                variable.commit(*((None, None) if version is None else (version.array, version.shape)))
 
     def _locked(self, names: Sequence[str], stack: ExitStack) -> list[Variable]:
         with self._lock:
@@ -92,7 +91,7 @@ class VariableStore:
         if found is None or found.shape is None:
             return False
         with found.lock:
-            found.array = found.shape = None
+            found.commit(None, None)
         return True
 
     def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
@@ -105,5 +104,5 @@ class VariableStore:
         """Drops all variables."""
         with self._lock:
             for variable in self._variables.values():
-                variable.array = variable.shape = None
+                variable.commit(None, None)
             self._variables.clear()

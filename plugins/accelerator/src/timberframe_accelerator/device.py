@@ -37,7 +37,7 @@ class DeviceTensor:
     two tensors of the same owner and offset lie in the same memory.
     """
 
-    __slots__ = ("dtype", "handle", "offset", "owner", "shape")
+    __slots__ = ("__weakref__", "dtype", "handle", "offset", "owner", "shape")
 
     def __init__(
         self, handle: Any, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any = None, offset: int = 0

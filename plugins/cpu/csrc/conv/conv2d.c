@@ -54,6 +54,11 @@ FORWARD(conv2d, run, double, double, double)
 FORWARD(conv2d, run, int32, uint32_t, int32)
 FORWARD(conv2d, run, float16, float, float)
 FORWARD(conv2d, run, bfloat16, float, float)
+PACKED(float, float, float)
+PACKED(double, double, double)
+PACKED(int32, uint32_t, int32)
+PACKED(float16, float, float)
+PACKED(bfloat16, float, float)
 BACKWARD(conv2d_input, run_input, float, float, float)
 BACKWARD(conv2d_input, run_input, double, double, double)
 BACKWARD(conv2d_input, run_input, int32, uint32_t, int32)
@@ -70,7 +75,10 @@ VOLUME_INPUT(bfloat16, float, float)
 
 TF_TABLE(conv_conv2d) = {
   TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
-  TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_input_float), TF_ENTRY(conv2d_input_double), TF_ENTRY(conv2d_input_int32),
+  TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_pack_float), TF_ENTRY(conv2d_pack_double), TF_ENTRY(conv2d_pack_int32),
+  TF_ENTRY(conv2d_pack_float16), TF_ENTRY(conv2d_pack_bfloat16), TF_ENTRY(conv2d_packed_float),
+  TF_ENTRY(conv2d_packed_double), TF_ENTRY(conv2d_packed_int32), TF_ENTRY(conv2d_packed_float16),
+  TF_ENTRY(conv2d_packed_bfloat16), TF_ENTRY(conv2d_input_float), TF_ENTRY(conv2d_input_double), TF_ENTRY(conv2d_input_int32),
   TF_ENTRY(conv2d_input_float16), TF_ENTRY(conv2d_input_bfloat16),
   TF_ENTRY(conv3d_float), TF_ENTRY(conv3d_double), TF_ENTRY(conv3d_float16), TF_ENTRY(conv3d_bfloat16),
   TF_ENTRY(conv3d_input_float), TF_ENTRY(conv3d_input_double), TF_ENTRY(conv3d_input_float16),

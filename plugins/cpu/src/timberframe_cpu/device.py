@@ -131,8 +131,9 @@ class CpuDevice(DeviceDefaults):
         return executable.direct(general)
 
     def close(self) -> None:
-        """Gives back the memory that waits for further runs."""
+        """Gives back the memory that waits for further runs, and what was derived from constants."""
         self.arenas.clear()
+        self.builder.forms.clear()
 
 
 def usable_memory() -> int | None:

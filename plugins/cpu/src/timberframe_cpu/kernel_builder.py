@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from timberframe_cpu.native import native
-from timberframe_sdk import UNIT_KERNELS, KernelDef, KernelNode, KernelRegistry, Value, passed_inputs
+from timberframe_sdk import UNIT_KERNELS, KernelDef, KernelNode, KernelRegistry, Preparation, Value, passed_inputs
 from timberframe_sdk.control_flow import control_flow
 from timberframe_sdk.launching import build_kernel
 from timberframe_sdk.native import Native
+from timberframe_sdk.prepared import PreparedForms
 
 _CACHED_CONSTANT_BYTES = 256
 _CACHE_ENTRIES = 20_000
@@ -23,7 +24,8 @@ _BYTES_PER_WEIGHT = 4096
 class Launch:
     """How a node runs: by a native kernel or by a Python launcher, exactly one of which is set.
 
-    passed: positions of the inputs that it receives. weight: about how long it takes (see program.h).
+    passed: positions of the inputs that it receives, in other forms where `preparations` say so. weight: about how long
+    it takes (see program.h).
     """
 
     native: Native | None
@@ -32,6 +34,7 @@ class Launch:
     passed: tuple[int, ...]
     weight: int
     workspace_bytes: int = 0
+    preparations: tuple[Preparation, ...] = ()
     definition: KernelDef | None = None  # kept, so that its id stays taken while it is in a key
 
 
@@ -42,6 +45,7 @@ class KernelBuilder:
         self._device = device
         self._kernels = kernels
         self._known: dict[Any, Launch] = {}
+        self.forms = PreparedForms(lambda x: np.require(x, requirements=["C", "A"]))
 
     def definition(self, node: KernelNode) -> KernelDef | None:
         """The registered kernel for a node; None where the device itself runs the op."""
@@ -60,7 +64,7 @@ class KernelBuilder:
                 if len(self._known) >= _CACHE_ENTRIES:
                     self._known.clear()
                 self._known[key] = launch
-        node.workspace_bytes = launch.workspace_bytes
+        node.workspace_bytes, node.preparations = launch.workspace_bytes, launch.preparations
         return launch
 
     def _new(self, definition: KernelDef | None, node: KernelNode) -> Launch:
@@ -74,8 +78,8 @@ class KernelBuilder:
             built = build_kernel(definition, node)
             inplace = definition.inplace
         if isinstance(built, Native):
-            return Launch(built, None, inplace, passed, weight, node.workspace_bytes, definition)
-        return Launch(None, built, inplace, passed, weight, node.workspace_bytes, definition)
+            return Launch(built, None, inplace, passed, weight, node.workspace_bytes, node.preparations, definition)
+        return Launch(None, built, inplace, passed, weight, node.workspace_bytes, node.preparations, definition)
 
     def python_control_flow(self, node: KernelNode) -> Launch:
         """A loop or branch that Python drives, its bodies being executables of their own."""
@@ -108,7 +112,7 @@ def _key(definition: KernelDef | None, node: KernelNode) -> Any:
 
 def _value_key(value: Value) -> Any:
     if value.kind != "const":
-        return value.dtype.num, value.shape
+        return value.dtype.num, value.shape, value.kind == "resource" and not value.replaced
     if value.nbytes > _CACHED_CONSTANT_BYTES or value.dtype.hasobject:
         raise TypeError("a large constant: the builder may prepare it")
     return value.dtype.num, value.shape, value.constant.tobytes()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from timberframe_cpu.blocks import build_blocks
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
-from timberframe_sdk import Cluster, KernelNode, Value, role
+from timberframe_sdk import Cluster, KernelNode, Preparation, Value, role
 from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.fusion import FUSED
 from timberframe_sdk.memory import MemoryPlan, plan_memory
+from timberframe_sdk.prepared import Form, PreparedForms
 
 ALIGNMENT = 64
 _ROW_UPDATES = frozenset({"TensorScatterUpdate"})
@@ -83,13 +84,32 @@ class Control:
 
 
 @dataclass(slots=True)
+class PreparedInput:
+    """An input that a kernel gets in another form (see KernelNode.prepared).
+
+    value: what the node reads in place of `source`: a constant, whose `form` is set, or a tensor that each run
+    brings.
+    """
+
+    node: KernelNode
+    given: Preparation
+    source: Value
+    value: Value
+    form: Form | None = None
+
+
+@dataclass(slots=True)
 class Prepared:
-    """launches and nodes line up; a loop or branch that is native is in `controls` and has no launch."""
+    """launches and nodes line up; a loop or branch that is native is in `controls` and has no launch.
+
+    forms: inputs of nodes at the top level that kernels get in another form.
+    """
 
     cluster: Cluster
     launches: list[Launch | None]
     controls: dict[int, Control]
     plan: MemoryPlan
+    forms: list[PreparedInput] = field(default_factory=list)
 
     @property
     def nodes(self) -> list[KernelNode]:
@@ -110,9 +130,30 @@ def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE) ->
             launches.append(None)
         else:
             launches.append(builder.python_control_flow(node))
+    cluster, forms = _with_forms(cluster, builder.forms)
     pairs = {id(n): launch.inplace for n, launch in zip(cluster.nodes, launches, strict=True) if launch is not None}
     plan = layout.plan(cluster, lambda n: pairs.get(id(n), ()), ALIGNMENT)
-    return Prepared(cluster, launches, controls, plan)
+    return Prepared(cluster, launches, controls, plan, forms)
+
+
+def _with_forms(cluster: Cluster, forms: PreparedForms) -> tuple[Cluster, list[PreparedInput]]:
+    """The cluster with inputs in the forms that kernels ask for."""
+    if not any(node.preparations for node in cluster.nodes):
+        return cluster, []
+    number = 1 + max(v.id for n in cluster.nodes for v in (*n.inputs, *n.outputs))
+    nodes, found = [], []
+    for node in cluster.nodes:
+        inputs = list(node.inputs)
+        for given in node.preparations:
+            source = node.inputs[given.input]
+            form = forms.get(node, source, given) if source.kind == "const" else None
+            kind = "resource" if form is None else "const"
+            value = Value(number, given.dtype, given.shape, kind, None if form is None else form.array)
+            number += 1
+            inputs[given.input] = value
+            found.append(PreparedInput(node, given, source, value, form))
+        nodes.append(replace(node, inputs=inputs) if node.preparations else node)
+    return replace(cluster, nodes=nodes), found
 
 
 def is_native(node: KernelNode, builder: KernelBuilder) -> bool:

@@ -14,7 +14,7 @@ from timberframe_cpu.emission import Emitter, PythonPiece
 from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
 from timberframe_cpu.launchers import take_raised
 from timberframe_cpu.library import ffi, lib
-from timberframe_cpu.preparation import DENSE, Layout, Prepared, prepare
+from timberframe_cpu.preparation import DENSE, Layout, Prepared, PreparedInput, prepare
 from timberframe_sdk import (
     Array,
     CancelledError,
@@ -25,6 +25,7 @@ from timberframe_sdk import (
     OpError,
     ResourceExhaustedError,
     RunContext,
+    TraceSink,
     UnknownError,
     Update,
     Value,
@@ -88,7 +89,9 @@ class CpuExecutable:
         shared = self.transaction.value_ids
         self.owned = [v for v in _unique(cluster.outputs) if _escapes(v) and v.id not in shared]
         written = [u.new for u in updates if u.new.id >= 0]
-        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned]
+        self.forms = self.prepared.forms
+        brought = [f.value for f in self.forms if f.form is None]
+        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned, *brought]
         self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
         overwriting = {u.new.id for u in updates if u.in_place}
         whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
@@ -193,15 +196,34 @@ class CpuExecutable:
             arrays[value.id] = self._checked(value, x)
         for value in self.owned:
             arrays[value.id] = empty(value.dtype, value.shape)
+        if self.forms and context.trace is not None:
+            self._tell_forms(context.trace)
         if not self._stateful:
             execute(instance, arrays, context)
             return self.outputs(instance, arrays)
         with self.transaction.begin(empty) as versions:
             arrays |= versions
+            for given in self.forms:
+                if given.form is None:
+                    self._bring_form(given, arrays, context)
             execute(instance, arrays, context)
             for value, own in self._copies:
                 np.copyto(versions[own.id], self.array(value, instance, arrays))
             return self.outputs(instance, arrays)
+
+    def _bring_form(self, given: PreparedInput, arrays: dict[int, Array], context: RunContext) -> None:
+        """Adds the form of a variable's version to the arrays of a run."""
+        array = arrays[given.source.id]
+        form = self.device.builder.forms.get(given.node, given.source, given.given, array)
+        arrays[given.value.id] = form.array
+        if context.trace is not None:
+            form.tell(context.trace, given.node, given.given.input, self.device.spec)
+
+    def _tell_forms(self, trace: TraceSink) -> None:
+        """Shows in a trace when the forms of constants were made."""
+        for given in self.forms:
+            if given.form is not None:
+                given.form.tell(trace, given.node, given.given.input, self.device.spec)
 
     def _checked(self, value: Value, x: Array) -> Array:
         if (x.dtype is not value.dtype and x.dtype != value.dtype) or x.shape != value.shape:

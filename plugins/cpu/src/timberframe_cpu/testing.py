@@ -36,7 +36,7 @@ from timberframe_sdk import (
 from timberframe_sdk.native import Native
 from timberframe_sdk.testing.guard import GuardedArray, fenced
 
-_DEVICE: Any = SimpleNamespace(type="CPU")
+_DEVICE: Any = SimpleNamespace(type="CPU", threads=1, empty=lambda dtype, shape: np.empty(shape, dtype))
 """What nodes name as their device: builders of single kernels ask no more of it."""
 
 
@@ -63,10 +63,10 @@ def run_op(
 
     A variable's value is given in the place of its handle; new values of variables come before the other outputs. Type
     and number attrs are taken from the inputs where `attrs` lacks them. isa: kernel variant, None for the best.
-    constants: flat indices of inputs that the builder sees as constants, besides the op's `shape`
-    inputs. Raises what the shape function or the kernel reports, and InternalError when the kernel wrote outside its
-    outputs or into an input. fence: the end of the inputs, ``start`` or ``end``, that lies at a page which nobody may
-    read, so that a kernel that reads on ends the process; empty for none.
+    constants: flat indices of inputs that the builder sees as constants, and may have prepared, besides the op's
+    `shape` inputs. Raises what the shape function or the kernel reports, and InternalError when the kernel wrote
+    outside its outputs or into an input. fence: the end of the inputs, ``start`` or ``end``, that lies at a page which
+    nobody may read, so that a kernel that reads on ends the process; empty for none.
     """
     op = registry.get(op_name)
     full = infer_attrs(op, dict(attrs or {}), inputs)
@@ -76,6 +76,8 @@ def run_op(
     kernel = _registry().require(node)
     with using_isa(isa):
         launcher = kernel.build(node)
+    for given in node.preparations:
+        flat[given.input] = given.make(flat[given.input])
     data = [fenced(x, fence) for i, x in enumerate(flat) if i not in shape_only]
     outputs = [GuardedArray(v.dtype, v.shape) for v in node.outputs]
     workspace = GuardedArray(np.dtype(np.uint8), (node.workspace_bytes,)) if node.workspace_bytes else None

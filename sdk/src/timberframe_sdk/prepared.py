@@ -1,0 +1,106 @@
+"""What kernels derive from constants and versions of variables (KernelNode.prepared), made once a device and kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.errors import OpError, UnknownError
+from timberframe_core.plugin.contracts import Array, KernelNode, Preparation, TraceSink, Value, Variable
+
+MOST_FORMS = 16
+"""Of one constant, or of one version of a variable; the oldest goes for a further one."""
+
+
+@dataclass(slots=True, eq=False)
+class Form:
+    """A prepared array, and when it was made (nanoseconds of time.perf_counter_ns); told: a trace has shown that."""
+
+    array: Array
+    start: int
+    end: int
+    told: bool = False
+
+    def tell(self, trace: TraceSink, node: KernelNode, input: int, track: str) -> None:
+        """Shows in a trace when the form was made, in the first one alone."""
+        if not self.told:
+            self.told = True
+            trace.event(f"{node.name}: prepare input {input}", "prepare", self.start, self.end, track, op=node.op)
+
+
+class PreparedForms:
+    """The forms of one device. load: gives the device's array of a constant."""
+
+    def __init__(self, load: Callable[[np.ndarray], Array]) -> None:
+        self._load = load
+        self._constants: dict[int, tuple[weakref.ref[np.ndarray], dict[Any, Form]]] = {}
+        self._lock = threading.RLock()
+
+    def get(self, node: KernelNode, value: Value, given: Preparation, array: Array = None) -> Form:
+        """The form of an input; `array` is the variable's version of a run. Errors of `make` name the node."""
+        if value.kind == "const":
+            return self._constant(node, value.constant, given)
+        variable: Variable = value.constant
+        derived = variable.derived  # a commit puts another in its place
+        form = _current(derived, given, array)
+        if form is not None:
+            return form
+        with self._lock:
+            form = _current(derived, given, array)
+            if form is None:
+                form = _made(node, given, array)
+                with suppress(TypeError):  # arrays that cannot be referenced weakly: they are prepared for each run
+                    _keep(derived, given.key, (weakref.ref(array), form))
+            return form
+
+    def _constant(self, node: KernelNode, x: np.ndarray, given: Preparation) -> Form:
+        number = id(x)
+        with self._lock:
+            found = self._constants.get(number)
+            if found is None or found[0]() is not x:
+                found = weakref.ref(x, lambda _: self._constants.pop(number, None)), {}
+                self._constants[number] = found
+            form = found[1].get(given.key)
+            if form is None:
+                form = _made(node, given, self._load(x))
+                _keep(found[1], given.key, form)
+            return form
+
+    def clear(self) -> None:
+        """Drops the forms of constants."""
+        self._constants.clear()
+
+
+def _current(derived: dict[Any, Any], given: Preparation, array: Array) -> Form | None:
+    """The form that was made of this very version."""
+    found = derived.get(given.key)
+    if found is None or found[0]() is not array:
+        return None
+    form: Form = found[1]
+    return form
+
+
+def _keep(forms: dict[Any, Any], key: Any, form: Any) -> None:
+    if len(forms) >= MOST_FORMS:
+        forms.pop(next(iter(forms)), None)
+    forms[key] = form
+
+
+def _made(node: KernelNode, given: Preparation, array: Array) -> Form:
+    start = time.perf_counter_ns()
+    try:
+        made = given.make(array)
+    except OpError as e:
+        raise e if e.node else type(e)(f"{node.op} '{node.name}': {e}", node.name) from e
+    except Exception as e:
+        raise UnknownError(
+            f"{node.op} '{node.name}': preparing input {given.input} raised {type(e).__name__}: {e}", node.name
+        ) from e
+    return Form(made, start, time.perf_counter_ns())
