@@ -7,8 +7,6 @@ device itself, and the kernels it looks up.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from timberframe_core.dtypes import DType
+from timberframe_core.plugin.state import RandomStream as RandomStream
+from timberframe_core.plugin.state import Variable as Variable
 from timberframe_core.plugin.waiting import CancelToken as CancelToken
 from timberframe_core.plugin.waiting import Deferred as Deferred
 from timberframe_core.plugin.waiting import LateError as LateError
@@ -71,33 +71,6 @@ class Value:
     @property
     def nbytes(self) -> int:
         return self.dtype.itemsize * math.prod(self.shape)
-
-
-class RandomStream:
-    """Where the random numbers of one op stand in a Session: a counter of the Philox blocks that it has reserved.
-
-    A block is four 32-bit numbers. The counter belongs to the Session by the name of the node, so that the stream goes
-    on across shapes and fetches. `seeds` are what an op without a seed of its own takes; each stream has others.
-    """
-
-    __slots__ = ("__weakref__", "_cell", "_lock", "seeds")
-
-    def __init__(self) -> None:
-        self._cell = np.zeros(1, np.uint64)
-        self._lock = threading.Lock()
-        self.seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
-
-    @property
-    def address(self) -> int:
-        """Address of the 64-bit counter: native code reserves by an atomic addition to it."""
-        return int(self._cell.ctypes.data)
-
-    def reserve(self, blocks: int) -> int:
-        """Takes so many blocks and returns the number of the first; no other caller gets any of them."""
-        with self._lock:
-            first = int(self._cell[0])
-            self._cell[0] = (first + blocks) % 2**64
-        return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -436,30 +409,3 @@ class KernelDef:
     def origin(self) -> str:
         """Module and name of the builder, for messages."""
         return f"{self.build.__module__}.{getattr(self.build, '__qualname__', self.build)}"
-
-
-class Variable:
-    """A variable's state in one Session: a versioned buffer on a device.
-
-    `array` is the current version (None while it has no value); a writer holds `lock` from reading the old version to
-    committing the new one, readers just take a reference.
-    """
-
-    __slots__ = ("__weakref__", "array", "derived", "device", "dtype", "lock", "name", "number", "shape")
-
-    def __init__(self, name: str, number: int, device: Device, dtype: DType) -> None:
-        self.name = name
-        self.number = number  # locks are taken in this order
-        self.device = device
-        self.dtype = dtype
-        self.array: Array | None = None
-        self.shape: tuple[int, ...] | None = None
-        self.derived: dict[Hashable, Any] = {}
-        """What devices keep that kernels derived from the version (see KernelNode.prepared)."""
-        self.lock = threading.RLock()
-
-    def commit(self, array: Array | None, shape: tuple[int, ...] | None) -> None:
-        """Makes an array the version, which may be the old one with other values; None leaves no value."""
-        if self.derived:
-            self.derived = {}
-        self.array, self.shape = array, shape
