@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.running_error import Approximate, stored_roundoff
@@ -37,11 +38,14 @@ _VALUES = {
     "beta1_power": 0.5, "beta2_power": 0.75, "l1": 0.125, "l2": 0.25, "l2_shrinkage": 0.0625, "lr_power": -0.5,
     "logbase": 0.5, "sign_decay": 0.75, "beta": 0.875, "global_step": 3,
 }  # fmt: skip
-"""What samples give for the scalars; they are exact in every dtype."""
+"""What samples give for the scalars, of which a rule needs each to be here; they are exact in every dtype."""
+
+MOST_STATES, MOST_SCALARS = 4, 6
+"""What the kernels of all devices have room for: variable and slots that a rule changes, scalars that it takes."""
 
 _ONE_TYPE = {"T": ("float32",)}
 _ERROR_TYPES = {"T": ("float32",), "Tindices": ("int32",)}
-_SIGNED_SLOTS = ("linear", "m", "mg", "mom", "gradient_accumulator")
+_SIGNED_SLOTS = ("linear", "m", "mg", "mom", "gradient_accumulator")  # samples give positive numbers to the others
 
 
 @dataclass(frozen=True)
@@ -235,6 +239,7 @@ def _define(
     types: Sequence[str] = _NUMBERS,
 ) -> None:
     """One op. flag: ``name = default`` of the bool attr that the rule has in addition to use_locking."""
+    _check_rule(rule.__name__, signature)
     sparse = signature.indices is not None
     attr = flag.split(" ")[0]
     made = _sparse_reference(rule, signature) if sparse else rule
@@ -260,10 +265,28 @@ def _define(
     )
 
 
+def _check_rule(rule: str, signature: _Signature) -> None:
+    """InvalidArgumentError for a rule that samples or kernels have no room for."""
+    scalars = [n for n in signature.others if n not in (*_GRADIENTS, "indices")]
+    unknown = [n for n in scalars if n not in _VALUES]
+    if unknown:
+        raise InvalidArgumentError(
+            f"rule {rule}: _VALUES lacks {', '.join(unknown)}; samples need a value of each scalar"
+        )
+    for what, names, most in (("states", signature.states, MOST_STATES), ("scalars", scalars, MOST_SCALARS)):
+        if len(names) > most:
+            raise InvalidArgumentError(f"rule {rule}: has {len(names)} {what}; kernels of updates take at most {most}")
+
+
 def _define_both(
     name: str, states: str, others: str, rule: Callable[..., Any], flag: str = "", types: Sequence[str] = _NUMBERS,
     sparse: bool = True,
 ) -> None:  # fmt: skip
+    """ResourceApply<name>, and with `sparse` ResourceSparseApply<name>, which changes the rows that have a gradient.
+
+    states: the variable and its slots. others: the other inputs in TensorFlow's order. sparse: False where the slots of
+    rows without a gradient change, too (Adam's averages decay): the optimizer then makes that of other ops.
+    """
     signature = _Signature(states, others)
     _define(name, signature, rule, flag=flag, types=types)
     if sparse:

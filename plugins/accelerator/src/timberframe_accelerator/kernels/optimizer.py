@@ -10,11 +10,12 @@ import numpy as np
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
 from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE
+from timberframe_core.ops.training.updates import MOST_SCALARS, MOST_STATES
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.plans.indexing import in_tuple_order
 from timberframe_sdk.plans.updates import UpdateInputs, update_inputs, updating_ops
 
-_MOST_STATES, _MOST_SCALARS, _NO_STEP = 4, 6, 9
+_NO_STEP = 9
 _REALS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -43,7 +44,7 @@ def _filled(arrays: Sequence[Any], count: int) -> list[Any]:
 def _scalars(given: UpdateInputs, arrays: Sequence[Any]) -> list[Any]:
     """The arguments for the scalars, the int64 one among them once more as the last."""
     found = [arrays[i] for i in given.scalars]
-    return [*_filled(found, _MOST_SCALARS), found[-1]]
+    return [*_filled(found, MOST_SCALARS), found[-1]]
 
 
 def apply_dense(node: KernelNode) -> Launcher:
@@ -58,7 +59,7 @@ def apply_dense(node: KernelNode) -> Launcher:
     def launch(*arrays: Any) -> None:
         states, outputs = arrays[: given.states], arrays[count : count + given.states]
         status = arrays[count + given.states] if len(arrays) > count + given.states else well
-        chosen = [*_filled(states, _MOST_STATES), *_filled(outputs, _MOST_STATES), *_scalars(given, arrays)]
+        chosen = [*_filled(states, MOST_STATES), *_filled(outputs, MOST_STATES), *_scalars(given, arrays)]
         if size:
             function(items, group, *chosen, arrays[given.gradient], status, np.int64(given.flag), index(size))
 
@@ -90,9 +91,9 @@ class _RowUpdate:
     def __call__(self, *arrays: Any) -> None:
         given, (workspace, status) = self.given, arrays[-2:]
         states, outputs = arrays[: given.states], arrays[given.count : given.count + given.states]
-        targets = _filled(outputs, _MOST_STATES)
+        targets = _filled(outputs, MOST_STATES)
         if self.size and any(x is not z for x, z in zip(states, outputs, strict=True)):
-            self.copy(*spread(self.size), *_filled(states, _MOST_STATES), *targets, self.index(self.size))
+            self.copy(*spread(self.size), *_filled(states, MOST_STATES), *targets, self.index(self.size))
         self.find(arrays[given.indices or 0], workspace, status)
         if self.elements:
             gradient, scalars = arrays[given.gradient], _scalars(given, arrays)
