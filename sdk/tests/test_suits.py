@@ -54,7 +54,7 @@ define_op(
     doc="Twice x.", shape=lambda c: [c.shapes[0]], reference=lambda attrs, x: x * 2, accuracy=EXACT,
     samples=lambda: [Sample([Arg((n,))]) for n in (4, 7)],
 )  # fmt: skip
-for _name in ("Raises", "Undecided"):
+for _name in ("Raises", "Undecided", "Both"):
     define_op(
         f"Acme>{_name}", inputs=["x: float"], outputs=["y: float"], doc="x.", shape=lambda c: [c.shapes[0]],
         reference=lambda attrs, x: x, accuracy=EXACT,
@@ -84,6 +84,8 @@ def kernels(device: str) -> list[KernelDef]:
         KernelDef("Acme>Even", device, build_double, suits=even),
         KernelDef("Acme>Raises", device, build_double, suits=raises),
         KernelDef("Acme>Undecided", device, build_double, suits=lambda node: DEPENDS),
+        KernelDef("Acme>Both", device, build_double, suits=lambda node: "it takes nothing", priority=1),
+        KernelDef("Acme>Both", device, doubling(1)),
     ]
 
 
@@ -249,3 +251,13 @@ def test_the_next_kernel_of_the_device_runs_what_the_first_declines(device: str)
         x = tf.placeholder(tf.float32, [None])
         y = apply_op("Acme>Even", [x], {"_kernel": "ranked"})
         assert [session.run(y, {x: np.ones(n)})[0] for n in (4, 7)] == [2.5, 2]
+
+
+@pytest.mark.parametrize("device", ["/device:CPU:0", "/device:NUMPY:0"])
+def test_explain_names_the_kernel_that_runs_and_those_that_declined(hard: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [4])
+    y = apply_op("Acme>Both", [x], name="both")
+    assert hard.run(y, {x: [1, 2, 3, 4]}).tolist() == [1, 2, 3, 4]
+    (found,) = hard.explain(y, {x: [1, 2, 3, 4]}).kernels
+    assert (found.kernel.endswith("doubling.<locals>.<lambda>"), found.plugin) == (True, "even")
+    assert found.declined == (f"{build_double.__module__}.build_double: it takes nothing",)

@@ -323,6 +323,9 @@ class Device(Protocol):
         again when all shapes are known, and then it must decide.
         """
 
+    def kernel(self, node: KernelNode) -> KernelDef | None:
+        """The kernel that runs a node, which `Session.explain` shows; None where the device does so without one."""
+
     def compile(self, cluster: Cluster) -> Executable:
         """Prepares a cluster: the one way in which work reaches a device."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.errors import InternalError
 from timberframe_core.graph.device_spec import full_name
-from timberframe_core.plugin.contracts import Array, Deferred, Pending
+from timberframe_core.plugin.contracts import Array, Deferred, KernelDef, KernelNode, Pending
 from timberframe_core.plugin.fusion import Fusion
 
 _REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
@@ -31,6 +31,11 @@ class DeviceDefaults:
     def name(self: Any) -> str:
         """The full name that follows from `spec`."""
         return full_name(self.spec)
+
+    def kernel(self: Any, node: KernelNode) -> KernelDef | None:
+        """The registered one that takes the node, of highest priority."""
+        found: KernelDef | None = self.kernels.find(node)
+        return found
 
     def start_copy_out(self: Any, a: Array) -> Pending:
         """The copy is made when its result is asked for."""

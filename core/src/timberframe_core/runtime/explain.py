@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,10 @@ import numpy as np
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.passes.pipeline import PassReport
 from timberframe_core.compiler.place import Placement
-from timberframe_core.compiler.plan import Level, Plan
+from timberframe_core.compiler.plan import BoundStage, Level, Plan
 from timberframe_core.graph.graph import Graph
+from timberframe_core.plugin.contracts import Cluster
+from timberframe_core.plugin.fusion import FUSED
 from timberframe_core.runtime.feeds import feed_tensors, locate_feed
 from timberframe_core.runtime.fetches import Fetches
 from timberframe_core.shapes import format_shape, is_static
@@ -38,16 +40,33 @@ class StageReport:
 
 
 @dataclass(frozen=True)
+class KernelReport:
+    """What runs a node of a cluster.
+
+    kernel: module and name of the kernel's builder, or what the device does in place of a kernel. plugin: the one that
+    brought it. declined: kernels of the device that were not taken, each with the reason.
+    """
+
+    node: str
+    op: str
+    device: str
+    kernel: str
+    plugin: str = ""
+    declined: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What the passes did, placement, stages and memory of a plan. as_dict() gives plain data, str() a report to read.
 
-    passes: in running order; what a pass of phase `cluster` did is known where the shapes are.
+    passes: in running order; what a pass of phase `cluster` did is known where the shapes are, and so are the kernels.
     """
 
     fetches: tuple[str, ...]
     placements: tuple[Placement, ...]
     stages: tuple[StageReport, ...]
     passes: tuple[PassReport, ...] = ()
+    kernels: tuple[KernelReport, ...] = ()
     host_values: tuple[str, ...] = ()
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
     skipped_rewrites: tuple[str, ...] = ()
@@ -83,6 +102,10 @@ class Explanation:
         for p in self.placements:
             lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
             lines += [f"     not {device}: {why}" for device, why in p.rejected if why not in p.reason]
+        lines += ["", "kernels:"] if self.kernels else []
+        for k in self.kernels:
+            lines.append(f"  {k.node} ({k.op}): {k.kernel}" + (f" of plugin {k.plugin}" if k.plugin else ""))
+            lines += [f"     not {why}" for why in k.declined]
         return "\n".join(lines)
 
 
@@ -119,6 +142,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         (*plan.placements, *(level.placements if level is not None else ())),
         tuple(reports),
         _merged(plan, level),
+        tuple(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster)),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
@@ -128,13 +152,37 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
 def _merged(plan: Plan, level: Level | None) -> tuple[PassReport, ...]:
     """One report for each pass, of what it did in the program, its bodies and its clusters."""
     reports = [*plan.passes, *plan.bodies.reports]
-    for bound in () if level is None else level.stages.values():
+    for bound in _bound(level):
         reports += bound.passes
     merged: dict[str, PassReport] = {}
     for r in reports:
         before = merged.get(r.name, PassReport(r.name, ()))
         merged[r.name] = PassReport(r.name, (*before.rewritten, *r.rewritten), before.failure or r.failure)
     return tuple(merged.values())
+
+
+def _bound(level: Level | None) -> Iterator[BoundStage]:
+    """The stages whose shapes are known, and the parts of those that were cut."""
+    for stage in () if level is None else level.stages.values():
+        yield from stage.parts or (stage,)
+
+
+def _kernels(cluster: Cluster) -> Iterator[KernelReport]:
+    """What runs each node of a cluster and of the bodies in it."""
+    for node in cluster.nodes:
+        spec, registry = node.device.spec, node.device.kernels
+        if node.op == FUSED:
+            members = ", ".join(n.name for n in node.inner[0].nodes)
+            yield KernelReport(node.name, node.op, spec, f"one kernel for the chain {members}")
+        elif node.inner:
+            yield KernelReport(node.name, node.op, spec, "runs its bodies:")
+            for inner in node.inner:
+                yield from _kernels(inner)
+        else:
+            kernel = node.device.kernel(node)
+            origin = "the device itself" if kernel is None else kernel.origin()
+            plugin = "" if kernel is None else registry.plugin_of(kernel)
+            yield KernelReport(node.name, node.op, spec, origin, plugin, tuple(registry.rejections(node)))
 
 
 def _report(plan: Plan, position: int, level: Level | None) -> StageReport:
