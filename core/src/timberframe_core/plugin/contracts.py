@@ -290,7 +290,8 @@ class Device(Protocol):
 
     priority: the device with the highest gets nodes that nobody placed. host_memory: an ndarray is its Array.
     asynchronous: run() only enqueues, so the executor needs no thread to overlap it with other devices; such a device
-    must have `start_copy_out` and `marker` of its own. dlpack_device: (type, id) of the DLPack standard where its
+    must have `start_copy_out` and `marker` of its own. incarnation: of a device in another process, a number that no
+    other start of that process had. dlpack_device: (type, id) of the DLPack standard where its
     tensors can be handed out and taken in without a copy, else None. fusion: what nodes it can run as one,
     None if there are none.
     """
@@ -301,6 +302,7 @@ class Device(Protocol):
     priority: int
     host_memory: bool
     asynchronous: bool
+    incarnation: int
     dlpack_device: tuple[int, int] | None
     fusion: Fusion | None
     kernels: KernelRegistry
@@ -357,6 +359,12 @@ class Device(Protocol):
         """Gives back what the device holds.
 
         Called once, when the process ends and its threads have ended, on the device made last first.
+        """
+
+    def variable(self, name: str, number: int, dtype: DType) -> Variable:
+        """The state of a variable on this device, without a value if it is new; `number` gives the order of locks.
+
+        name: with its container, ``container/name``, where it has one.
         """
 
     def direct_call(self, executable: Executable, general: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.dtypes import DType
 from timberframe_core.errors import InternalError
 from timberframe_core.graph.device_spec import full_name
-from timberframe_core.plugin.contracts import Array, Deferred, KernelDef, KernelNode, Pending
+from timberframe_core.plugin.contracts import Array, Deferred, KernelDef, KernelNode, Pending, Variable
 from timberframe_core.plugin.fusion import Fusion
 
 _REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
@@ -23,6 +24,7 @@ class DeviceDefaults:
     priority = 0
     host_memory = False
     asynchronous = False
+    incarnation = 1
     dlpack_device: tuple[int, int] | None = None
     supports_by_dtype = True
     fusion: Fusion | None = None
@@ -62,6 +64,10 @@ class DeviceDefaults:
 
     def close(self) -> None:
         """There is nothing to give back."""
+
+    def variable(self: Any, name: str, number: int, dtype: DType) -> Variable:
+        """One that holds its value itself, as long as the session has it."""
+        return Variable(name, number, self, dtype)
 
     def direct_call(self, executable: Any, general: Callable[..., Any]) -> Callable[..., Any] | None:
         """None: every call takes the general way."""

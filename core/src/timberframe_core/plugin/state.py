@@ -67,3 +67,7 @@ class Variable:
         if self.derived:
             self.derived = {}
         self.array, self.shape = array, shape
+
+    def close(self) -> None:
+        """Drops the value, as the session ends."""
+        self.commit(None, None)

@@ -29,7 +29,7 @@ from timberframe_core.runtime.located import to_host
 from timberframe_core.runtime.overlap import Overlapped, overlapping
 
 if TYPE_CHECKING:
-    from timberframe_core.runtime.session import Runtime
+    from timberframe_core.runtime.runtime import Runtime
 
 
 def run_to_end(

@@ -72,7 +72,7 @@ def _rendezvous(x: Output, source: Stage, target: Stage) -> dict[str, Any]:
     return {
         "tensor_name": x.name,
         "send_device": source.device.name,
-        "send_device_incarnation": 1,
+        "send_device_incarnation": source.device.incarnation,
         "recv_device": target.device.name,
         "client_terminated": False,
     }

@@ -6,45 +6,33 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from timberframe_core.arguments import instance, listed
-from timberframe_core.compiler.build import build_function
-from timberframe_core.compiler.ir import Program
-from timberframe_core.compiler.passes import standard as _standard_passes  # noqa: F401  # registers them
-from timberframe_core.compiler.passes.pipeline import Pipeline
-from timberframe_core.compiler.place import Devices, Placer
-from timberframe_core.compiler.plan import Plan
 from timberframe_core.config import RunOptions, SessionConfig
 from timberframe_core.errors import (
     CancelledError,
-    FailedPreconditionError,
     InvalidArgumentError,
     InvalidTypeError,
     WrongStateError,
 )
 from timberframe_core.graph.defaults import Evaluator, sessions
-from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
-from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import CancelToken, RunContext
+from timberframe_core.runtime import local_target as _local_target  # noqa: F401  # registers the target ""
 from timberframe_core.runtime.device_array import DeviceArray
-from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.feeds import feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
-from timberframe_core.runtime.host_steps import check_host_ops
-from timberframe_core.runtime.joins import Joins
-from timberframe_core.runtime.overlap import StageThreads
-from timberframe_core.runtime.resources import ResourceStore
 from timberframe_core.runtime.runner import Runner
+from timberframe_core.runtime.runtime import Runtime
+from timberframe_core.runtime.targets import find_target
 from timberframe_core.runtime.variable_values import assign_variables, read_variables
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.explain import Explanation
-    from timberframe_core.runtime.variables import VariableStore
 
 _PLANS = 256  # fetch and feed combinations that are kept
 
@@ -53,88 +41,21 @@ _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 """The sessions of the process, for `reset`."""
 
 
-class _Depth(threading.local):
-    value = 0
-
-
-class Runtime:
-    """What all runs of a session share: devices, variables, plans of functions, threads."""
-
-    def __init__(self, config: SessionConfig) -> None:
-        self.config = config
-        found = devices_for(config)
-        if not found:
-            failures = "; ".join(f"{n}: {e}" for n, e in loader.registry.failures().items())
-            raise FailedPreconditionError(
-                f"no device is available (plugins that failed: {failures or 'none'}); "
-                "install a device plugin such as timberframe-cpu"
-            )
-        self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
-        self.resources = ResourceStore(config.deterministic)
-        self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
-        plugins = [p.name for p in loader.registry.load(config.plugins)]
-        self.pipeline = Pipeline(loader.registry.passes.selected(plugins, config.optimizations), found)
-        self.depth = _Depth()
-        self.joins = Joins()
-        self._functions: dict[Any, Plan] = {}
-        self._threads: StageThreads | None = None
-        self._lock = threading.RLock()
-
-    @property
-    def threads(self) -> StageThreads:
-        """Threads for stages that overlap; made at first need."""
-        with self._lock:
-            if self._threads is None:
-                self._threads = StageThreads(
-                    self.config.inter_op_parallelism_threads or max(2, len(self.devices.devices))
-                )
-            return self._threads
-
-    def function_plan(self, function: FuncGraph, handles: Mapping[int, str], scope: str) -> Plan:
-        """The plan of a function body that the executor drives."""
-        key = function, tuple(handles.items()), scope
-        with self._lock:
-            plan = self._functions.get(key)
-            if plan is None:
-                plan = self._functions[key] = self.plan(lambda: build_function(function, handles), scope)
-            return plan
-
-    def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
-        """A plan with the devices, variables and passes of this session."""
-        plan = Plan(build(), self.placer, self.variables, self.pipeline, scope)
-        check_host_ops(plan.program.nodes)
-        return plan
-
-    @property
-    def variables(self) -> VariableStore:
-        """The variables among the resources."""
-        return self.resources.variables
-
-    def close(self) -> None:
-        self.resources.close()
-        with self._lock:
-            if self._threads is not None:
-                self._threads.close()
-            self.joins.close()
-            for plan in self._functions.values():
-                plan.release()
-            self._functions.clear()
-
-
 class BaseSession(Evaluator):
     """Runs operations of a graph. Thread-safe; several runs may be in flight at once.
 
-    target: only "" is known. graph: the default graph if None. config: a SessionConfig or ConfigProto.
+    target: where devices are: "" is this process, others are URLs, by whose scheme their package is found. graph: the
+    default graph if None. config: a SessionConfig or ConfigProto.
     After any error the session can be used, and each variable holds its value from before or after a completed assign.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        if instance(target, str, "session target", "a str"):
-            raise InvalidArgumentError(f"session target {target!r} is not known; only '' (this process) is")
+        kind, address = find_target(instance(target, str, "session target", "a str"))
         instance(graph, (Graph, NoneType), "Session: graph", "a tf.Graph")
         self.graph = graph if graph is not None else get_default_graph()
         self.config = SessionConfig.of(config)
-        self.runtime = Runtime(self.config)
+        self.target = target
+        self.runtime = Runtime(kind.open(address, self.config), self.config)
         self.closed = False
         self.lock = threading.RLock()
         self._plans: OrderedDict[Any, Runner] = OrderedDict()
@@ -272,14 +193,14 @@ class BaseSession(Evaluator):
 
     @staticmethod
     def reset(target: str = "", containers: Sequence[str] | None = None, config: Any = None) -> None:
-        """Closes all sessions of this process and drops what they keep, as TensorFlow's does for a target.
+        """Closes all sessions of this process on a target, and drops what they and others left in its containers.
 
-        containers: names; since each session keeps its resources by itself and is closed, all of them are dropped.
+        containers: names; None for all. A session on "" keeps its resources by itself, so all of them are dropped.
         """
-        if target:
-            raise InvalidArgumentError(f"session target {target!r} is not known; only '' (this process) is")
-        for session in list(_open):
+        kind, address = find_target(instance(target, str, "session target", "a str"))
+        for session in [s for s in _open if s.target == target]:
             session.close()
+        kind.reset(address, listed(containers or (), "Session.reset: containers", "names"))
 
     def begin(self, token: CancelToken) -> None:
         """Marks a run as in flight, so that close() can cancel it."""

@@ -40,7 +40,7 @@ class VariableStore:
         with self._lock:
             found = self._variables.get(name)
             if found is None:
-                found = self._variables[name] = Variable(name, len(self._variables), device, dtype)
+                found = self._variables[name] = device.variable(name, len(self._variables), dtype)
         if found.dtype is not dtype:
             raise InvalidArgumentError(
                 f"VarHandleOp '{name}': the variable has dtype {found.dtype.name}; it is used as {dtype.name}", name
@@ -104,5 +104,5 @@ class VariableStore:
         """Drops all variables."""
         with self._lock:
             for variable in self._variables.values():
-                variable.commit(None, None)
+                variable.close()
             self._variables.clear()

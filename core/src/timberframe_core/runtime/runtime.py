@@ -1,0 +1,92 @@
+"""Runtime: what all runs of a session share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from timberframe_core.compiler.build import build_function
+from timberframe_core.compiler.ir import Program
+from timberframe_core.compiler.passes import standard as _standard_passes  # noqa: F401  # registers them
+from timberframe_core.compiler.passes.pipeline import Pipeline
+from timberframe_core.compiler.place import Devices, Placer
+from timberframe_core.compiler.plan import Plan
+from timberframe_core.config import SessionConfig
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.plugin import loader
+from timberframe_core.runtime.host_steps import check_host_ops
+from timberframe_core.runtime.joins import Joins
+from timberframe_core.runtime.overlap import StageThreads
+from timberframe_core.runtime.resources import ResourceStore
+
+if TYPE_CHECKING:
+    from timberframe_core.runtime.targets import Target
+    from timberframe_core.runtime.variables import VariableStore
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+class Runtime:
+    """What all runs of a session share: devices, variables, plans of functions, threads."""
+
+    def __init__(self, target: Target, config: SessionConfig) -> None:
+        self._target: Target | None = target
+        self.config = config
+        found = target.devices()
+        self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
+        self.resources = ResourceStore(config.deterministic)
+        self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
+        plugins = [p.name for p in loader.registry.load(config.plugins)]
+        self.pipeline = Pipeline(loader.registry.passes.selected(plugins, config.optimizations), found)
+        self.depth = _Depth()
+        self.joins = Joins()
+        self._functions: dict[Any, Plan] = {}
+        self._threads: StageThreads | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def threads(self) -> StageThreads:
+        """Threads for stages that overlap; made at first need."""
+        with self._lock:
+            if self._threads is None:
+                self._threads = StageThreads(
+                    self.config.inter_op_parallelism_threads or max(2, len(self.devices.devices))
+                )
+            return self._threads
+
+    def function_plan(self, function: FuncGraph, handles: Mapping[int, str], scope: str) -> Plan:
+        """The plan of a function body that the executor drives."""
+        key = function, tuple(handles.items()), scope
+        with self._lock:
+            plan = self._functions.get(key)
+            if plan is None:
+                plan = self._functions[key] = self.plan(lambda: build_function(function, handles), scope)
+            return plan
+
+    def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
+        """A plan with the devices, variables and passes of this session."""
+        plan = Plan(build(), self.placer, self.variables, self.pipeline, scope)
+        check_host_ops(plan.program.nodes)
+        return plan
+
+    @property
+    def variables(self) -> VariableStore:
+        """The variables among the resources."""
+        return self.resources.variables
+
+    def close(self) -> None:
+        """Drops what the runs share and gives the target back."""
+        self.resources.close()
+        with self._lock:
+            if self._threads is not None:
+                self._threads.close()
+            self.joins.close()
+            for plan in self._functions.values():
+                plan.release()
+            self._functions.clear()
+            target, self._target = self._target, None
+        if target is not None:
+            target.close()
