@@ -14,7 +14,7 @@ sys.path.insert(0, str(TOOL))
 from child import in_child  # noqa: E402  # the tool's modules are in its folder
 from faults import Fault, apply_fault, find_faults  # noqa: E402
 from ledger import Judged, Ledger, Result  # noqa: E402
-from workshop import CSRC, HEADERS, ROOT, table_entries  # noqa: E402
+from workshop import CSRC, HEADERS, ROOT, SDK_HEADERS, Workshop, table_entries  # noqa: E402
 
 FUNCTION = b"""static int64_t count(const float *x, int64_t n) {
   int64_t found = 0;
@@ -78,12 +78,32 @@ def test_fault_names_the_line():
     assert (fault.line, fault.text, fault.column) == (3, "if (x[0] <= 1) return 7;", 22)
 
 
-@pytest.mark.parametrize("folder", [CSRC, HEADERS])
+@pytest.mark.parametrize("folder", [CSRC, HEADERS, SDK_HEADERS])
 def test_faults_of_all_sources_can_be_put_in(folder):
     for path in sorted(f for f in (ROOT / folder).rglob("*") if f.suffix in (".c", ".h", ".inc")):
         source = path.read_bytes()
         for fault in find_faults(source)[::10]:
             assert apply_fault(source, fault) != source
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    pytest.importorskip("mesonbuild")
+    made = Workshop(tmp_path_factory.mktemp("source_mutants"))
+    made.configure()
+    return made
+
+
+def test_copy_holds_all_that_the_build_reads(workshop):
+    assert [c for c in workshop.compilations() if c["file"].endswith("movement/move.c")]
+
+
+def test_sources_that_the_build_writes_are_searched_for_kernels(workshop):
+    assert "csrc/elementwise_generated.c" in [c["file"] for c in workshop.compilations()]
+
+
+def test_headers_of_the_sdk_get_faults_as_the_cpus_sources_do(workshop):
+    assert {CSRC / "reduce/reducer.h", SDK_HEADERS / "timberframe/math/zeta.h"} <= set(workshop.sources(headers=False))
 
 
 def test_results_add_up(tmp_path):

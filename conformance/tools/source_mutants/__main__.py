@@ -1,6 +1,6 @@
 """Puts random single faults into C sources and reports those that no case and no test notices.
 
-python conformance/tools/source_mutants --count 20 --seed commit     the CPU's sources
+python conformance/tools/source_mutants --count 20 --seed commit     what the CPU's kernels are compiled of
 python conformance/tools/source_mutants --headers --count 5          the accelerators' headers, on OpenCL
 python conformance/tools/source_mutants --again survived             those that survived, with every case
 """

@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +20,9 @@ from faults import Fault, apply_fault
 
 ROOT = Path(__file__).resolve().parents[3]
 CPU, ACCELERATOR = Path("plugins/cpu"), Path("plugins/accelerator/src/timberframe_accelerator")
-CSRC, HEADERS = CPU / "csrc", ACCELERATOR / "include"
-_COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, Path("sdk/src/timberframe_sdk/include"), HEADERS)
+SDK = Path("sdk/src/timberframe_sdk")
+CSRC, HEADERS, SDK_HEADERS = CPU / "csrc", ACCELERATOR / "include", SDK / "include"
+_COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, CPU / "src", SDK / "sources.py", SDK_HEADERS, HEADERS)
 _ENTRY = re.compile(r'\{((?:"\w+"\s*)+),\s*(\w+)\}')  # a name of one or more literals, and the function
 
 
@@ -58,7 +60,7 @@ class Workshop:
         for part in _COPIED:
             files = [ROOT / part] if (ROOT / part).is_file() else sorted((ROOT / part).rglob("*"))
             for file in files:
-                if file.is_dir() or "__pycache__" in file.parts:
+                if file.is_dir() or file.suffix in (".pyc", ".so"):
                     continue
                 target = self.tree / file.relative_to(ROOT)
                 wanted.add(target)
@@ -70,9 +72,11 @@ class Workshop:
                 old.unlink()
 
     def sources(self, headers: bool) -> list[Path]:
-        """The files that get faults, relative to the checkout: the CPU's sources, or the accelerators' headers."""
-        folder, kinds = (HEADERS, {".h"}) if headers else (CSRC, {".c", ".h", ".inc"})
-        return sorted(f.relative_to(self.tree) for f in (self.tree / folder).rglob("*") if f.suffix in kinds)
+        """The files that get faults, relative to the checkout: what the CPU's kernels are compiled of, or the
+        accelerators' headers."""
+        folders = [HEADERS] if headers else [CSRC, SDK_HEADERS]
+        files = (file for folder in folders for file in (self.tree / folder).rglob("*"))
+        return sorted(f.relative_to(self.tree) for f in files if f.suffix in (".c", ".h", ".inc"))
 
     def read(self, path: Path) -> bytes:
         """A source as it was when the copy was made."""
@@ -95,17 +99,27 @@ class Workshop:
         """The native module as it was built last."""
         return next((self._build / "csrc").glob("_native*.so"))
 
+    def configure(self) -> None:
+        """Makes the folder that `build` compiles in."""
+        compiler = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else os.environ.get("CC", "cc")}
+        isas = ",".join(dict.fromkeys(("scalar", self.isa)))
+        meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+        command = [*meson, "setup", f"-Disas={isas}", "-Db_lundef=false", str(self._build), str(self.tree / CPU)]
+        done = subprocess.run(command, check=False, env=compiler, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"meson cannot configure the copy of the sources:\n{done.stdout[-4000:]}")
+
+    def compilations(self) -> list[dict[str, str]]:
+        """The commands that compile C: command, directory, file and output, the files from the directory on."""
+        entries = json.loads((self._build / "compile_commands.json").read_text())
+        return [entry for entry in entries if entry["file"].endswith(".c")]
+
     def build(self, changed: bool = False) -> str | None:
         """Compiles what changed; returns the compiler's message if it fails. changed: a fault is in; no cache keeps
         it."""
         environment = {**os.environ, "CCACHE_READONLY": "1"} if changed else None
         if not (self._build / "build.ninja").exists():
-            compiler = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else os.environ.get("CC", "cc")}
-            isas = ",".join(dict.fromkeys(("scalar", self.isa)))
-            options = [f"-Disas={isas}", "-Db_lundef=false"]
-            command = ["meson", "setup", *options, str(self._build), str(self.tree / CPU)]
-            (self.tree / CPU / "src/timberframe_cpu").mkdir(parents=True, exist_ok=True)
-            subprocess.run(command, check=True, env=compiler, stdout=subprocess.DEVNULL)
+            self.configure()
         done = subprocess.run(
             ["ninja", "-C", str(self._build)], check=False, capture_output=True, text=True, env=environment, timeout=900
         )
@@ -135,16 +149,13 @@ class Workshop:
     def kernels(self) -> dict[str, list[str]]:
         """The names of the kernels in the tables of each source, and for each header of the sources that include it."""
         by_object: dict[str, list[str]] = {}
-        for entry in json.loads((self._build / "compile_commands.json").read_text()):
-            if entry["file"].endswith(".c") and "/csrc/" in entry["file"]:
-                command = shlex.split(entry["command"])
-                compiler = [a for a in command if not a.startswith("-")][: 1 + command[0].endswith("ccache")]
-                kept = [a for a in command if a.startswith(("-I", "-D", "-m", "-std"))]
-                command = [*compiler, *kept, "-E", "-P", entry["file"]]
-                text = subprocess.run(
-                    command, check=True, capture_output=True, text=True, cwd=entry["directory"]
-                ).stdout
-                by_object[entry["output"]] = table_entries(text)
+        for entry in self.compilations():
+            command = shlex.split(entry["command"])
+            compiler = [a for a in command if not a.startswith("-")][: 1 + command[0].endswith("ccache")]
+            kept = [a for a in command if a.startswith(("-I", "-D", "-m", "-std"))]
+            command = [*compiler, *kept, "-E", "-P", entry["file"]]
+            text = subprocess.run(command, check=True, capture_output=True, text=True, cwd=entry["directory"]).stdout
+            by_object[entry["output"]] = table_entries(text)
         served = self._served(by_object)
         found: dict[str, set[str]] = defaultdict(set)
         deps = subprocess.run(
