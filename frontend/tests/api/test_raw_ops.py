@@ -71,6 +71,12 @@ def test_op_of_a_vendor_is_called_with_an_underscore(monkeypatch: pytest.MonkeyP
     assert run(tf.raw_ops.Acme_Half(x=3.0)) == 1.5
 
 
+def test_float_attr_has_the_value_of_a_float32() -> None:
+    y = tf.raw_ops.LeakyRelu(features=[1.0], alpha=0.1)
+    assert y.op.get_attr("alpha") == float(np.float32(0.1))
+    assert tf.raw_ops.LeakyRelu(features=[1.0]).op.get_attr("alpha") == float(np.float32(0.2))
+
+
 def test_attr_with_the_name_of_a_keyword_gets_an_underscore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_ops", dict(registry._ops))
     define_op(

@@ -19,7 +19,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
-from timberframe_core.ops.definition.signature import ArgDef
+from timberframe_core.ops.definition.signature import ArgDef, as_float
 
 LAYOUTS = ("dense", "strided", "offset", "readonly", "reversed", "misaligned", "fortran")
 
@@ -77,7 +77,9 @@ class Trial:
 
 
 def _attr_value(kind: str, value: Any) -> Any:
-    """A sample's attr in the form that attrs have: dtypes may be given by name, lists are tuples."""
+    """A sample's attr in the form that attrs have: dtypes may be given by name, lists are tuples, floats float32."""
+    if kind == "float":
+        return as_float(value)
     if kind == "type":
         return as_dtype(value)
     if kind == "list(type)":

@@ -12,7 +12,7 @@ from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.tensor_shape import as_shape
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.ops.definition.signature import AttrDef
+from timberframe_core.ops.definition.signature import AttrDef, as_float
 
 MOST_TENSORS = 1 << 16
 """In a list of inputs or outputs; a number that a damaged file gives must not fill the memory."""
@@ -93,7 +93,7 @@ def _text(value: Any) -> str | bytes:
 
 _CONVERT: Mapping[str, Callable[[Any], Any]] = {
     "int": _integer,
-    "float": float,
+    "float": as_float,
     "bool": bool,
     "string": _text,
     "type": as_dtype,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,8 +52,8 @@ class ArgDef:
 class AttrDef:
     """An attr: `kind` is int, float, bool, string, type, shape, tensor or func, or ``list(kind)``.
 
-    Values are held as int, float, bool, str (bytes where not UTF-8), DType, Shape, ndarray and function name; lists as
-    tuples of these.
+    Values are held as int, float (a float32's value), bool, str (bytes where not UTF-8), DType, Shape, ndarray and
+    function name; lists as tuples of these.
     """
 
     name: str
@@ -152,6 +153,11 @@ def _types(word: str) -> tuple[DType, ...]:
     return _TYPE_CLASSES.get(word) or (as_dtype(word),)
 
 
+def as_float(value: Any) -> float:
+    """A float as attrs hold it: a float32, which is what a GraphDef has room for."""
+    return ctypes.c_float(float(value)).value
+
+
 def parse_value(kind: str, text: str) -> Any:
     """A default value in TensorFlow's notation, as the Python value that an attr of this kind holds."""
     if kind.startswith("list("):
@@ -164,7 +170,7 @@ def parse_value(kind: str, text: str) -> Any:
     if kind == "shape":
         return None if "unknown_rank" in text else tuple(int(d) for d in re.findall(r"-?\d+", text))
     if kind == "float":
-        return float(text)
+        return as_float(float(text))
     if kind == "int":
         return int(text)
     return ast.literal_eval(text)
