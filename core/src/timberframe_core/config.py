@@ -164,6 +164,7 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "cse": rewrite.common_subgraph_elimination,
         "simplify": rewrite.arithmetic_optimization,
         "fuse": rewrite.remapping,
+        "cover": rewrite.remapping,
     }
     return {
         name: False for name, value in switches.items() if all_off or rewrite.disable_meta_optimizer or value == off

@@ -58,6 +58,7 @@ from timberframe_core.plugin.contracts import KernelNode as KernelNode
 from timberframe_core.plugin.contracts import LateErrors as LateErrors
 from timberframe_core.plugin.contracts import Launcher as Launcher
 from timberframe_core.plugin.contracts import Memory as Memory
+from timberframe_core.plugin.contracts import Part as Part
 from timberframe_core.plugin.contracts import Pending as Pending
 from timberframe_core.plugin.contracts import Preparation as Preparation
 from timberframe_core.plugin.contracts import RandomStream as RandomStream

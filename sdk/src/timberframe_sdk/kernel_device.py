@@ -423,5 +423,5 @@ class KernelExecutable:
 
 def _inplace(kernel: KernelDef) -> tuple[tuple[int, int], ...]:
     """The (output, input) pairs that may share memory: what the kernel allows, and what the op's own bytes allow."""
-    op = registry.find(kernel.op)
+    op = None if kernel.covers else registry.find(kernel.op)
     return kernel.inplace or (op.alias if op is not None else ())

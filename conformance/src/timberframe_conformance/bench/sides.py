@@ -28,7 +28,7 @@ ACCELERATED = ("pyopencl", "clblast")
 """Peers that run on an accelerator."""
 DEVICE = "device"
 ON_DEVICE = tf.RunOptions(fetch_on_device=True)
-PLAIN = {"fuse": False, "simplify": False, "cse": False, "fold": False}
+PLAIN = {"cover": False, "fuse": False, "simplify": False, "cse": False, "fold": False}
 """Executor benchmarks measure nodes, so nothing may remove them."""
 
 

@@ -225,7 +225,8 @@ class Plan:
         homes = place_declined(self._placer, stage.nodes, lowered.cluster, placements)
         if homes:
             parts = [self._bind_stage(part, facts, []) for part in split(stage, homes, self._placer.devices)]
-            return BoundStage(stage, stage.device, *joints(parts), parts=parts)
+            reports = [report for part in parts for report in part.passes]
+            return BoundStage(stage, stage.device, *joints(parts), parts=parts, passes=reports)
         passes: list[PassReport] = []
         try:
             cluster, executable = self._pipeline.compile(lowered.cluster, passes)

@@ -90,7 +90,7 @@ class KernelNode:
 
     attrs holds every attr of the op, type attrs as DType. `where` is the user's file:line. `inner` holds the bodies of
     While (cond, body), If (then, else) and Case (its branches), whose inputs line up with this node's inputs (for If
-    and Case: after the first, which chooses).
+    and Case: after the first, which chooses); of a kernel with `covers`, the nodes that it covers.
     `index` is the node's place in its executable, from 0; in status words nodes count from 1, as `number` does.
     `stream` is set for ops that draw random numbers. `placing`: the node is being placed, and neither built nor run;
     sizes that are not known yet are -1, unknown ranks UNKNOWN_RANK, and `const` knows nothing.
@@ -379,6 +379,19 @@ Launcher = Callable[..., Any]
 
 
 @dataclass(frozen=True)
+class Part:
+    """One node of a pattern, see KernelDef.covers.
+
+    name: what other parts call its output. inputs: for each of its inputs the name of an earlier part, or any other
+    name, which stands for whatever is there; the same name, for the same value everywhere.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class KernelDef:
     """A kernel as data: `build(node)` prepares it once and returns the launcher that runs at every step.
 
@@ -395,6 +408,14 @@ class KernelDef:
     cannot, and DEPENDS that sizes or constants decide. It sees every attr and the shapes as far as they are known (see
     KernelNode.placing); it is not asked while a rank is unknown, and must decide when all is known. Where it declines,
     the kernel of the next lower priority is asked, then, with soft placement, the next device.
+
+    covers: the kernel runs several nodes as one: these parts, in an order in which they could run, the last of which
+    makes the outputs. Nobody else may read what the others make. `op` is then a name of the kernel's own
+    (``Vendor>Name``), and `types` are those of the last part. The node that `suits` and `build` see has the last one's
+    name and attrs; its inputs are what the other names of the parts stand for, in the order in which they are first
+    named (the launcher gets all of them), and the nodes of `inner[0]` are those of the parts, in their order. Of
+    several kernels that suit, the one with the most parts wins, then the one of the highest priority; where none does,
+    the parts run by themselves.
     """
 
     op: str
@@ -407,6 +428,7 @@ class KernelDef:
     priority: int = 0
     label: str = ""
     suits: Callable[[KernelNode], Support] | None = None
+    covers: tuple[Part, ...] = ()
 
     def accepts(self, attrs: Mapping[str, Any]) -> str | None:
         """None if the type attrs are allowed, else which one is not."""

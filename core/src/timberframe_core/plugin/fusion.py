@@ -38,13 +38,13 @@ class Fusion:
 
 def is_elementwise(node: KernelNode) -> bool:
     """Whether the node's op is elementwise: only such nodes are fused."""
-    op = registry.find(node.op)
+    op = None if node.inner else registry.find(node.op)
     return op is not None and op.elementwise
 
 
 def reduction(node: KernelNode) -> Reduction | None:
     """How the node's op reduces its first input along axes, with which it may end a chain; None for other ops."""
-    op = registry.find(node.op)
+    op = None if node.inner else registry.find(node.op)
     return None if op is None else op.reduction
 
 

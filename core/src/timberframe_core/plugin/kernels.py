@@ -27,6 +27,7 @@ class KernelRegistry:
         self._found: dict[tuple[Any, ...], tuple[KernelDef, ...]] = {}
         self._choosy: set[str] = set()
         """Ops that have a kernel with `suits`."""
+        self._covering: dict[str, dict[str, tuple[KernelDef, ...]]] = {}
         self._plugins: dict[int, str] = {}
         """Names of plugins by the ids of their kernels, which are never taken out."""
         self._generators: tuple[tuple[Generator, str], ...] = ()
@@ -57,6 +58,10 @@ class KernelRegistry:
             self._plugins[id(kernel)] = plugin
             if kernel.suits is not None:
                 self._choosy.add(kernel.op)
+            if kernel.covers:
+                by_op = self._covering.setdefault(kernel.device, {})
+                same = (*by_op.get(kernel.covers[-1].op, ()), kernel)
+                by_op[kernel.covers[-1].op] = tuple(sorted(same, key=lambda k: (-len(k.covers), -k.priority)))
 
     def add_generator(self, generator: Generator, plugin: str = "") -> None:
         """Adds what makes kernels for ops that have none. Registered kernels win over generated ones."""
@@ -105,6 +110,16 @@ class KernelRegistry:
         """Whether a kernel of the op is chosen by more than type attrs and label, on any device."""
         self._generate(op)
         return op in self._choosy
+
+    def covering(self, device_type: str) -> Mapping[str, Sequence[KernelDef]]:
+        """The kernels of a device type that cover several nodes, by the op of the last: the largest first."""
+        return self._covering.get(device_type, {})
+
+    def takes(self, kernel: KernelDef, node: KernelNode) -> bool:
+        """Whether one certain kernel takes a node."""
+        if kernel.label != _wanted_label(node.attrs) or kernel.accepts(node.attrs) is not None:
+            return False
+        return kernel.suits is None or self._suits(kernel, node) is None
 
     def plugin_of(self, kernel: KernelDef) -> str:
         """The name of the plugin that a kernel came from, "" for one that was registered without."""
@@ -192,7 +207,9 @@ def _check(kernel: KernelDef) -> None:
 
     The package of a vendor's op (``Vendor>Op``) may be absent: its kernels then wait for nothing.
     """
-    op = registry.find(kernel.op) if ">" in kernel.op else registry.get(kernel.op)
+    op = _checked_pattern(kernel) if kernel.covers else None
+    if op is None:
+        op = registry.find(kernel.op) if ">" in kernel.op else registry.get(kernel.op)
     for name, allowed in kernel.types.items():
         if op is not None and (name not in op.attrs or not op.attrs[name].kind.endswith(("type", "type)"))):
             names = ", ".join(a.name for a in op.attrs.values() if a.kind.endswith(("type", "type)"))) or "none"
@@ -205,6 +222,21 @@ def _check(kernel: KernelDef) -> None:
                 f"kernel {kernel.op} on {kernel.device}: {', '.join(map(repr, wrong))} in types; "
                 "names such as 'float32' are required"
             )
+
+
+def _checked_pattern(kernel: KernelDef) -> OpDef:
+    """The op of a pattern's last part; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
+    head = f"kernel {kernel.op} on {kernel.device}: covers"
+    if ">" not in kernel.op or registry.find(kernel.op) is not None:
+        raise InvalidArgumentError(f"{head} nodes as {kernel.op!r}; a name of its own, 'Vendor>Name', is required")
+    ops = [registry.get(part.op) for part in kernel.covers]
+    names = [part.name for part in kernel.covers]
+    for i, part in enumerate(kernel.covers):
+        if names.count(part.name) > 1 or any(name in names[i:] for name in part.inputs):
+            raise InvalidArgumentError(f"{head} part {part.name!r} twice or before what it reads; an order is required")
+        if i < len(names) - 1 and not any(part.name in later.inputs for later in kernel.covers[i + 1 :]):
+            raise InvalidArgumentError(f"{head} part {part.name!r}, which no later part reads; one must")
+    return ops[-1]
 
 
 def _same_claim(a: KernelDef, b: KernelDef) -> bool:

@@ -94,6 +94,8 @@ def _unit_kernel(node: KernelNode) -> Any:
 
 def _key(definition: KernelDef | None, node: KernelNode) -> Any:
     """What a native kernel's parameters are made from; None where that is costly to find out."""
+    if node.inner:  # of a kernel that covers several nodes, whose attrs count, too
+        return None
     try:
         key = (
             node.op,

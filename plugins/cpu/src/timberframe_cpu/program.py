@@ -82,6 +82,7 @@ class CpuExecutable:
     def __init__(self, device: Any, cluster: Cluster, layout: Layout = DENSE) -> None:
         self.device = device
         self.source = cluster.source or cluster
+        self.rewritten = cluster.source is not None
         self.prepared: Prepared = prepare(cluster, device.builder, layout)
         self.cluster = cluster = self.prepared.cluster
         updates, self._copies = self._own_updates()

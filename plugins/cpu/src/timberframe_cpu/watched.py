@@ -61,7 +61,7 @@ def _guarded_instance(executable: CpuExecutable, fence: str) -> Instance:
 
 def _unrewritten_twin(executable: CpuExecutable) -> CpuExecutable:
     """The cluster that was there before passes rewrote it, each of its nodes by itself."""
-    if executable.cluster is executable.source:
+    if not executable.rewritten:
         return executable
     if executable.unrewritten is None:
         with using_isa(executable.device.isa):

@@ -155,4 +155,4 @@ def _fused(group: _Group, rewriter: ClusterRewriter) -> KernelNode:
     return KernelNode(FUSED, last.name, {}, inputs, outputs, last.device, last.where, (inner,))
 
 
-FUSE = Pass("fuse", "cluster", run, "runs chains of elementwise nodes as one, where the device can")
+FUSE = Pass("fuse", "cluster", run, "runs chains of elementwise nodes as one, where the device can", ("cover",))

@@ -267,6 +267,8 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
         super().__init__(cluster.nodes, (*cluster.outputs, *(u.new for u in cluster.updates)))
         self.cluster = cluster
         self.device = cluster.device
+        self.keeps_source = True
+        """Whether runs node by node show the nodes that were there before, and not those that the pass makes."""
         self._next: int | None = None
 
     def create(
@@ -316,7 +318,8 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
         nodes = [_reading(node, inputs) for node, inputs in self._remaining()]
         cluster = self.cluster
         outputs = [self._replaced.get(v, v) for v in cluster.outputs]
-        self.cluster = replace(cluster, nodes=nodes, outputs=outputs, source=cluster.source or cluster)
+        source = cluster.source or (cluster if self.keeps_source else None)
+        self.cluster = replace(cluster, nodes=nodes, outputs=outputs, source=source)
 
 
 def _alike(made: Node, like: Node) -> Node:

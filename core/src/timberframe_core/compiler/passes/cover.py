@@ -1,0 +1,117 @@
+"""Pass `cover`: several nodes of a cluster become one where the device has a kernel for them all (KernelDef.covers)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from timberframe_core.compiler.passes.rewriter import ClusterRewriter
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import Cluster, KernelDef, KernelNode, Part, Value
+from timberframe_core.plugin.passes import Pass
+
+
+@dataclass(frozen=True)
+class _Match:
+    """Nodes by the names of their parts, and what the other names stand for, in the order of the pattern."""
+
+    nodes: dict[str, KernelNode]
+    values: dict[str, Value]
+
+
+def run(rewriter: ClusterRewriter) -> None:
+    """Covers nodes by kernels: by those of the most parts first."""
+    kernels = rewriter.device.kernels
+    by_op = kernels.covering(rewriter.device.type)
+    if not by_op:
+        return
+    rewriter.keeps_source = False  # a trace shows what runs, and guard zones are for it
+    maker = {v.id: n for n in rewriter.nodes for v in n.outputs}
+    found = [(kernel, node) for node in rewriter.nodes for kernel in by_op.get(node.op, ())]
+    found.sort(key=lambda f: (-len(f[0].covers), -f[0].priority))
+    taken: set[int] = set()
+    for kernel, root in found:
+        for match in _matches(kernel.covers, root, maker):
+            if not taken.isdisjoint(id(n) for n in match.nodes.values()) or not _is_closed(match, root, rewriter):
+                continue
+            covered = _covered(kernel, match, root)
+            if kernels.takes(kernel, covered):
+                taken.update(id(n) for n in match.nodes.values())
+                rewriter.substitute([match.nodes[part.name] for part in kernel.covers], covered)
+                break
+
+
+def _matches(parts: tuple[Part, ...], root: KernelNode, maker: dict[int, KernelNode]) -> Iterator[_Match]:
+    """The ways in which the parts, from the last one back, stand for nodes."""
+    by_name = {part.name: part for part in parts}
+    waiting: list[tuple[Part, KernelNode]] = [(parts[-1], root)]
+    yield from _extend(_Match({}, {}), waiting, by_name, maker)
+
+
+def _extend(
+    match: _Match, waiting: list[tuple[Part, KernelNode]], parts: dict[str, Part], maker: dict[int, KernelNode]
+) -> Iterator[_Match]:
+    if not waiting:
+        if len(match.nodes) == len(parts):
+            yield match
+        return
+    (part, node), *rest = waiting
+    known = match.nodes.get(part.name)
+    if known is not None:
+        if known is node:
+            yield from _extend(match, rest, parts, maker)
+        return
+    if node.op != part.op or any(node is other for other in match.nodes.values()) or node.stream is not None:
+        return
+    for inputs in _orders(node):
+        if len(inputs) != len(part.inputs):
+            continue
+        values, more = dict(match.values), list(rest)
+        if all(_bind(name, value, parts, maker, values, more) for name, value in zip(part.inputs, inputs, strict=True)):
+            yield from _extend(_Match({**match.nodes, part.name: node}, values), more, parts, maker)
+
+
+def _orders(node: KernelNode) -> list[list[Value]]:
+    """The inputs, also exchanged where the op allows that."""
+    op = registry.find(node.op)
+    return [node.inputs, node.inputs[::-1]] if op is not None and op.commutative else [node.inputs]
+
+
+def _bind(
+    name: str,
+    value: Value,
+    parts: dict[str, Part],
+    maker: dict[int, KernelNode],
+    values: dict[str, Value],
+    waiting: list[tuple[Part, KernelNode]],
+) -> bool:
+    """Lets a name stand for a value; False where it stands for another one, or no node of its part makes this one."""
+    if name not in parts:
+        return values.setdefault(name, value) is value
+    made = maker.get(value.id)
+    if made is None or len(made.outputs) != 1 or made.inner:
+        return False
+    waiting.append((parts[name], made))
+    return True
+
+
+def _is_closed(match: _Match, root: KernelNode, rewriter: ClusterRewriter) -> bool:
+    """Whether nothing but the root's outputs leaves the nodes, and no variable's new version does."""
+    own = {id(n) for n in match.nodes.values()}
+    written = {u.new.id for u in rewriter.cluster.updates}
+    if any(v.id in written for v in root.outputs):
+        return False
+    inner = [n.outputs[0] for n in match.nodes.values() if n is not root]
+    return not any(
+        v.dynamic or rewriter.is_result(v) or any(id(n) not in own for n in rewriter.readers(v)) for v in inner
+    )
+
+
+def _covered(kernel: KernelDef, match: _Match, root: KernelNode) -> KernelNode:
+    names = dict.fromkeys(name for part in kernel.covers for name in part.inputs if name in match.values)
+    inputs = [match.values[name] for name in names]
+    body = Cluster(root.device, [match.nodes[p.name] for p in kernel.covers], list(dict.fromkeys(inputs)), root.outputs)
+    return replace(root, op=kernel.op, inputs=inputs, inner=(body,), preparations=(), workspace_bytes=0)
+
+
+COVER = Pass("cover", "cluster", run, "has one kernel run several nodes, where the device has one that covers them")
