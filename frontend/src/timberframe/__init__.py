@@ -41,6 +41,7 @@ from timberframe.api.initializers import *
 from timberframe.api.linalg import *
 from timberframe.api.python_functions import *
 from timberframe.api.quantization import *
+from timberframe.api.queues import *
 from timberframe.api.random import *
 from timberframe.api.random_initializers import *
 from timberframe.api.random_seeds import *

@@ -26,7 +26,7 @@ from timberframe_core.plugin.contracts import (
 from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.drivers import prepare
 from timberframe_core.runtime.located import to_host
-from timberframe_core.runtime.overlap import Overlapped, overlapping
+from timberframe_core.runtime.overlap import Overlapped, overlapping, wait_for_each_other
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.runtime import Runtime
@@ -144,9 +144,12 @@ class Run:
                 found = {x: (self.on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
                 self.level = plan.deeper(self.level, depth, {**self.found, **found} if found else self.found)
                 bound.update(self.level.stages)
-            for stage in plan.schedule.stages:
-                if stage.depth == depth:
-                    self.run_stage(bound[id(stage)])
+            stages = [bound[id(s)] for s in plan.schedule.stages if s.depth == depth]
+            if len(stages) > 1 and wait_for_each_other(stages):
+                Overlapped(self, stages).run()
+            else:
+                for stage in stages:
+                    self.run_stage(stage)
 
     def run_stage(self, bound: BoundStage) -> None:
         """Copies the inputs to the stage's device, runs it, and notes what it made."""

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.plan import BoundStage
+from timberframe_core.compiler.state import variable_name
+from timberframe_core.dtypes import resource
 from timberframe_core.errors import InternalError, OpError
 from timberframe_core.plugin.waiting import pause
 
@@ -30,10 +32,15 @@ class StageThreads:
         self._pool = ThreadPoolExecutor(count, "timberframe")
         self._idle = threading.Semaphore(count)
 
-    def take(self, work: Callable[[], None]) -> bool:
-        """Has an idle thread do the work; False if there is none, or if the session was closed meanwhile."""
+    def take(self, work: Callable[[], None], must: bool = False) -> bool:
+        """Has an idle thread do the work; False if there is none, or if the session was closed meanwhile.
+
+        must: one is made for this work if there is none.
+        """
         if not self._idle.acquire(blocking=False):
-            return False
+            if must:
+                threading.Thread(target=work, name="timberframe", daemon=True).start()
+            return must
         try:
             self._pool.submit(self._run, work)
         except RuntimeError:  # what the pool raises after `close`
@@ -54,6 +61,8 @@ class StageThreads:
 
 def overlapping(stages: Sequence[BoundStage]) -> bool:
     """Whether running the stages one after the other would keep one device waiting for another without need."""
+    if wait_for_each_other(stages):
+        return True
     copies_wait = any(s.device.asynchronous and s.stage.sends for s in stages)
     waits = dependencies(stages)
     reach: list[set[int]] = []
@@ -65,6 +74,24 @@ def overlapping(stages: Sequence[BoundStage]) -> bool:
             if independent and (copies_wait or _blocks(stages[i]) or _blocks(stage)):
                 return True
     return False
+
+
+def wait_for_each_other(stages: Sequence[BoundStage]) -> bool:
+    """Whether a host op may wait for what another stage does with its resource, so that both must run at once."""
+    if not any(_may_wait(s) for s in stages):
+        return False
+    users: dict[str, int] = {}
+    waited_for: set[str] = set()
+    for stage in stages:
+        for name in {variable_name(x) for n in stage.nodes for x in n.inputs if x.dtype is resource}:
+            users[name] = users.get(name, 0) + 1
+            if _may_wait(stage):
+                waited_for.add(name)
+    return any(users[name] > 1 for name in waited_for)
+
+
+def _may_wait(bound: BoundStage) -> bool:
+    return any(n.op.blocks for n in bound.nodes)
 
 
 def _blocks(bound: BoundStage) -> bool:
@@ -82,9 +109,10 @@ def dependencies(stages: Sequence[BoundStage]) -> list[set[int]]:
         before = {maker[x] for x in stage.inputs if x in maker}
         for node in stage.stage.nodes:
             before.update(stage_of[c] for c in _ordered_before(node) if c in stage_of)
-        if id(stage.device) in last_on:
-            before.add(last_on[id(stage.device)])  # one device runs its stages in order
-        last_on[id(stage.device)] = i
+        if not _may_wait(stage):
+            if id(stage.device) in last_on:
+                before.add(last_on[id(stage.device)])  # one device runs its stages in order
+            last_on[id(stage.device)] = i
         waits.append({b for b in before if b != i})
     return waits
 
@@ -141,7 +169,8 @@ class Overlapped:
         threads: StageThreads = self.run_.runtime.threads
         idle_since: float | None = None
         while self.unfinished and self.failure is None:
-            i = next((i for i in self.ready if self.run_.arrived(self.stages[i])), None)
+            arrived = (i for i in self.ready if self.run_.arrived(self.stages[i]))
+            i = min(arrived, key=lambda i: _may_wait(self.stages[i]), default=None)
             if i is None:
                 self.run_.context.cancel.check()
                 self.run_.raise_known_errors()
@@ -154,7 +183,7 @@ class Overlapped:
             self.ready.remove(i)
             self.running += 1
             waits = _blocks(self.stages[i]) and (self.ready or self.running > 1)
-            if waits and threads.take(partial(self._one, i)):
+            if waits and threads.take(partial(self._one, i), _may_wait(self.stages[i])):
                 continue
             self.condition.release()
             try:

@@ -1,4 +1,4 @@
-"""`tf.train`: optimizers, learning rates that change, the global step, averages of variables, checkpoints."""
+"""`tf.train`: optimizers, rates that change, the global step, averages of variables, checkpoints, queue runners."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -19,6 +19,7 @@ from timberframe.train.checkpoint_utils import init_from_checkpoint as init_from
 from timberframe.train.checkpoint_utils import list_variables as list_variables
 from timberframe.train.checkpoint_utils import load_checkpoint as load_checkpoint
 from timberframe.train.checkpoint_utils import load_variable as load_variable
+from timberframe.train.coordinator import Coordinator as Coordinator
 from timberframe.train.decays import cosine_decay as cosine_decay
 from timberframe.train.decays import cosine_decay_restarts as cosine_decay_restarts
 from timberframe.train.decays import exponential_decay as exponential_decay
@@ -34,6 +35,9 @@ from timberframe.train.meta_graph import import_meta_graph as import_meta_graph
 from timberframe.train.meta_graph_export import export_meta_graph as export_meta_graph
 from timberframe.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from timberframe.train.optimizer import Optimizer as Optimizer
+from timberframe.train.queue_runner import QueueRunner as QueueRunner
+from timberframe.train.queue_runner import add_queue_runner as add_queue_runner
+from timberframe.train.queue_runner import start_queue_runners as start_queue_runners
 from timberframe.train.saver import Saver as Saver
 from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step

@@ -205,6 +205,8 @@ class OpDef:
         kernel. For files, rare string ops, and what works on resources of the session.
     resource: of an op with on_host whose one output is a handle, the kind of the resource that it makes: "queue". The
         resource is named by the attrs `container` and `shared_name` where it has them, else by the node.
+    blocks: of an op with on_host, that it may wait for what another run does with its resource, or another node of the
+        same run: nodes of one resource then run at the same time.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
     role: what the compiler or the executor does instead of a device; None where a kernel runs. See `Role`.
@@ -253,6 +255,7 @@ class OpDef:
     updates: tuple[str, ...] = ()
     on_host: bool = False
     resource: str = ""
+    blocks: bool = False
     stateful: bool = False
     stream: RandomDraw | None = None
     role: Role | None = None
@@ -368,6 +371,7 @@ def _check_traits(op: OpDef) -> None:
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
         ("resource", op.on_host and outputs == {"handle"}, "it must have on_host, and `handle` as its one output"),
+        ("blocks", op.on_host, "it must have on_host"),
         ("total_value", op.value is not None, "it must have a value function"),
         ("update_op", op.role == "assign_variable", "its role must be assign_variable"),
         ("resource_op", op.role == "reference", "its role must be reference"),

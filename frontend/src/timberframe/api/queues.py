@@ -1,0 +1,274 @@
+"""Queues: elements that one run adds and another one takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from timberframe.api.framework import name_scope
+from timberframe.api.random_seeds import seed_attrs
+from timberframe_core.dtypes import DType, as_dtype, int32, int64
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape, as_shape
+
+__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
+
+
+class QueueBase:
+    """A queue of tuples of tensors; it lives in a session, as a variable does.
+
+    Use one of its subclasses. dtypes, shapes, names: of the components of an element; shapes and names may be None. An
+    operation that adds waits while the queue is full, one that takes waits until there is something; a time limit of
+    the run, `close` from another run or the closing of the session ends the waiting.
+    """
+
+    def __init__(
+        self, dtypes: Sequence[DType], shapes: Sequence[TensorShape], names: list[str] | None, queue_ref: Tensor
+    ) -> None:
+        self._dtypes = list(dtypes)
+        self._shapes = list(shapes)
+        self._names = names
+        self._queue_ref = queue_ref
+        self._name = queue_ref.op.name.rpartition("/")[2]
+
+    @property
+    def queue_ref(self) -> Tensor:
+        """The handle."""
+        return self._queue_ref
+
+    @property
+    def name(self) -> str:
+        """Name of the operation that makes the queue."""
+        return self._queue_ref.op.name
+
+    @property
+    def dtypes(self) -> list[DType]:
+        """Dtypes of the components."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """Shapes of the components, unknown ones if none were given."""
+        return self._shapes or [TensorShape(None)] * len(self._dtypes)
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the components, None if they have none."""
+        return self._names
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+        """Adds an element: a tensor, a list of components, or a dict of them if they have names.
+
+        Running it raises CancelledError where the queue is closed.
+        """
+        with name_scope(name, f"{self._name}_enqueue") as scope:
+            components = self._components(vals)
+            for x, shape in zip(components, self.shapes, strict=True):
+                _check_shape(self, x.get_shape(), shape)
+            made: Operation = apply_op("QueueEnqueueV2", [self._queue_ref, components], name=scope)
+            return made
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+        """Adds an element for each row of the components."""
+        with name_scope(name, f"{self._name}_EnqueueMany") as scope:
+            components = self._components(vals)
+            rows = TensorShape([None])
+            for x, shape in zip(components, self.shapes, strict=True):
+                found = x.get_shape().with_rank_at_least(1)
+                _check_shape(self, found[1:], shape)
+                rows = rows.merge_with(found[:1])
+            made: Operation = apply_op("QueueEnqueueManyV2", [self._queue_ref, components], name=scope)
+            return made
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """Takes an element: a tensor if it has one component, a list of several, a dict if they have names.
+
+        Running it raises OutOfRangeError where the queue is closed and empty.
+        """
+        made = apply_op("QueueDequeueV2", [self._queue_ref], self._types(), name or f"{self._name}_Dequeue")
+        return self._returned(made, self.shapes)
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """Takes n elements as the rows of one tensor for each component.
+
+        Running it raises OutOfRangeError where the queue is closed and has fewer.
+        """
+        return self._dequeue_batch("QueueDequeueManyV2", n, name or f"{self._name}_DequeueMany")
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """Takes n elements, or what is left once the queue is closed; OutOfRangeError where nothing is."""
+        return self._dequeue_batch("QueueDequeueUpToV2", n, name or f"{self._name}_DequeueUpTo")
+
+    def _dequeue_batch(self, op: str, n: Any, name: str) -> Any:
+        with name_scope(name) as scope:
+            made = apply_op(op, [self._queue_ref, convert_to_tensor(n, int32, name="n")], self._types(), scope)
+            count = n if isinstance(n, int) and op == "QueueDequeueManyV2" else None
+            return self._returned(made, [TensorShape([count]).concatenate(s) for s in self.shapes])
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """Closes the queue: nothing more can be added, and what is left can be taken.
+
+        Waits until what waits to be added has been; with cancel_pending_enqueues that ends with CancelledError instead.
+        """
+        attrs = {"cancel_pending_enqueues": cancel_pending_enqueues}
+        made: Operation = apply_op("QueueCloseV2", [self._queue_ref], attrs, name or f"{self._name}_Close")
+        return made
+
+    def is_closed(self, name: str | None = None) -> Tensor:
+        """Whether the queue is closed."""
+        made: Tensor = apply_op("QueueIsClosedV2", [self._queue_ref], name=name or f"{self._name}_Is_Closed")
+        return made
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many elements the queue has."""
+        made: Tensor = apply_op("QueueSizeV2", [self._queue_ref], name=name or f"{self._name}_Size")
+        return made
+
+    def _components(self, vals: Any) -> list[Tensor]:
+        if isinstance(vals, Mapping):
+            if self._names is None or sorted(vals) != sorted(self._names):
+                raise InvalidArgumentError(
+                    f"queue '{self.name}': values for {sorted(vals)} are given; its components are {self._names}"
+                )
+            vals = [vals[n] for n in self._names]
+        elif self._names is not None:
+            raise InvalidArgumentError(f"queue '{self.name}': its components have names {self._names}; give a dict")
+        elif not isinstance(vals, list | tuple):
+            vals = [vals]
+        if len(vals) != len(self._dtypes):
+            raise InvalidArgumentError(f"queue '{self.name}': {len(vals)} values; {len(self._dtypes)} are required")
+        return [
+            convert_to_tensor(x, d, name=f"component_{i}")
+            for i, (x, d) in enumerate(zip(vals, self._dtypes, strict=True))
+        ]
+
+    def _types(self) -> dict[str, Any]:
+        return {"component_types": self._dtypes}
+
+    def _returned(self, made: list[Tensor], shapes: Sequence[TensorShape]) -> Any:
+        for x, shape in zip(made, shapes, strict=True):
+            x.set_shape(shape)
+        if self._names is not None:
+            return dict(zip(self._names, made, strict=True))
+        return made[0] if len(made) == 1 else made
+
+
+class FIFOQueue(QueueBase):
+    """A queue that gives its elements in the order in which they came. See `QueueBase`."""
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        types, known, labels = _signature(dtypes, shapes, names)
+        super().__init__(types, known, labels, _make("FIFOQueueV2", capacity, types, known, shared_name, name))
+
+
+class PaddingFIFOQueue(QueueBase):
+    """A FIFO queue whose shapes may leave sizes open; elements taken together are padded with zeros to one size."""
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "padding_fifo_queue",
+    ) -> None:
+        types, known, labels = _signature(dtypes, shapes, names)
+        if len(known) != len(types):
+            raise InvalidArgumentError(f"PaddingFIFOQueue: {len(known)} shapes for {len(types)} dtypes; each needs one")
+        super().__init__(types, known, labels, _make("PaddingFIFOQueueV2", capacity, types, known, shared_name, name))
+
+
+class RandomShuffleQueue(QueueBase):
+    """A queue that gives its elements in random order, drawn from more than min_after_dequeue until it is closed.
+
+    seed: with one the order is the same in each session.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        types, known, labels = _signature(dtypes, shapes, names)
+        more = {"min_after_dequeue": min_after_dequeue, **seed_attrs(seed)}
+        handle = _make("RandomShuffleQueueV2", capacity, types, known, shared_name, name, more)
+        super().__init__(types, known, labels, handle)
+
+
+class PriorityQueue(QueueBase):
+    """A queue that gives the element with the least priority first: an int64 that precedes its other components."""
+
+    def __init__(
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
+    ) -> None:
+        dtypes, known, _ = _signature(types, shapes, None)
+        handle = _make("PriorityQueueV2", capacity, dtypes, known, shared_name, name)
+        every, all_known, labels = _signature([int64, *dtypes], [(), *known], names)
+        super().__init__(every, all_known, labels, handle)
+
+
+def _signature(dtypes: Any, shapes: Any, names: Any) -> tuple[list[DType], list[TensorShape], list[str] | None]:
+    """Dtypes, shapes and names of components; a single one need not be in a list."""
+    types = [as_dtype(d) for d in (dtypes if isinstance(dtypes, list | tuple) else [dtypes])]
+    if shapes is None:
+        known = []
+    elif isinstance(shapes, list | tuple) and all(isinstance(s, list | tuple | TensorShape) for s in shapes) and shapes:
+        known = [TensorShape(as_shape(s)) for s in shapes]
+    else:
+        known = [TensorShape(as_shape(shapes))]
+    if known and len(known) != len(types):
+        raise InvalidArgumentError(f"queue: {len(known)} shapes for {len(types)} dtypes; each component needs one")
+    if names is None:
+        return types, known, None
+    labels = [names] if isinstance(names, str) else list(names)
+    if len(labels) != len(types) or not all(isinstance(n, str) for n in labels):
+        raise InvalidTypeError(f"queue: names {names!r} for {len(types)} dtypes; each component needs a str")
+    return types, known, labels
+
+
+def _make(
+    op: str,
+    capacity: int,
+    dtypes: Sequence[DType],
+    shapes: Sequence[TensorShape],
+    shared_name: str | None,
+    name: str,
+    more: Mapping[str, Any] | None = None,
+) -> Tensor:
+    attrs = {
+        "component_types": dtypes,
+        "shapes": [s.as_tuple() for s in shapes],
+        "capacity": capacity,
+        "shared_name": shared_name,
+        **(more or {}),
+    }
+    made: Tensor = apply_op(op, [], attrs, name)
+    return made
+
+
+def _check_shape(queue: QueueBase, found: TensorShape, wanted: TensorShape) -> None:
+    if not found.is_compatible_with(wanted):
+        raise InvalidArgumentError(f"queue '{queue.name}': a component has shape {found}; {wanted} is required")

@@ -1,0 +1,163 @@
+"""QueueRunner: threads that keep a queue filled."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from timberframe.api.framework import GraphKeys
+from timberframe.api.queues import QueueBase
+from timberframe.train.coordinator import Coordinator
+from timberframe_core import logging
+from timberframe_core.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError, WrongStateError
+from timberframe_core.graph.defaults import get_default_session
+from timberframe_core.graph.graph import get_default_graph
+from timberframe_core.graph.operation import Operation, Tensor
+
+
+class QueueRunner:
+    """Operations that fill a queue, each to be run again and again by a thread of its own.
+
+    enqueue_ops: one for each thread. close_op: run when an enqueue_op raises one of queue_closed_exception_types
+    (OutOfRangeError if None) in all threads; it closes the queue if None. cancel_op: run when a coordinator stops them;
+    closes the queue and ends what waits to be added if None.
+    """
+
+    def __init__(
+        self,
+        queue: QueueBase,
+        enqueue_ops: Sequence[Operation | Tensor],
+        close_op: Operation | None = None,
+        cancel_op: Operation | None = None,
+        queue_closed_exception_types: tuple[type[BaseException], ...] | None = None,
+    ) -> None:
+        if not enqueue_ops:
+            raise InvalidArgumentError("QueueRunner: enqueue_ops is empty; one operation at least is required")
+        self._queue = queue
+        self._enqueue_ops = list(enqueue_ops)
+        self._close_op = queue.close() if close_op is None else close_op
+        self._cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        self._closed_by = queue_closed_exception_types or (OutOfRangeError,)
+        self._lock = threading.Lock()
+        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._errors: list[BaseException] = []
+
+    @property
+    def queue(self) -> QueueBase:
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> list[Operation | Tensor]:
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> Operation:
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> Operation:
+        return self._cancel_op
+
+    @property
+    def name(self) -> str:
+        """Name of the queue."""
+        return self._queue.name
+
+    @property
+    def queue_closed_exception_types(self) -> tuple[type[BaseException], ...]:
+        return self._closed_by
+
+    @property
+    def exceptions_raised(self) -> list[BaseException]:
+        """What ended threads that no coordinator told of it."""
+        return self._errors
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Threads that run the operations in a session until its queue or the session is closed, or `coord` stops.
+
+        None where threads of this session go on already. start: starts them.
+        """
+        with self._lock:
+            if self._running.get(sess, 0):
+                return []
+            self._running[sess] = len(self._enqueue_ops)
+        threads = [
+            threading.Thread(target=self._run, args=(sess, op, coord), name=f"QueueRunnerThread-{self.name}-{op.name}")
+            for op in self._enqueue_ops
+        ]
+        if coord is not None:
+            threads.append(
+                threading.Thread(
+                    target=self._cancel_on_stop, args=(sess, coord), name=f"QueueRunnerThread-{self.name}-cancel"
+                )
+            )
+        for thread in threads:
+            thread.daemon = daemon
+            if coord is not None:
+                coord.register_thread(thread)
+            if start:
+                thread.start()
+        return threads
+
+    def _run(self, sess: Any, op: Operation | Tensor, coord: Coordinator | None) -> None:
+        error: BaseException | None = None
+        try:
+            enqueue = sess.make_callable(op)
+            while coord is None or not coord.should_stop():
+                enqueue()
+        except self._closed_by:
+            pass
+        except Exception as e:
+            error = e
+        with self._lock:
+            self._running[sess] -= 1
+            last = not self._running[sess]
+        if error is None:
+            if last:
+                self._try(sess, self._close_op)
+        elif coord is not None:
+            coord.request_stop(error)
+        else:
+            self._errors.append(error)
+            if not isinstance(error, CancelledError | WrongStateError):  # the queue or session was closed
+                logging.error("queue '%s' is not filled any more: %s: %s", self.name, type(error).__name__, error)
+
+    def _cancel_on_stop(self, sess: Any, coord: Coordinator) -> None:
+        coord.wait_for_stop()
+        self._try(sess, self._cancel_op)
+
+    def _try(self, sess: Any, op: Operation) -> None:
+        """Runs an operation that closes the queue, which may be closed already, as may the session."""
+        try:
+            sess.run(op)
+        except OpError as e:
+            logging.debug("closing queue '%s': %s", self.name, e)
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Adds a runner to a collection of the default graph, for `start_queue_runners`."""
+    get_default_graph().add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:
+    """Starts the threads of all runners in a collection of the session's graph, and returns them.
+
+    sess: the default session if None. daemon: the process may end while they run.
+    """
+    session = get_default_session() if sess is None else sess
+    if session is None:
+        raise InvalidArgumentError(
+            "start_queue_runners: there is no default session; give one, or enter `with session:`"
+        )
+    runners = session.graph.get_collection(collection)
+    return [t for qr in runners for t in qr.create_threads(session, coord, daemon, start)]
