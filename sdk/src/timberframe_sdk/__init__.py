@@ -7,6 +7,7 @@ from timberframe_core.dtypes import NUMERIC as NUMERIC
 from timberframe_core.dtypes import DType as DType
 from timberframe_core.dtypes import as_dtype as as_dtype
 from timberframe_core.dtypes import resource as resource
+from timberframe_core.errors import AbortedError as AbortedError
 from timberframe_core.errors import CancelledError as CancelledError
 from timberframe_core.errors import InternalError as InternalError
 from timberframe_core.errors import InvalidArgumentError as InvalidArgumentError
@@ -79,6 +80,10 @@ from timberframe_core.plugin.nodes import UNIT_KERNELS as UNIT_KERNELS
 from timberframe_core.plugin.nodes import passed_inputs as passed_inputs
 from timberframe_core.plugin.nodes import role as role
 from timberframe_core.plugin.passes import Pass as Pass
+from timberframe_core.plugin.wire import write_cluster as write_cluster
+from timberframe_core.plugin.wire_reader import read_cluster as read_cluster
+from timberframe_core.runtime.targets import Target as Target
+from timberframe_core.runtime.targets import register_target as register_target
 from timberframe_core.shapes import MAX_RANK as MAX_RANK
 from timberframe_core.shapes import StaticShape as StaticShape
 from timberframe_core.shapes import check_size as check_size

@@ -22,6 +22,7 @@ from timberframe_core.plugin.waiting import Deferred as Deferred
 from timberframe_core.plugin.waiting import LateError as LateError
 from timberframe_core.plugin.waiting import LateErrors as LateErrors
 from timberframe_core.plugin.waiting import Pending as Pending
+from timberframe_core.plugin.wire import fingerprint
 
 if TYPE_CHECKING:
     from timberframe_core.plugin.fusion import Fusion
@@ -175,6 +176,15 @@ class Cluster:
     resources: list[Value] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
     source: Cluster | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies it in a cache that outlives the process: 64 hexadecimal digits.
+
+        Clusters that differ in an op, attr, dtype, shape, constant, or in how values connect, have different ones;
+        equal ones have the same in every process. Names, the lines of the program and the device do not count.
+        """
+        return fingerprint(self)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 class RandomStream:
     """Where the random numbers of one op stand in a Session: a counter of the Philox blocks that it has reserved.
 
-    A block is four 32-bit numbers. The counter belongs to the Session by the name of the node, so that the stream goes
-    on across shapes and fetches. `seeds` are what an op without a seed of its own takes; each stream has others.
+    A block is four 32-bit numbers. The counter belongs to the Session by `name`, that of the node with the bodies that
+    it is in, so that the stream goes on across shapes and fetches. `seeds` are what an op without a seed of its own
+    takes; each stream has others.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_lock", "seeds")
+    __slots__ = ("__weakref__", "_cell", "_lock", "name", "seeds")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self.name = name
         self._cell = np.zeros(1, np.uint64)
         self._lock = threading.Lock()
         self.seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))

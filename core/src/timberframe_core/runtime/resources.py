@@ -69,7 +69,7 @@ class ResourceStore:
         self.variables.clear()
 
     def _stream(self, name: str) -> RandomStream:
-        return self.get_or_make(f"random stream {name}", RandomStream)
+        return self.get_or_make(f"random stream {name}", lambda: RandomStream(name))
 
 
 def _close(resource: Any) -> None:

@@ -29,7 +29,8 @@ class Target(Protocol):
     Its devices may be in other processes. Such a device
 
     - names its job and task in `spec`, and has an `incarnation` that no other start of its process had;
-    - takes a cluster in its wire form (`compiler.wire`), and makes the variables that live with it (`Device.variable`);
+    - takes a cluster to its process in the wire form (`plugin.wire`), and makes the variables that live with it
+      (`Device.variable`);
     - raises UnavailableError, within about a second, when its process does not answer, and AbortedError when another
       incarnation does: what the session had there is lost. Errors name the device;
     - stops waiting, and has its process stop, when the `cancel` of a run's context says so.
