@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from timberframe_core.dtypes import DType
+from timberframe_core.plugin.allocation import Allocator as Allocator
+from timberframe_core.plugin.allocation import AllocatorStatistics as AllocatorStatistics
+from timberframe_core.plugin.allocation import Buffer as Buffer
 from timberframe_core.plugin.state import RandomStream as RandomStream
 from timberframe_core.plugin.state import Variable as Variable
 from timberframe_core.plugin.waiting import CancelToken as CancelToken
@@ -230,42 +233,6 @@ class Executable(Protocol):
 
     def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
         """Runs once and returns the outputs, whose memory is the caller's. May be called by several threads at once."""
-
-
-class Buffer(Protocol):
-    """Memory of a device. It releases itself with its last reference; close() does so early and may be repeated."""
-
-    nbytes: int
-    handle: Any
-
-    def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class AllocatorStatistics:
-    """Bytes and counts since the allocator was made; `limit` is None where there is none."""
-
-    used: int
-    peak: int
-    limit: int | None
-    live: int
-    total: int
-
-
-class Allocator(Protocol):
-    """Memory of one device.
-
-    fail_at: set to n, the allocation after the next n fails with ResourceExhaustedError and sets it to None again. So
-    conformance injects faults.
-    """
-
-    alignment: int
-    fail_at: int | None
-
-    def allocate(self, nbytes: int) -> Buffer:
-        """A buffer; ResourceExhaustedError with what was asked, used and free when it does not fit."""
-
-    def statistics(self) -> AllocatorStatistics: ...
 
 
 @dataclass(frozen=True)
