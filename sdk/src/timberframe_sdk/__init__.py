@@ -92,6 +92,9 @@ from timberframe_core.shapes import is_static as is_static
 from timberframe_core.shapes import row_major_strides as row_major_strides
 from timberframe_sdk.allocator import Allocator as Allocator
 from timberframe_sdk.allocator import Buffer as Buffer
+from timberframe_sdk.cluster_function import ClusterFunction as ClusterFunction
+from timberframe_sdk.compiler_device import CompilerDevice as CompilerDevice
+from timberframe_sdk.compiler_device import Program as Program
 from timberframe_sdk.declare import kernel as kernel
 from timberframe_sdk.dlpack import DLPackTensor as DLPackTensor
 from timberframe_sdk.dlpack import DLPackView as DLPackView

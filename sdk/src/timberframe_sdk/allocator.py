@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,10 @@ class Allocator:
         with self._lock:
             self._used -= nbytes
             self._live -= 1
+
+    def release_with(self, array: Any, nbytes: int) -> None:
+        """Has reserved memory released when `array` is dropped, for arrays that another library allocated."""
+        weakref.finalize(array, self.release, nbytes).atexit = False
 
     def _exhausted(self, nbytes: int, who: str) -> ResourceExhaustedError:
         free = "unlimited" if self.limit is None else str(max(0, self.limit - self._used))

@@ -272,6 +272,8 @@ class Placer:
                     return False
             elif x.dtype.name in ("string", "variant"):
                 return False
+        if not _takes_bodies(node.op, node, device):
+            return False
         known: dict[str, float] = {}
         return sum(self._nodes_in(f, device, known) for f in node.bodies) <= _MOST_NODES
 
@@ -304,6 +306,8 @@ class Placer:
             inner = [function.find_function(name) for name in op.op_def.functions(op.attrs)]
             bodies = [f for f in inner if f is not None]
             if bodies:
+                if not _takes_bodies(op.op_def, op, device):
+                    return math.inf
                 count += sum(self._nodes_in(f, device, known) for f in bodies)
                 if count > _MOST_NODES:
                     return math.inf
@@ -361,6 +365,16 @@ def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
     attrs = {"T": node.inputs[1].dtype}
     given = kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
     return _refused(device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]])))
+
+
+def _takes_bodies(op: OpDef, node: Any, device: Device) -> bool:
+    """Whether the device runs a loop or branch itself, if it runs all that is in its bodies."""
+    given = kernel_node(op, node.name, node.attrs, node, device)
+    inputs, outputs = (
+        [v for x, v in zip(tensors, values, strict=True) if x.dtype.name != "resource"]  # bodies read the variables
+        for tensors, values in ((node.inputs, given.inputs), (node.outputs, given.outputs))
+    )
+    return device.supports(replace(given, inputs=inputs, outputs=outputs)) is None
 
 
 def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:

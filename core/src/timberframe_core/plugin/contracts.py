@@ -299,7 +299,8 @@ class Device(Protocol):
         """None if it can run this node, a str that says why not, or DEPENDS.
 
         Asked while nodes are placed, those of bodies of loops too (see KernelNode.placing); where it answered DEPENDS
-        again when all shapes are known, and then it must decide.
+        again when all shapes are known, and then it must decide. Asked about a loop or branch, by `role(node.op)`, it
+        says whether it runs such a node with its bodies; where it does not, the executor drives them, body by body.
         """
 
     def kernel(self, node: KernelNode) -> KernelDef | None:

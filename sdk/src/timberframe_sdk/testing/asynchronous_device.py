@@ -22,6 +22,7 @@ from timberframe_core.plugin.nodes import role
 from timberframe_sdk import (
     Allocator,
     Cluster,
+    ClusterFunction,
     Device,
     DeviceAttributes,
     DeviceDefaults,
@@ -31,7 +32,6 @@ from timberframe_sdk import (
     Memory,
     RunContext,
     Transaction,
-    Value,
     compute,
     device_count,
     has_reference,
@@ -148,7 +148,7 @@ class AsynchronousDevice(DeviceDefaults):
         self.queue = Queue()
 
     def supports(self, node: KernelNode) -> str | None:
-        if not has_reference(node.op):
+        if role(node.op) is None and not has_reference(node.op):
             return "the op has no reference"
         if any(v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
             return "the device holds numbers only"
@@ -200,7 +200,7 @@ class WholeCluster:
 
     def __init__(self, device: AsynchronousDevice, cluster: Cluster) -> None:
         self.device, self.cluster = device, cluster
-        self.function = translate(cluster)
+        self.function = ClusterFunction(cluster)
         self.transaction = Transaction(cluster)
         self.memory = Memory()
 
@@ -222,7 +222,9 @@ class WholeCluster:
         try:
             for a in given:
                 a.check()
-            for target, value in zip(targets, self.function([memory[a.address] for a in given]), strict=True):
+            for target, value in zip(
+                targets, self.function(translate, [memory[a.address] for a in given]), strict=True
+            ):
                 memory[target.address] = np.array(value, target.dtype)
                 target.shape = np.shape(value)
         except Exception as e:
@@ -231,52 +233,21 @@ class WholeCluster:
             raise
 
 
-Function = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
-
-
-def translate(cluster: Cluster) -> Function:
-    """The function of a cluster's inputs and versions that gives its outputs and new versions."""
-    steps = [(node, step_of(node)) for node in cluster.nodes]
-    wanted = [*cluster.outputs, *(u.new for u in cluster.updates)]
-
-    def run(given: Sequence[np.ndarray]) -> list[np.ndarray]:
-        found = {v.id: x for v, x in zip((*cluster.inputs, *cluster.resources), given, strict=True)}
-
-        def value(v: Value) -> np.ndarray:
-            return v.constant if v.kind == "const" else found[v.id]
-
-        for node, step in steps:
-            results = step([value(v) for v in node.inputs])
-            found.update({v.id: x for v, x in zip(node.outputs, results, strict=True)})
-        return [value(v) for v in wanted]
-
-    return run
-
-
-def step_of(node: KernelNode) -> Function:
+def translate(node: KernelNode, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """The outputs of a node, for a ClusterFunction."""
     kind = role(node.op)
-    if kind == "loop":
-        return loop(node)
+    if kind is None:
+        return list(compute(node, inputs))
+    bodies = [ClusterFunction(c) for c in node.inner]
     if kind == "branch":
-        then, otherwise = (translate(c) for c in node.inner)
-        return lambda x: (then if truth(x[0]) else otherwise)(x[1:])
+        return bodies[0 if truth(inputs[0]) else 1](translate, inputs[1:])
     if kind == "case":
-        branches = [translate(c) for c in node.inner]
-        return lambda x: branches[branch_number(int(x[0]), len(branches))](x[1:])
-    return lambda x: list(compute(node, x))
-
-
-def loop(node: KernelNode) -> Function:
-    cond, body = (translate(c) for c in node.inner)
-    count = len(node.outputs)
-
-    def run(given: Sequence[np.ndarray]) -> list[np.ndarray]:
-        state, fixed = list(given[:count]), given[count:]
-        while truth(cond([*state, *fixed])[0]):
-            state = body([*state, *fixed])
-        return state
-
-    return run
+        return bodies[branch_number(int(inputs[0]), len(bodies))](translate, inputs[1:])
+    cond, body = bodies
+    state, fixed = list(inputs[: len(node.outputs)]), inputs[len(node.outputs) :]
+    while truth(cond(translate, [*state, *fixed])[0]):
+        state = body(translate, [*state, *fixed])
+    return state
 
 
 @hookimpl

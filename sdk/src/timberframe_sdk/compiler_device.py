@@ -1,0 +1,301 @@
+"""CompilerDevice: a device whose toolchain compiles whole graphs. A vendor writes what calls the toolchain."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.errors import OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.fallback import attempt
+from timberframe_core.plugin.contracts import (
+    Array,
+    Cluster,
+    DeviceAttributes,
+    KernelNode,
+    Memory,
+    RunContext,
+)
+from timberframe_core.plugin.device_defaults import DeviceDefaults
+from timberframe_sdk.allocator import Allocator, at_node
+from timberframe_sdk.cluster_function import ClusterFunction, single
+from timberframe_sdk.transaction import Transaction
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a toolchain made of a ClusterFunction.
+
+    run: called with the arrays of the function's parameters, returns those of its results. It changes none of the
+    arrays, as they may be versions of variables that others read, and may be called by several threads at once. memory:
+    what the program needs beside its parameters and results.
+    """
+
+    run: Callable[[Sequence[Array]], Sequence[Array]]
+    memory: Memory = field(default_factory=Memory)
+
+
+class CompilerDevice(DeviceDefaults):
+    """Base of devices that compile a cluster as a whole.
+
+    A subclass sets `type`, `allocator` and `attributes`, and writes `supports`, `build`, `upload` and `copy_out`. One
+    that is asynchronous also writes `ready` and `wait`. Its arrays have `dtype` and `shape`, can be weakly referenced,
+    and never change. Constants of more than `inline_bytes` are parameters of programs, uploaded once.
+    """
+
+    type = ""
+    supports_by_dtype = False
+    inline_bytes: int | None = 1024
+    allocator: Allocator
+    attributes = DeviceAttributes(memory=0)
+
+    def __init__(self, index: int = 0) -> None:
+        self.spec = f"/device:{self.type}:{index}"
+        self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
+        self._unfinished: list[weakref.ref[Array]] = []
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Device {self.spec} ({self.attributes.model})>"
+
+    # What a vendor writes
+
+    def supports(self, node: KernelNode) -> str | None:
+        """None if `build` can translate the node, else why not."""
+        raise NotImplementedError
+
+    def build(self, function: ClusterFunction) -> Program:
+        """Compiles a cluster."""
+        raise NotImplementedError
+
+    def upload(self, x: np.ndarray) -> Array:
+        """A copy of a host array of any strides; later changes of x do not show in it."""
+        raise NotImplementedError
+
+    def copy_out(self, a: Array) -> np.ndarray:
+        """A host copy that owns its memory; waits for the work that makes `a` and raises its errors."""
+        raise NotImplementedError
+
+    def ready(self, a: Array) -> bool:
+        """Whether the work that makes `a` is done; never waits."""
+        return True
+
+    def wait(self, a: Array) -> None:
+        """Waits for the work that makes `a` and raises its errors."""
+
+    def error(self, e: Exception) -> OpError:
+        """What an exception of the toolchain is to the user; `ResourceExhaustedError` where memory does not suffice."""
+        if isinstance(e, OpError):
+            return e
+        kind = ResourceExhaustedError if isinstance(e, MemoryError) else UnknownError
+        return kind(f"device {self.spec} failed: {type(e).__name__}: {e}")
+
+    # What is done for the vendor
+
+    def compile(self, cluster: Cluster) -> CompiledCluster:
+        return CompiledCluster(self, cluster)
+
+    def copy_in(self, x: np.ndarray) -> Array:
+        """What `upload` makes, which counts as used memory for as long as it lives."""
+        self.allocator.reserve(x.nbytes)
+        try:
+            made = self.upload(x)
+        except BaseException:
+            self.allocator.release(x.nbytes)
+            raise
+        self.note([made], [x.nbytes])
+        return made
+
+    def constant(self, x: np.ndarray) -> Array:
+        """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
+        key = id(x)
+        found = self._constants.get(key)
+        if found is not None and found[1]() is x:
+            return found[0]
+        copied = self.copy_in(x)
+        self._constants[key] = copied, weakref.ref(x, lambda _: self._constants.pop(key, None))
+        return copied
+
+    def note(self, arrays: Sequence[Array], sizes: Sequence[int]) -> None:
+        """Has reserved memory released with the arrays that it was reserved for, and `marker` wait for them."""
+        for array, nbytes in zip(arrays, sizes, strict=True):
+            self.allocator.release_with(array, nbytes)
+        if self.asynchronous:
+            with self._lock:
+                known = [r for r in self._unfinished if (a := r()) is not None and not self.ready(a)]
+                self._unfinished = known + [weakref.ref(a) for a in arrays]
+
+    def start_copy_out(self, a: Array) -> ArraysReady:
+        """The copy, made when `a` is ready: arrays never change, so that later work cannot disturb it."""
+        return ArraysReady(self, [a], lambda: self.copy_out(a))
+
+    def marker(self) -> ArraysReady:
+        """Is done when all arrays that are still in use have been made."""
+        with self._lock:
+            found = [r() for r in self._unfinished]
+        return ArraysReady(self, [a for a in found if a is not None])
+
+    def synchronize(self) -> None:
+        self.marker().result()
+
+    def close(self) -> None:
+        """Waits for pending work and drops the constants that were uploaded."""
+        self.synchronize()
+        self._constants.clear()
+
+
+class ArraysReady:
+    """A Pending: arrays that a device is making; its result is what `result` gives when they are there."""
+
+    def __init__(
+        self, device: CompilerDevice, arrays: Sequence[Array], result: Callable[[], Any] = lambda: None
+    ) -> None:
+        self._device, self._arrays, self._result = device, list(arrays), result
+
+    def done(self) -> bool:
+        return all(map(self._device.ready, self._arrays))
+
+    def result(self) -> Any:
+        """Waits; the toolchain's errors are raised as what `CompilerDevice.error` makes of them."""
+        try:
+            for array in self._arrays:
+                self._device.wait(array)
+            return self._result()
+        except OpError:
+            raise
+        except Exception as e:
+            raise self._device.error(e) from e
+
+
+class _Compiled:
+    """A program with its constants; `run` keeps the accounts of memory."""
+
+    def __init__(self, device: CompilerDevice, cluster: Cluster) -> None:
+        self.device = device
+        self.function = ClusterFunction(cluster, device.inline_bytes)
+        self.program = device.build(self.function)
+        self.constants = [device.constant(v.constant) for v in self.function.constants]
+        self.sizes = [v.nbytes for v in self.function.results]
+        makers = {v.id: n for n in cluster.nodes for v in n.outputs}
+        self._reserved_for = [(v.nbytes, makers.get(v.id)) for v in self.function.results]
+        if self.program.memory.arena:
+            self._reserved_for.append((self.program.memory.arena, None))
+
+    def run(self, given: Sequence[Array]) -> list[Array]:
+        """The results for these inputs and versions: used memory from before they are made until they are dropped."""
+        allocator, reserved = self.device.allocator, []
+        try:
+            for nbytes, node in self._reserved_for:
+                try:
+                    allocator.reserve(nbytes)
+                except ResourceExhaustedError as e:
+                    raise at_node(e, node) from e.__cause__
+                reserved.append(nbytes)
+            made = list(self.program.run([*given, *self.constants]))
+        except BaseException:
+            for nbytes in reserved:
+                allocator.release(nbytes)
+            raise
+        for nbytes in reserved[len(made) :]:
+            allocator.release(nbytes)  # the arena
+        self.device.note(made, self.sizes)
+        return made
+
+
+class CompiledCluster:
+    """An Executable: one program for the whole cluster, and one for each node where a run is watched.
+
+    A cluster that the toolchain cannot compile as a whole, though it can compile each node, is run node by node.
+    """
+
+    def __init__(self, device: CompilerDevice, cluster: Cluster) -> None:
+        self.device, self.cluster = device, cluster
+        self.transaction = Transaction(cluster, lambda node: ())  # programs never write to what they are given
+        self._parts: list[_Compiled] | None = None
+        self._lock = threading.Lock()
+        self._whole: _Compiled | None = attempt(
+            "compiling a cluster as a whole", lambda: _Compiled(device, cluster), self._without_whole
+        )
+        self.memory = _memory([self._whole] if self._whole is not None else self._by_node())
+
+    def _without_whole(self) -> None:
+        self._by_node()
+
+    def _by_node(self) -> list[_Compiled]:
+        """A program for each node; UnknownError names the one that the toolchain cannot compile."""
+        with self._lock:
+            if self._parts is None:
+                self._parts = [self._compiled_alone(n) for n in self.cluster.nodes]
+            return self._parts
+
+    def _compiled_alone(self, node: KernelNode) -> _Compiled:
+        try:
+            return _Compiled(self.device, single(node))
+        except Exception as e:
+            raise self._at(node, e) from e
+
+    def _at(self, node: KernelNode, e: Exception) -> OpError:
+        error = self.device.error(e)
+        return error if error.node else type(error)(f"{node.op} '{node.name}': {error}", node.name)
+
+    def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+        """Runs the program, or node by node where the context asks for that, and commits new versions of variables."""
+        context.cancel.check()
+        cluster = self.cluster
+        with self.transaction.begin(lambda dtype, shape: None) as versions:
+            given = [*inputs, *(versions[v.id] for v in cluster.resources)]
+            if self._whole is None or context.mode != "fast" or context.trace is not None:
+                made = self._run_by_node(given, context)
+            else:
+                made = self._run_whole(self._whole, given)
+            under_way = ArraysReady(self.device, made)
+            if cluster.updates:
+                context.cancel.wait(under_way)  # a version is committed only when it is known to be good
+            elif context.late is not None:
+                context.late.add(self.device, under_way, lambda _: None)
+            versions.update(zip((u.new.id for u in cluster.updates), made[len(cluster.outputs) :], strict=True))
+        return made[: len(cluster.outputs)]
+
+    def _run_whole(self, whole: _Compiled, given: Sequence[Array]) -> list[Array]:
+        try:
+            return whole.run(given)
+        except OpError:
+            raise
+        except Exception as e:
+            self._run_by_node(given, RunContext())  # raises at the node that fails
+            raise self.device.error(e) from e
+
+    def _run_by_node(self, given: Sequence[Array], context: RunContext) -> list[Array]:
+        cluster, device = self.cluster, self.device
+        found = dict(zip((v.id for v in (*cluster.inputs, *cluster.resources)), given, strict=True))
+        for node, part in zip(cluster.nodes, self._by_node(), strict=True):
+            context.cancel.check()
+            start = time.perf_counter_ns()
+            try:
+                made = part.run([found[v.id] for v in part.function.cluster.inputs])
+                ArraysReady(device, made).result()
+            except Exception as e:
+                raise self._at(node, e) from e
+            found.update(zip((v.id for v in node.outputs), made, strict=True))
+            if context.trace is not None:
+                context.trace.event(node.name, node.op, start, time.perf_counter_ns(), device.spec)
+            if context.observer is not None:
+                seen = [device.constant(v.constant) if v.kind == "const" else found[v.id] for v in node.inputs]
+                context.observer(node, seen, made)
+        return [found[v.id] for v in ClusterFunction(cluster).results]
+
+
+def _memory(parts: Sequence[_Compiled]) -> Memory:
+    """What programs that run one after the other need."""
+    known = [p.program.memory for p in parts]
+    constants = {v.id: v.nbytes for p in parts for v in p.function.constants}
+    return Memory(
+        persistent=sum(constants.values()) + sum(m.persistent for m in known),
+        arena=max((m.arena for m in known), default=0),
+        workspace=max((m.workspace for m in known), default=0),
+    )
