@@ -93,6 +93,20 @@ def test_flushed_subnormal_passes_only_where_declared() -> None:
         judge(op, [x], got)
 
 
+def test_results_of_flushed_subnormal_inputs_pass_only_where_declared() -> None:
+    x, y = np.array([1e-40, 2.0], np.float32), np.array([3e38, 1.0], np.float32)
+    got = np.array([0.0, 2.0], np.float32)
+    judge(registry.get("Mul"), [x, y], got, flushes_subnormals=True)
+    with pytest.raises(CaseFailedError, match="1 of 2 elements differ"):
+        judge(registry.get("Mul"), [x, y], got)
+
+
+def test_other_errors_fail_beside_flushed_subnormals() -> None:
+    x, y = np.array([1e-40, 2.0], np.float32), np.array([3e38, 1.0], np.float32)
+    with pytest.raises(CaseFailedError, match="1 of 2 elements differ"):
+        judge(registry.get("Mul"), [x, y], np.array([0.0, 2.5], np.float32), flushes_subnormals=True)
+
+
 def test_accumulated_error_is_bounded_by_terms_and_magnitude() -> None:
     op = dataclasses.replace(
         registry.get("Neg"),

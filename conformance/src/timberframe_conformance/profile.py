@@ -3,6 +3,7 @@
 A TOML file:
 
     flushes_subnormals = true
+    rewrites_arithmetic = true
 
     [[waiver]]
     cases = "forward/Lgamma/float16/*"    # a glob over case ids
@@ -18,6 +19,8 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+_DECLARATIONS = ("flushes_subnormals", "rewrites_arithmetic")
 
 
 class ProfileError(ValueError):
@@ -38,9 +41,15 @@ class Waiver:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is declared about a device. flushes_subnormals: it may treat subnormal numbers as zero."""
+    """What is declared about a device.
+
+    flushes_subnormals: it may treat subnormal numbers as zero. rewrites_arithmetic: its compiler may compute several
+    ops by another formula, such as a / b / b as a / (b * b), so that a program of them need not give the bits that
+    separate programs give; its results are held to the truth instead.
+    """
 
     flushes_subnormals: bool = False
+    rewrites_arithmetic: bool = False
     waivers: Sequence[Waiver] = field(default=())
 
     def waiver(self, case_id: str, today: datetime.date | None = None) -> Waiver | None:
@@ -57,10 +66,12 @@ def load_profile(path: Path | None) -> Profile:
         data = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as e:
         raise ProfileError(f"profile {path}: {e}; a TOML file is required") from e
-    unknown = set(data) - {"flushes_subnormals", "waiver"}
+    unknown = set(data) - {*_DECLARATIONS, "waiver"}
     if unknown:
-        raise ProfileError(f"profile {path}: has {', '.join(sorted(unknown))}; known are flushes_subnormals and waiver")
-    return Profile(bool(data.get("flushes_subnormals", False)), tuple(_waiver(path, w) for w in data.get("waiver", ())))
+        known = ", ".join(_DECLARATIONS)
+        raise ProfileError(f"profile {path}: has {', '.join(sorted(unknown))}; known are {known} and waiver")
+    declared = {name: bool(data.get(name, False)) for name in _DECLARATIONS}
+    return Profile(**declared, waivers=tuple(_waiver(path, w) for w in data.get("waiver", ())))
 
 
 def _waiver(path: Path, entry: dict[str, object]) -> Waiver:

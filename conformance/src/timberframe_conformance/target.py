@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import timberframe as tf
 from timberframe_conformance.case import Types
-from timberframe_conformance.cases.types import as_attrs
+from timberframe_conformance.cases.types import as_attrs, attr_value
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
 from timberframe_core.ops.definition import registry
@@ -60,9 +61,18 @@ class Target:
             return self.supports(registry.get(op.update_op), tuple(("T", dtype) for _, dtype in types))
         key = op.name, types
         if key not in self._supports:
-            answer = self.device.supports(probe(self.device, op, types))
-            self._supports[key] = answer if isinstance(answer, str) else None
+            self._supports[key] = self._answer(op, types)
         return self._supports[key]
+
+    def _answer(self, op: OpDef, types: Types) -> str | None:
+        """None if the device takes a node of the op with the attrs of any sample, else why not that of the first."""
+        first = None
+        for node in probes(self.device, op, types):
+            answer = self.device.supports(node)
+            if not isinstance(answer, str):
+                return None
+            first = first or answer
+        return first
 
     def holds(self, types: Types) -> bool:
         """Whether the device says that it has these dtypes at all: a level asks for nothing in the others."""
@@ -86,12 +96,24 @@ class Target:
         return now
 
 
-def probe(device: Device, op: OpDef, types: Types) -> KernelNode:
-    """A node of the op in these dtypes, without shapes: what the placer asks about."""
-    attrs = {n: a.default for n, a in op.attrs.items() if not a.required} | as_attrs(types)
+def probes(device: Device, op: OpDef, types: Types) -> Iterator[KernelNode]:
+    """Nodes of the op in these dtypes, without shapes, as the placer asks about them: one for each attrs of samples."""
     inputs = [Value(i, _numpy(a, types), UNKNOWN_RANK, "input") for i, a in enumerate(op.inputs)]
     outputs = [Value(len(inputs) + i, _numpy(a, types), UNKNOWN_RANK) for i, a in enumerate(op.outputs)]
-    return KernelNode(op.name, "probe", attrs, inputs, outputs, device, placing=True)
+    for chosen in _sample_attrs(op.name):
+        attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
+        attrs |= {n: attr_value(op.attrs[n].kind, v) for n, v in chosen.items()} | as_attrs(types)
+        yield KernelNode(op.name, "probe", attrs, inputs, outputs, device, placing=True)
+
+
+@functools.lru_cache(maxsize=4096)
+def _sample_attrs(op: str) -> Sequence[Mapping[str, Any]]:
+    """The attrs that the op's samples set, each combination once."""
+    found: list[Mapping[str, Any]] = []
+    for sample in registry.get(op).samples():
+        if sample.attrs not in found:
+            found.append(sample.attrs)
+    return found or [{}]
 
 
 def _numpy(arg: Any, types: Types) -> Any:

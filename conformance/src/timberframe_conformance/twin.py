@@ -102,10 +102,13 @@ def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
     if not got.size:
         return
     form = FORMATS[got.dtype.name]
-    rounding = float(np.max(np.abs(value.narrow.astype(value.wide.dtype) - value.wide)))
-    unit = float(np.max(np.abs(value.wide))) * 2.0 ** (1 - form.precision)
-    allowed = 8 * max(rounding, unit, form.smallest)
-    error = np.abs(got.astype(value.wide.dtype) - value.wide)
+    same = (got == value.narrow) | (np.isnan(got) & np.isnan(value.narrow))  # infinities and NaN among them
+    finite = np.isfinite(value.narrow)
+    with np.errstate(all="ignore"):
+        rounding = float(np.max(np.abs(value.narrow.astype(value.wide.dtype) - value.wide), initial=0, where=finite))
+        unit = float(np.max(np.abs(value.wide), initial=0, where=finite)) * 2.0 ** (1 - form.precision)
+        allowed = 8 * max(rounding, unit, form.smallest)
+        error = np.where(same & ~finite, 0, np.abs(got.astype(value.wide.dtype) - value.wide))
     worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
     if not error.flat[worst] <= allowed:
         raise CaseFailedError(

@@ -12,14 +12,14 @@ from timberframe_conformance.case import Types, generator
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
-from timberframe_conformance.cases.types import as_attrs
+from timberframe_conformance.cases.types import as_attrs, attr_value
 from timberframe_conformance.cases.values import make_array, reshaped
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
-from timberframe_core.ops.definition.signature import ArgDef, as_float
+from timberframe_core.ops.definition.signature import ArgDef
 
 LAYOUTS = ("dense", "strided", "offset", "readonly", "reversed", "misaligned", "fortran")
 
@@ -72,19 +72,8 @@ class Trial:
                 full[arg_def.number_attr] = len(x)
             if arg_def.type_list_attr:
                 full[arg_def.type_list_attr] = tuple(as_dtype(a.dtype) for a in x)
-        full.update({name: _attr_value(self.op.attrs[name].kind, v) for name, v in self.sample.attrs.items()})
+        full.update({name: attr_value(self.op.attrs[name].kind, v) for name, v in self.sample.attrs.items()})
         return full
-
-
-def _attr_value(kind: str, value: Any) -> Any:
-    """A sample's attr in the form that attrs have: dtypes may be given by name, lists are tuples, floats float32."""
-    if kind == "float":
-        return as_float(value)
-    if kind == "type":
-        return as_dtype(value)
-    if kind == "list(type)":
-        return tuple(as_dtype(v) for v in value)
-    return tuple(value) if isinstance(value, list) else value
 
 
 def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:

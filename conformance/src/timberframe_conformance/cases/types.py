@@ -10,9 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 from timberframe_conformance.case import Types
-from timberframe_core.dtypes import BY_NAME, QUANTIZED, DType
+from timberframe_core.dtypes import BY_NAME, QUANTIZED, DType, as_dtype
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.ops.definition.signature import AttrDef
+from timberframe_core.ops.definition.signature import AttrDef, as_float
 
 TESTABLE = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
@@ -62,6 +62,17 @@ def combinations(op: OpDef) -> dict[str, list[Types]]:
         types = tuple((a.name, t) for a, t in zip(attrs, chosen, strict=True))
         groups.setdefault(chosen[0] if chosen else "", []).append(types)
     return groups
+
+
+def attr_value(kind: str, value: Any) -> Any:
+    """A sample's attr in the form that attrs have: dtypes may be given by name, lists are tuples, floats float32."""
+    if kind == "float":
+        return as_float(value)
+    if kind == "type":
+        return as_dtype(value)
+    if kind == "list(type)":
+        return tuple(as_dtype(v) for v in value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def as_attrs(types: Types) -> dict[str, DType]:

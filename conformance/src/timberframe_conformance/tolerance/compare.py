@@ -44,9 +44,37 @@ def check(
 ) -> Measured:
     """Raises CaseFailedError unless `got` is what the op must give for these inputs; returns the worst error.
 
-    dtypes: those that the outputs must have. flushes_subnormals: the device may take a subnormal input or result for
-    zero.
+    dtypes: those that the outputs must have. flushes_subnormals: the device may take subnormal results for zero, and so
+    all subnormal inputs.
     """
+    try:
+        return _check(op, attrs, inputs, got, dtypes, flushes_subnormals)
+    except CaseFailedError:
+        flushed = [_without_subnormals(x) for x in inputs] if flushes_subnormals else inputs
+        if all(x is y for x, y in zip(flushed, inputs, strict=True)):
+            raise
+        # An op that only moves an element keeps a subnormal number, also where one that computes would not.
+        outputs = [_without_subnormals(x) if isinstance(x, np.ndarray | np.generic) else x for x in got]
+        return _check(op, attrs, flushed, outputs, dtypes, flushes_subnormals)
+
+
+def _without_subnormals(x: Any) -> Any:
+    """x with zeros, of the same sign, for subnormal numbers; x itself if it has none."""
+    form = FORMATS.get(x.dtype.name)
+    if form is None or x.dtype.kind == "c":
+        return x
+    subnormal = (x != 0) & (np.abs(x) < form.smallest_normal)
+    return np.where(subnormal, np.copysign(x.dtype.type(0), x), x) if subnormal.any() else x
+
+
+def _check(
+    op: OpDef,
+    attrs: Mapping[str, Any],
+    inputs: Sequence[np.ndarray],
+    got: Sequence[Any],
+    dtypes: Sequence[np.dtype],
+    flushes_subnormals: bool,
+) -> Measured:
     if any(x.dtype.kind in "fcV" and x.dtype.name in FORMATS for x in inputs):
         expected = true_outputs(op, attrs, inputs)
     else:
