@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from timberframe import bitwise as bitwise
+from timberframe import contrib as contrib
 from timberframe import image as image
 from timberframe import initializers as initializers
 from timberframe import linalg as linalg
+from timberframe import lookup as lookup
 from timberframe import losses as losses
 from timberframe import math as math
 from timberframe import nn as nn
@@ -39,6 +41,7 @@ from timberframe.api.histogram import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
+from timberframe.api.lookup import *
 from timberframe.api.python_functions import *
 from timberframe.api.quantization import *
 from timberframe.api.queues import *
@@ -89,5 +92,5 @@ else:
 
 
 _add_library_folder(__file__)
-_SPACES = (bitwise, image, initializers, linalg, losses, math, nest, nn, quantization, random, strings, train)
+_SPACES = (bitwise, image, initializers, linalg, lookup, losses, math, nest, nn, quantization, random, strings, train)
 _guard([_sys.modules[__name__], *_SPACES])

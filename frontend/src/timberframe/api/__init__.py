@@ -19,7 +19,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-NAMES = ("bitwise", "image", "initializers", "linalg", "math", "nn", "quantization", "random", "strings")
+NAMES = ("bitwise", "image", "initializers", "linalg", "lookup", "math", "nn", "quantization", "random", "strings")
 
 
 def namespace(name: str) -> dict[str, Any]:

@@ -370,7 +370,7 @@ def _check_traits(op: OpDef) -> None:
         ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
-        ("resource", op.on_host and outputs == {"handle"}, "it must have on_host, and `handle` as its one output"),
+        ("resource", op.on_host and len(outputs) == 1, "it must have on_host, and the handle as its one output"),
         ("blocks", op.on_host, "it must have on_host"),
         ("total_value", op.value is not None, "it must have a value function"),
         ("update_op", op.role == "assign_variable", "its role must be assign_variable"),

@@ -1,0 +1,233 @@
+"""Hash tables: from keys, such as words, to values, such as their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.api.framework import GraphKeys, group, name_scope
+from timberframe_core.dtypes import DType, as_dtype, int64, string
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.graph import get_default_graph
+from timberframe_core.graph.operation import Operation, Tensor
+
+__all__ = ["initialize_all_tables", "tables_initializer"]
+
+NAMESPACES = {
+    "lookup": (
+        "HashTable", "KeyValueTensorInitializer", "MutableHashTable", "StaticHashTable", "index_table_from_tensor",
+        "index_to_string_table_from_tensor",
+    )
+}  # fmt: skip
+
+
+class _Table:
+    """A table; it lives in a session, as a variable does."""
+
+    def __init__(self, handle: Tensor, key_dtype: DType, value_dtype: DType, default_value: Any) -> None:
+        self._handle = handle
+        self._key_dtype = key_dtype
+        self._value_dtype = value_dtype
+        self._default = convert_to_tensor(default_value, value_dtype)
+
+    @property
+    def resource_handle(self) -> Tensor:
+        """The handle."""
+        return self._handle
+
+    @property
+    def name(self) -> str:
+        """Name of the operation that makes the table."""
+        return self._handle.op.name
+
+    @property
+    def key_dtype(self) -> DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        return self._value_dtype
+
+    @property
+    def default_value(self) -> Tensor:
+        """What keys give that are not in the table."""
+        return self._default
+
+    def _find(self, keys: Any, default: Any, name: str | None) -> Tensor:
+        given = convert_to_tensor(keys, self._key_dtype, name="keys")
+        made: Tensor = apply_op(
+            "LookupTableFindV2", [self._handle, given, default], None, name or f"{self._label}_Lookup"
+        )
+        return made
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many keys the table has."""
+        made: Tensor = apply_op("LookupTableSizeV2", [self._handle], None, name or f"{self._label}_Size")
+        return made
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys and their values."""
+        types = {"Tkeys": self._key_dtype, "Tvalues": self._value_dtype}
+        keys, values = apply_op("LookupTableExportV2", [self._handle], types, name or f"{self._label}_Export")
+        return keys, values
+
+    @property
+    def _label(self) -> str:
+        return self.name.rpartition("/")[2]
+
+
+class KeyValueTensorInitializer:
+    """Keys and values of a table that is filled once: tensors of one dimension and equal lengths."""
+
+    def __init__(
+        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+    ) -> None:
+        with name_scope(name, "key_value_init") as scope:
+            self._scope = scope
+            self.keys = convert_to_tensor(keys, None if key_dtype is None else as_dtype(key_dtype), name="keys")
+            self.values = convert_to_tensor(
+                values, None if value_dtype is None else as_dtype(value_dtype), name="values"
+            )
+
+    @property
+    def key_dtype(self) -> DType:
+        return self.keys.dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        return self.values.dtype
+
+    def initialize(self, table: _Table) -> Operation:
+        """The operation that fills a table; it is among those that `tf.tables_initializer` runs."""
+        for what, mine, its in (
+            ("keys", self.key_dtype, table.key_dtype),
+            ("values", self.value_dtype, table.value_dtype),
+        ):
+            if mine is not its:
+                raise InvalidTypeError(f"table '{table.name}': {what} are {mine.name}; {its.name} is required")
+        with name_scope(self._scope):
+            made: Operation = apply_op("InitializeTableV2", [table.resource_handle, self.keys, self.values])
+        get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
+        return made
+
+
+class StaticHashTable(_Table):
+    """A table that is filled once in a session: by `initializer`, which `tf.tables_initializer()` runs with others.
+
+    initializer: a KeyValueTensorInitializer. default_value: what keys give that are not in it.
+    Looking something up before raises FailedPreconditionError, as does filling it again with other entries.
+    """
+
+    def __init__(
+        self, initializer: KeyValueTensorInitializer, default_value: Any, shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        keys, values = initializer.key_dtype, initializer.value_dtype
+        attrs = {"key_dtype": keys, "value_dtype": values, "shared_name": shared_name}
+        super().__init__(apply_op("HashTableV2", [], attrs, name or "hash_table"), keys, values, default_value)
+        if self._default.static_shape not in (None, ()):
+            raise InvalidArgumentError(
+                f"table '{self.name}': default_value has shape {self._default.shape}; a scalar is"
+            )
+        self._initializer = initializer.initialize(self)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table."""
+        return self._initializer
+
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+        """The value of each key, and the default value for keys that the table lacks."""
+        return self._find(keys, self._default, name)
+
+
+HashTable = StaticHashTable
+
+
+class MutableHashTable(_Table):
+    """A table that operations change. Its entries are not part of checkpoints.
+
+    default_value: what keys give that are not in it; its shape is that of each value.
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        shared_name: str | None = None,
+        name: str = "MutableHashTable",
+    ) -> None:
+        keys, values = as_dtype(key_dtype), as_dtype(value_dtype)
+        default = convert_to_tensor(default_value, values)
+        attrs: dict[str, Any] = {"key_dtype": keys, "value_dtype": values, "shared_name": shared_name}
+        op = "MutableHashTableV2"
+        if default.static_shape != ():
+            op, attrs = "MutableHashTableOfTensorsV2", {**attrs, "value_shape": default.static_shape}
+        super().__init__(apply_op(op, [], attrs, name), keys, values, default)
+
+    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Tensor:
+        """The value of each key. dynamic_default_values: for keys that the table lacks, one for each or one for all."""
+        default = self._default if dynamic_default_values is None else dynamic_default_values
+        return self._find(keys, convert_to_tensor(default, self._value_dtype), name)
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+        """Sets the values of keys; of a key that is given twice the last one."""
+        made: Operation = apply_op(
+            "LookupTableInsertV2", [self._handle, *self._pairs(keys, values)], None, name or f"{self._label}_insert"
+        )
+        return made
+
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
+        """Removes keys, where they are."""
+        given = convert_to_tensor(keys, self._key_dtype, name="keys")
+        made: Operation = apply_op("LookupTableRemoveV2", [self._handle, given], None, name or f"{self._label}_remove")
+        return made
+
+    def _pairs(self, keys: Any, values: Any) -> tuple[Tensor, Tensor]:
+        return convert_to_tensor(keys, self._key_dtype), convert_to_tensor(values, self._value_dtype)
+
+
+def _dtype(given: Any) -> DType | None:
+    return None if given is None else as_dtype(given)
+
+
+def index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = None,
+    dtype: Any = string,
+    name: str | None = None,
+) -> StaticHashTable:
+    """A table from words (or integers) to their numbers in `mapping`, a list of them; default_value for others.
+
+    num_oov_buckets other than 0, numbers by hashes for words that are not listed, raises UnimplementedError.
+    """
+    if num_oov_buckets or hasher_spec is not None:
+        raise UnimplementedError(
+            f"index_table_from_tensor: num_oov_buckets is {num_oov_buckets}; 0 and no hasher_spec is implemented"
+        )
+    with name_scope(name, "string_to_index"):
+        keys = convert_to_tensor(mapping, as_dtype(dtype))
+        numbers = apply_op("Cast", [apply_op("Range", [0, apply_op("Size", [keys]), 1])], {"DstT": int64})
+        return StaticHashTable(KeyValueTensorInitializer(keys, numbers), default_value)
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any, default_value: Any = "UNK", name: str | None = None
+) -> StaticHashTable:
+    """A table from numbers to the words in `mapping`, a list of them; default_value for other numbers."""
+    with name_scope(name, "index_to_string"):
+        values = convert_to_tensor(mapping, string)
+        numbers = apply_op("Cast", [apply_op("Range", [0, apply_op("Size", [values]), 1])], {"DstT": int64})
+        return StaticHashTable(KeyValueTensorInitializer(numbers, values), default_value)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """The operation that fills all tables of the default graph that are filled once."""
+    made: Operation = group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+    return made
+
+
+initialize_all_tables = tables_initializer
