@@ -1,0 +1,59 @@
+"""The suite of the device contract, on allocators that it must accept and on others that it must not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.suites import device
+from timberframe_sdk import ResourceExhaustedError
+from timberframe_sdk.numpy_device import NumpyAllocator
+
+
+class Keeper(NumpyAllocator):
+    """Keeps memory for later runs, and gives it back before it refuses some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle = [self.allocate(1000)]
+
+    def obtain(self, nbytes: int) -> Any:
+        try:
+            return super().obtain(nbytes)
+        except (ResourceExhaustedError, MemoryError):
+            while self.idle:
+                self.idle.pop().close()
+            raise
+
+
+class Leaker(NumpyAllocator):
+    """Loses memory whenever it refuses some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: list[Any] = []
+
+    def obtain(self, nbytes: int) -> Any:
+        try:
+            return super().obtain(nbytes)
+        except (ResourceExhaustedError, MemoryError):
+            self.lost.append(super().obtain(8))
+            raise
+
+
+def exhaust(allocator: NumpyAllocator) -> None:
+    attributes = SimpleNamespace(dtypes=())
+    target: Any = SimpleNamespace(device=SimpleNamespace(allocator=allocator, attributes=attributes))
+    next(case for case in device.collect(target, ()) if case.detail == "allocator-exhaustion").run(target)
+
+
+def test_allocator_may_give_idle_memory_back_before_it_refuses():
+    exhaust(Keeper())
+
+
+def test_allocator_that_loses_memory_when_it_refuses_fails():
+    with pytest.raises(CaseFailedError, match="a refused allocation left 8 bytes in use"):
+        exhaust(Leaker())
