@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import open_target
 
 pytest.importorskip("tree_sitter_c", reason="requirements-full.txt has it")
 TOOL = Path(__file__).parent.parent / "tools/source_mutants"
@@ -14,6 +18,7 @@ sys.path.insert(0, str(TOOL))
 from child import in_child  # noqa: E402  # the tool's modules are in its folder
 from faults import Fault, apply_fault, find_faults  # noqa: E402
 from ledger import Judged, Ledger, Result  # noqa: E402
+from trial import Trial  # noqa: E402
 from workshop import CSRC, HEADERS, ROOT, SDK_HEADERS, Workshop, table_entries  # noqa: E402
 
 FUNCTION = b"""static int64_t count(const float *x, int64_t n) {
@@ -133,6 +138,14 @@ def test_judged_faults_are_still_in_the_sources():
     for file, *fault in Judged().entries():
         faults = [[f.text, f.column, f.before, f.after] for f in find_faults((ROOT / file).read_bytes())]
         assert fault in faults, f"{file}: {fault} is gone; drop the entry"
+
+
+def test_trial_without_a_fault_runs_the_cases_before_the_one_that_failed(tmp_path):
+    package = pytest.importorskip("timberframe_cpu")
+    trial = Trial("cpu", Path(package.__file__).parent.parent, frozenset(), (), True)
+    third = [case.id for case in trial.cases(open_target(Options("cpu")))][2]
+    result, ended = in_child(replace(trial, last=third), tmp_path / "log", 300)
+    assert (result["cases"], ended) == (3, "")
 
 
 def test_child_returns_its_result(tmp_path):

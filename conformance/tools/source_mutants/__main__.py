@@ -8,6 +8,7 @@ python conformance/tools/source_mutants --again survived             those that 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import random
 import sys
@@ -21,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from child import in_child
 from faults import Fault, find_faults
 from ledger import Judged, Ledger, Result
-from trial import DEVICE_SUITES, Trial, last_step
+from trial import DEVICE_SUITES, NO_CASE, Trial, last_step
 from usage import Uses, record_ops, record_tests
 from workshop import ACCELERATOR, CPU, HEADERS, ROOT, Workshop, digest, revision
 
@@ -133,10 +134,12 @@ class Bench:
             if digest(self.workshop.module) == self._plain:
                 result.verdict = "equal"
                 return
-        found, ended = in_child(self.trial(result.file), self._log, self.seconds)
-        while found is not None and self._fails_without(found["by"]):
+        trial = self.trial(result.file)
+        found, ended = in_child(trial, self._log, self.seconds)
+        while found is not None and self._fails_without(found["by"], trial):
             self._broken.add(found["by"])
-            found, ended = in_child(self.trial(result.file), self._log, self.seconds)
+            trial = self.trial(result.file)
+            found, ended = in_child(trial, self._log, self.seconds)
         if found is None:
             timed_out = ended.startswith("timeout")
             result.verdict = "unfinished" if timed_out else "killed"
@@ -146,14 +149,14 @@ class Bench:
         result.verdict = "killed" if result.by else "survived"
         result.details = found
 
-    def _fails_without(self, by: str) -> bool:
-        """Whether this case of DEVICE_SUITES, or this test, fails on this machine without a fault, too."""
-        if self.headers or not by or by in self._broken or not (".py::" in by or by.startswith(tuple(DEVICE_SUITES))):
-            return False
+    def _fails_without(self, by: str, trial: Trial) -> bool:
+        """Whether a case of DEVICE_SUITES, after those before it, or a test fails here without a fault, too."""
         is_test = ".py::" in by
-        tests, only = ((by,), "no case") if is_test else ((), by)
-        trial = Trial(self.device, self.workshop.plain, frozenset(), tests, True, only)
-        found, _ = in_child(trial, self.workshop.folder / "plain.log", self.seconds)
+        if self.headers or by in self._broken or not (is_test or by.startswith(tuple(DEVICE_SUITES))):
+            return False
+        what = {"tests": (by,), "last": NO_CASE} if is_test else {"tests": (), "last": by}
+        plain = dataclasses.replace(trial, changed=self.workshop.plain, **what)
+        found, _ = in_child(plain, self.workshop.folder / "plain.log", self.seconds)
         return found is None or bool(found["by"])
 
 

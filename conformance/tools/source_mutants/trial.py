@@ -23,14 +23,15 @@ OP_SUITES = {
     "forward": 500, "guards": 200, "errors": 200, "determinism": 80, "aliasing": 80, "random": 40, "gradient": 20,
 }  # fmt: skip
 """Most cases of each suite in a first trial; a thorough one has them all."""
+NO_CASE = "no case"
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
     """What to run, with what is in the folder `changed`, see `take`.
 
-    users: ops with dtypes, ``Op/float32``; empty for all ops. tests: pytest's ids. only: the id of a case.
-    skip: ids of cases and tests.
+    users: ops with dtypes, ``Op/float32``; empty for all ops. tests: pytest's ids. last: the id of the case after which
+    it ends, NO_CASE to try tests alone. skip: ids of cases and tests.
     """
 
     device: str
@@ -38,7 +39,7 @@ class Trial:
     users: frozenset[str]
     tests: tuple[str, ...]
     thorough: bool = False
-    only: str = ""
+    last: str = ""
     skip: frozenset[str] = frozenset()
 
     def __call__(self) -> dict[str, Any]:
@@ -47,7 +48,7 @@ class Trial:
         faulthandler.enable()
         tried = 0
         target = open_target(Options(self.device))
-        for case in self._cases(target):
+        for case in self.cases(target):
             _write_line(f"case {case.id}")
             faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
             result = judge_case(case, target)
@@ -55,16 +56,19 @@ class Trial:
             tried += 1
             if result.verdict in FAILING:
                 return {"by": case.id, "cases": tried, "message": result.message[:300]}
+            if case.id == self.last:
+                return {"by": "", "cases": tried}
         return {"cases": tried} | (_run_tests(self.tests, self.skip) if self.tests else {"by": ""})
 
-    def _cases(self, target: Any) -> Iterator[Case]:
+    def cases(self, target: Any) -> Iterator[Case]:
+        """What is judged, in this order."""
+        if self.last == NO_CASE:
+            return
         ops = tuple({user.split("/")[0] for user in self.users})
         suites = OP_SUITES if self.users else DEVICE_SUITES
         cases: dict[str, list[Case]] = {suite: [] for suite in suites}
         for case in collect(target, Options(self.device, ops=ops, suites=tuple(suites))):
-            if case.id in self.skip or self.only not in ("", case.id):
-                continue
-            if not self.users or f"{case.op}/{case.dtype_label}" in self.users:
+            if case.id not in self.skip and (not self.users or f"{case.op}/{case.dtype_label}" in self.users):
                 cases[case.suite].append(case)
         for suite in suites:
             yield from _spread(cases[suite], len(cases[suite]) if self.thorough else suites[suite])
