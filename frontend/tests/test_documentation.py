@@ -13,7 +13,7 @@ import timberframe as tf
 from timberframe_core.runtime.devices import devices_for
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/use.md", "frontend/README.md", "core/README.md")
+DOCUMENTS = ("README.md", "docs/use.md", "docs/write-a-host-op.md", "frontend/README.md", "core/README.md")
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 MARK = "== end of a program"
 
@@ -32,7 +32,7 @@ def _programs(document: str) -> list[tuple[str, str]]:
 
 def _without_lines(output: str) -> str:
     """An output without the file and line that errors name, which are those of the reader's own program."""
-    return re.sub(r"\[\S+:\d+\]", "[here]", output.strip())
+    return re.sub(r"\[(/device:\S+, )?\S+:\d+\]", "[here]", output.strip())
 
 
 @pytest.mark.slow

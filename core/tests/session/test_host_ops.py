@@ -127,6 +127,22 @@ def test_second_function_for_an_op_is_refused(define: Define) -> None:
         host_op(NAME)(test_second_function_for_an_op_is_refused)  # type: ignore[type-var]  # refused before it is called
 
 
+def test_explain_names_the_function(session: tf.Session, define: Define) -> None:
+    def scaled(call: HostCall) -> Any:
+        return call.inputs
+
+    define(scaled)
+    found = [k.kernel for k in session.explain(look(), FED).kernels if k.op == NAME]
+    assert found == [f"host op {scaled.__module__}.{scaled.__qualname__}"]
+
+
+def test_trace_shows_the_call(session: tf.Session, define: Define) -> None:
+    define(lambda call: call.inputs)
+    metadata = tf.RunMetadata()
+    session.run(look(), FED, tf.RunOptions(trace=True), metadata)
+    assert f"{NAME} look" in [e["name"] for e in metadata.trace["traceEvents"]]
+
+
 def test_state_of_a_session_is_kept_from_run_to_run(session: tf.Session, define: Define) -> None:
     def run(call: HostCall) -> Any:
         kept: list[int] = call.resources.get_or_make(f"count {call.path}", list)

@@ -126,6 +126,10 @@ class HostOp:
     run: RunFunction
     located: tuple[str, ...] = ()
 
+    def origin(self) -> str:
+        """Module and name of the function."""
+        return f"{getattr(self.run, '__module__', '?')}.{getattr(self.run, '__qualname__', self.run)}"
+
 
 _registered: dict[str, HostOp] = {}
 _lock = threading.Lock()
@@ -144,9 +148,9 @@ def host_op(name: str, *more: str, located: Sequence[str] = ()) -> Callable[[F],
             made = HostOp(op, run, tuple(located))
             with _lock:
                 old = _registered.setdefault(op, made)
-            if old.run is not run and _origin(old.run) != _origin(run):
+            if old.run is not run and old.origin() != made.origin():
                 raise AlreadyExistsError(
-                    f"host op {op}: registered by {_origin(old.run)} and by {_origin(run)}; one of them must go"
+                    f"host op {op}: registered by {old.origin()} and by {made.origin()}; one of them must go"
                 )
         return run
 
@@ -156,7 +160,3 @@ def host_op(name: str, *more: str, located: Sequence[str] = ()) -> Callable[[F],
 def find_host_op(name: str) -> HostOp | None:
     """What was registered for an op, None if nobody has."""
     return _registered.get(name)
-
-
-def _origin(run: RunFunction) -> str:
-    return f"{getattr(run, '__module__', '?')}.{getattr(run, '__qualname__', run)}"

@@ -192,6 +192,7 @@ class Run:
     def _carry_out(self, nodes: Sequence[Node], device: Device) -> None:
         """Runs nodes that no device runs: host ops, and loops and branches by their bodies."""
         for node in nodes:
+            start = time.perf_counter_ns() if self.context.trace is not None else 0
             try:
                 made = (node.step or prepare(node)).call(self)
             except OpError as e:
@@ -201,6 +202,9 @@ class Run:
                     f"{node.op.name} '{node.name}': the host's memory does not suffice ({e})", node.name
                 )
                 raise specialise.located_on(error, (node,), device) from None
+            if self.context.trace is not None:
+                end = time.perf_counter_ns()
+                self.context.trace.event(f"{node.op.name} {node.name}", "host", start, end, device.spec)
             for x, value in zip(node.outputs, made, strict=True):
                 self.found[x] = value
 

@@ -17,6 +17,7 @@ from timberframe_core.plugin.contracts import Cluster
 from timberframe_core.plugin.fusion import FUSED
 from timberframe_core.runtime.feeds import feed_tensors, locate_feed
 from timberframe_core.runtime.fetches import Fetches
+from timberframe_core.runtime.host_steps import host_op_of
 from timberframe_core.shapes import format_shape, is_static
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class StageReport:
 class KernelReport:
     """What runs a node of a cluster.
 
-    kernel: module and name of the kernel's builder, or what the device does in place of a kernel. plugin: the one that
-    brought it. declined: kernels of the device that were not taken, each with the reason.
+    kernel: module and name of the kernel's builder or of the host op, or what the device does in place of a kernel.
+    plugin: the one that brought it. declined: kernels of the device that were not taken, each with the reason.
     """
 
     node: str
@@ -142,7 +143,10 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         (*plan.placements, *(level.placements if level is not None else ())),
         tuple(reports),
         _merged(plan, level),
-        tuple(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster)),
+        (
+            *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster)),
+            *_host_ops(plan),
+        ),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
@@ -183,6 +187,14 @@ def _kernels(cluster: Cluster) -> Iterator[KernelReport]:
             origin = "the device itself" if kernel is None else kernel.origin()
             plugin = "" if kernel is None else registry.plugin_of(kernel)
             yield KernelReport(node.name, node.op, spec, origin, plugin, tuple(registry.rejections(node)))
+
+
+def _host_ops(plan: Plan) -> Iterator[KernelReport]:
+    """What the executor calls for nodes that no device runs."""
+    for stage in plan.schedule.stages:
+        for node in stage.nodes if stage.driven else ():
+            if not node.bodies:
+                yield KernelReport(node.name, node.op.name, stage.device.spec, f"host op {host_op_of(node).origin()}")
 
 
 def _report(plan: Plan, position: int, level: Level | None) -> StageReport:

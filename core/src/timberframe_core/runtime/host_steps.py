@@ -44,7 +44,7 @@ class HostStep:
         assert node.device is not None
         self.node = node
         self.device = node.device
-        op = _host_op(node)
+        op = host_op_of(node)
         self._run = op.run
         self._count = len(node.outputs)
         self._shapes = [x.static_shape for x in node.outputs] if has_static_shapes(node) else []
@@ -128,7 +128,7 @@ def _positions(node: Node, names: Sequence[str]) -> set[int]:
     return {i for name in names for i in ranges[name]}
 
 
-def _host_op(node: Node) -> HostOp:
+def host_op_of(node: Node) -> HostOp:
     """How a node is carried out: as registered, by its reference, or not at all where it only passes its inputs on."""
     if node.on_lists and node.op.passes_through:
         return HostOp(node.op.name, _pass_on, tuple(a.name for a in node.op.inputs))
@@ -148,7 +148,7 @@ def check_host_ops(nodes: Sequence[Node]) -> None:
     """Raises UnimplementedError for a node that is to be carried out on the host, which nobody can."""
     for node in nodes:
         if (node.on_lists or node.op.on_host) and not node.feed and not node.host_value:
-            _host_op(node)
+            host_op_of(node)
 
 
 def _pass_on(call: HostCall) -> Sequence[Located]:
@@ -165,4 +165,5 @@ def _reference(node: Node) -> RunFunction:
         results = result if isinstance(result, tuple) else (result,)
         return [(np.asarray(x), None) for x in results[:count]]
 
+    run.__module__, run.__qualname__ = reference.__module__, getattr(reference, "__qualname__", "reference")
     return run
