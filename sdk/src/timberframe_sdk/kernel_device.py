@@ -335,7 +335,7 @@ class KernelExecutable:
         form = self.device.forms.get(prepared.node, source, prepared.given, slots[source.id])
         slots[prepared.slot] = form.array
         if context.trace is not None:
-            form.tell(context.trace, prepared.node, prepared.given.input, self.device.spec)
+            form.report(context.trace, prepared.node, prepared.given.input, self.device.spec)
 
     def _fence(self, slots: list[Array | None], guards: GuardedOutputs) -> None:
         """Gives each intermediate tensor, and each workspace, pages of its own in place of its part of the arena."""

@@ -21,17 +21,17 @@ MOST_FORMS = 16
 
 @dataclass(slots=True, eq=False)
 class Form:
-    """A prepared array, and when it was made (nanoseconds of time.perf_counter_ns); told: a trace has shown that."""
+    """A prepared array, and when it was made (nanoseconds of time.perf_counter_ns); reported: a trace has shown that."""
 
     array: Array
     start: int
     end: int
-    told: bool = False
+    reported: bool = False
 
-    def tell(self, trace: TraceSink, node: KernelNode, input: int, track: str) -> None:
+    def report(self, trace: TraceSink, node: KernelNode, input: int, track: str) -> None:
         """Shows in a trace when the form was made, in the first one alone."""
-        if not self.told:
-            self.told = True
+        if not self.reported:
+            self.reported = True
             trace.event(f"{node.name}: prepare input {input}", "prepare", self.start, self.end, track, op=node.op)
 
 

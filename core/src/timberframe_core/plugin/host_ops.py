@@ -1,7 +1,7 @@
 """Host ops: ops that the executor carries out itself, on the host, without a kernel of any device.
 
-What an op means stands in its OpDef; what the executor does for it is registered here, by whoever has it: the core for
-lists and arrays of tensors, the front end for queues and tables, another package for its own ops.
+What an op means stands in its OpDef; what the executor does for it is registered here: by the core for
+lists and arrays of tensors, by the front end for queues and tables, by another package for its own ops.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class CpuExecutable:
         for value in self.owned:
             arrays[value.id] = empty(value.dtype, value.shape)
         if self.forms and context.trace is not None:
-            self._tell_forms(context.trace)
+            self._report_forms(context.trace)
         if not self._stateful:
             execute(instance, arrays, context)
             return self.outputs(instance, arrays)
@@ -218,13 +218,13 @@ class CpuExecutable:
         form = self.device.builder.forms.get(given.node, given.source, given.given, array)
         arrays[given.value.id] = form.array
         if context.trace is not None:
-            form.tell(context.trace, given.node, given.given.input, self.device.spec)
+            form.report(context.trace, given.node, given.given.input, self.device.spec)
 
-    def _tell_forms(self, trace: TraceSink) -> None:
+    def _report_forms(self, trace: TraceSink) -> None:
         """Shows in a trace when the forms of constants were made."""
         for given in self.forms:
             if given.form is not None:
-                given.form.tell(trace, given.node, given.given.input, self.device.spec)
+                given.form.report(trace, given.node, given.given.input, self.device.spec)
 
     def _checked(self, value: Value, x: Array) -> Array:
         if (x.dtype is not value.dtype and x.dtype != value.dtype) or x.shape != value.shape:

@@ -78,7 +78,7 @@ class Rewriter(Generic[N, V]):
     # Changing
 
     def replace(self, old: V, new: V) -> None:
-        """Whoever reads `old`, or fetches it, gets `new`."""
+        """Lets what reads or fetches `old` have `new`."""
         new = self._replaced.get(new, new)
         if old is new:
             return
