@@ -21,7 +21,7 @@ MOST_FORMS = 16
 
 @dataclass(slots=True, eq=False)
 class Form:
-    """A prepared array, and when it was made (nanoseconds of time.perf_counter_ns); reported: a trace has shown that."""
+    """A prepared array, and when it was made (nanoseconds of time.perf_counter_ns); reported: in a trace."""
 
     array: Array
     start: int

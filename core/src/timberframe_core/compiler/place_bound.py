@@ -1,4 +1,4 @@
-"""Nodes that a device declines when their shapes are known: they are placed again, and their stage is cut into parts."""
+"""Nodes that a device declines when their shapes are known: they are placed again, and their stage is cut up."""
 
 from __future__ import annotations
 
