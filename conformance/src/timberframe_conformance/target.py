@@ -18,7 +18,9 @@ from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import UNKNOWN_RANK, AllocatorStatistics, Device, KernelNode, Value
 from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
-from timberframe_sdk import reference_device, register_plugin
+from timberframe_core.runtime.targets import find_target
+from timberframe_sdk import reference_device, register_plugin, register_target
+from timberframe_sdk.testing import process_target
 
 _COPIED = frozenset({*UNIT_KERNELS, "PlaceholderWithDefault"})
 """Ops that a device runs with its own copy."""
@@ -29,7 +31,7 @@ def needs_kernel(op: OpDef) -> bool:
     return bool(op.update_op) or not (op.role or op.shape_only or op.name in _COPIED)
 
 
-REFERENCE = "reference"
+REFERENCE, PROCESSES = "reference", "process"
 
 
 class NoSuchDeviceError(LookupError):
@@ -37,12 +39,21 @@ class NoSuchDeviceError(LookupError):
 
 
 class Target:
-    """A device under test. `name` is what the user typed, `spec` its name in graphs, `device` the object."""
+    """A device under test. `name` is what the user typed, `spec` its name in graphs, `device` the object.
+
+    url: the target of the sessions that have it.
+    """
 
     def __init__(
-        self, name: str, device: Device, profile: Profile | None = None, config: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        device: Device,
+        profile: Profile | None = None,
+        config: Mapping[str, Any] | None = None,
+        url: str = "",
     ) -> None:
         self.name = name
+        self.url = url
         self.config = dict(config or {})
         self.device = device
         self.spec = device.spec
@@ -51,7 +62,7 @@ class Target:
 
     def session(self, graph: Any, **config: Any) -> Any:
         """A session on a graph; keyword arguments are SessionConfig's."""
-        return tf.Session(graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
+        return tf.Session(self.url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
@@ -126,10 +137,14 @@ def _numpy(arg: Any, types: Types) -> Any:
 def open_target(options: Options) -> Target:
     """The device that the options name, with its profile and, where one is asked for, a known bug in its kernels.
 
-    The SDK's reference device is there without a plugin, under the name `reference`.
+    The SDK's reference device is there without a plugin, under the name `reference`, and its devices in other processes
+    under `process:<number of processes>`; the URL of any target means the first of its devices.
     Raises NoSuchDeviceError, which says what there is and why the named one is not; and ProfileError.
     """
     profile = load_profile(options.profile_path)
+    remote = _in_target(options.device)
+    if remote is not None:
+        return Target(options.device, remote, profile, url=options.device)
     kind, _, index = options.device.removeprefix("/device:").partition(":")
     number = int(index) if index.isdigit() else 0
     config: dict[str, Any] = {"device_count": {kind.upper(): number + 1}} if number else {}
@@ -145,6 +160,17 @@ def open_target(options: Options) -> Target:
 
         activate(target, options.mutant)
     return target
+
+
+def _in_target(url: str) -> Device | None:
+    """The first device of a target, None where the name is no URL of one."""
+    if url.partition(":")[0] == PROCESSES:
+        register_target(PROCESSES, process_target)
+    try:
+        kind, address = find_target(url)
+    except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError):
+        return None
+    return kind.open(address, tf.SessionConfig()).devices()[0]
 
 
 def _absence(name: str, kind: str, devices: list[Device]) -> str:

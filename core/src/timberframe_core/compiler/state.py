@@ -37,10 +37,10 @@ def variable_name(handle: Output) -> str:
 
 
 def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
-    """The name by which a session knows the variable of a VarHandleOp."""
+    """The name by which a session knows the variable of a VarHandleOp: ``container:name`` where it has a container."""
     container, shared = attrs.get("container", ""), attrs.get("shared_name", "")
     own: str = name if shared in ("", _ANONYMOUS) else shared
-    return f"{container}/{own}" if container else own
+    return f"{container}:{own}" if container else own
 
 
 def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:

@@ -342,7 +342,7 @@ class Device(Protocol):
     def variable(self, name: str, number: int, dtype: DType) -> Variable:
         """The state of a variable on this device, without a value if it is new; `number` gives the order of locks.
 
-        name: with its container, ``container/name``, where it has one.
+        name: with its container, ``container:name``, where it has one.
         """
 
     def direct_call(self, executable: Executable, general: Callable[..., Any]) -> Callable[..., Any] | None:

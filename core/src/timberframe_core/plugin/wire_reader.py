@@ -28,7 +28,7 @@ def read_cluster(data: bytes, device: Device, variable: VariableOf, stream: Stre
     """The cluster that `write_cluster` wrote, for a device of this process.
 
     variable(name, dtype), stream(name): what the names in it mean here; a variable's container stands before its name,
-    ``container/name``. Raises InvalidArgumentError where the bytes are no cluster, UnimplementedError where they are
+    ``container:name``. Raises InvalidArgumentError where the bytes are no cluster, UnimplementedError where they are
     of a later version.
     """
     message = messages.GraphDef()

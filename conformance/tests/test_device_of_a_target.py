@@ -1,0 +1,15 @@
+"""The suite on a device in another process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.cpu
+@pytest.mark.slow
+def test_a_device_in_another_process_passes_what_it_supports(command: Any) -> None:
+    status, output, _ = command("run", "--device=process:1", "--level=core", "--op=Tanh,AddV2,Assign", "--jobs=0")
+    assert status == 0, output
+    assert "/job:worker/replica:0/task:0/device:CPU:0:" in output

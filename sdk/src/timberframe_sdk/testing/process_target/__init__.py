@@ -1,0 +1,133 @@
+"""A target for tests, and an example: devices in other processes of this machine.
+
+``tf.Session("process:2")`` has the devices of two workers, /job:worker/replica:0/task:0/device:CPU:0 and of task 1, and
+those of its own process after them. Workers start with the first session that needs them and end with the client; one
+that has died is started anew for the next session. Variables live in the workers, by container and name.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from timberframe_core.config import SessionConfig
+from timberframe_core.errors import InvalidArgumentError, UnavailableError
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.device_defaults import complete
+from timberframe_core.runtime.devices import devices_for
+from timberframe_sdk.testing.process_target.device import RemoteDevice
+from timberframe_sdk.testing.process_target.link import Link
+from timberframe_sdk.testing.process_target.messages import KEY
+
+START_SECONDS = 120
+
+
+class Workers:
+    """The processes of one target. A socket's path stays the same, whichever process listens there."""
+
+    def __init__(self, count: int) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="timberframe-"))
+        self.authkey = secrets.token_bytes(16)
+        self.processes: list[subprocess.Popen[bytes] | None] = [None] * count
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Starts those that do not run, and waits until they listen."""
+        with self._lock:
+            fresh = [i for i, p in enumerate(self.processes) if p is None or p.poll() is not None]
+            for task in fresh:
+                Path(self.address(task)).unlink(missing_ok=True)
+                command = [sys.executable, "-m", f"{__name__}.worker", self.address(task), str(task)]
+                environment = {**os.environ, KEY: self.authkey.hex()}
+                self.processes[task] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+            for task in fresh:
+                self._wait_for(task)
+
+    def _wait_for(self, task: int) -> None:
+        process, end = self.processes[task], time.monotonic() + START_SECONDS
+        assert process is not None
+        while not os.path.exists(self.address(task)):
+            if process.poll() is not None or time.monotonic() > end:
+                raise UnavailableError(f"/job:worker/task:{task}: its process ended with code {process.poll()}")
+            time.sleep(0.01)
+
+    def address(self, task: int) -> str:
+        return str(self.folder / str(task))
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for process in self.processes:
+            if process is not None:
+                process.kill()
+                process.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class ProcessTarget:
+    """See `Target`."""
+
+    def __init__(self, workers: Workers, config: SessionConfig) -> None:
+        settings = {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
+        tasks = range(len(workers.processes))
+        self.links = [Link(workers.address(task), workers.authkey, settings) for task in tasks]
+        self._config = config
+
+    def devices(self) -> Sequence[Any]:
+        found: list[Any] = [RemoteDevice(link, i) for link in self.links for i in range(len(link.devices))]
+        for device in found:
+            complete(device)
+            device.kernels = loader.registry.kernels
+        return [*found, *devices_for(self._config)]
+
+    def close(self) -> None:
+        """Drops the session's tensors and executables in the workers."""
+        for link in self.links:
+            link.close()
+
+
+_running: dict[int, Workers] = {}
+_lock = threading.Lock()
+
+
+def workers_of(address: str) -> Workers:
+    """The workers of a target, not all of which may run; address: how many there are."""
+    if not (address.isascii() and address.isdigit() and int(address)):
+        raise InvalidArgumentError(f"session target 'process:{address}': a number of processes is required")
+    with _lock:
+        if int(address) not in _running:
+            import atexit
+
+            _running[int(address)] = workers = Workers(int(address))
+            atexit.register(workers.close)
+        return _running[int(address)]
+
+
+def open(address: str, config: SessionConfig) -> ProcessTarget:
+    """The target for a new session; starts the processes that do not run."""
+    workers = workers_of(address)
+    workers.start()
+    return ProcessTarget(workers, config)
+
+
+def reset(address: str, containers: Sequence[str]) -> None:
+    """Drops the variables in these containers of the processes that run, or all."""
+    workers = workers_of(address)
+    for task, process in enumerate(workers.processes):
+        if process is not None and process.poll() is None:
+            link = Link(workers.address(task), workers.authkey, {})
+            link.call(f"/job:worker/task:{task}", "reset", containers=list(containers))
+            link.close()
+
+
+def _plain(value: Any) -> Any:
+    return {k: _plain(v) for k, v in value.items()} if hasattr(value, "items") else value

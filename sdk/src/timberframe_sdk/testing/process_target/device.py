@@ -1,0 +1,146 @@
+"""The client's side of a device in a worker: tensors, executables and variables are numbers that the worker gave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import timberframe_sdk as sdk
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.plugin.contracts import DEPENDS, Support
+from timberframe_sdk.testing.process_target.link import Link
+
+
+class RemoteArray:
+    """A tensor in a worker, dropped there with the last reference to it here."""
+
+    __slots__ = ("__weakref__", "_link", "dtype", "number", "shape")
+
+    def __init__(self, link: Link, told: Sequence[Any]) -> None:
+        self._link = link
+        self.number, dtype, shape = told
+        self.dtype, self.shape = as_dtype(dtype).numpy, tuple(shape)
+
+    def __del__(self) -> None:
+        self._link.drop(self.number)
+
+
+class RemoteVariable(sdk.Variable):
+    """A variable whose value is in the worker, in its container, and stays there when the session ends."""
+
+    __slots__ = ()
+    device: RemoteDevice
+
+    def __init__(self, name: str, number: int, device: RemoteDevice, dtype: sdk.DType) -> None:
+        self.name, self.number, self.device, self.dtype = name, number, device, dtype
+        self.derived, self.lock = {}, threading.RLock()
+
+    def _call(self, call: str, **details: Any) -> Any:
+        return self.device.call(call, name=self.name, dtype=self.dtype.name, **details)
+
+    @property
+    def array(self) -> RemoteArray | None:  # type: ignore[override]  # in place of the attribute
+        told = self._call("version")
+        return None if told is None else RemoteArray(self.device.link, told)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:  # type: ignore[override]  # in place of the attribute
+        shape = self._call("shape")
+        return None if shape is None else tuple(shape)
+
+    def commit(self, array: Any, shape: tuple[int, ...] | None) -> None:
+        self._call("commit", tensor=None if array is None else array.number)
+
+    def close(self) -> None:
+        """The value stays."""
+
+
+class RemoteAllocator:
+    """What the worker says of its device's memory."""
+
+    def __init__(self, device: RemoteDevice, alignment: int) -> None:
+        self._device, self.alignment = device, alignment
+
+    def allocate(self, nbytes: int) -> sdk.Buffer:
+        raise sdk.UnimplementedError(f"device {self._device.spec}: its memory is allocated where it is")
+
+    def statistics(self) -> sdk.AllocatorStatistics:
+        return sdk.AllocatorStatistics(*self._device.call("statistics"))
+
+    @property
+    def fail_at(self) -> int | None:
+        return None
+
+    @fail_at.setter
+    def fail_at(self, value: int | None) -> None:
+        self._device.call("fail_at", value=value)
+
+
+class RemoteDevice(sdk.DeviceDefaults):
+    """A device of a worker."""
+
+    kernels: sdk.KernelRegistry
+
+    def __init__(self, link: Link, index: int) -> None:
+        self.link, self._index = link, index
+        (self.type, self.spec, self.priority, memory, vendor, model, dtypes, unsupported, alignment) = link.devices[
+            index
+        ]
+        self.incarnation = link.incarnation
+        self.attributes = sdk.DeviceAttributes(memory, vendor, model, "", tuple(dtypes), unsupported)
+        self.allocator = RemoteAllocator(self, alignment)
+        self._support: dict[bytes, Support] = {}
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name} ({self.attributes.model})>"
+
+    def call(self, call: str, *arrays: np.ndarray, cancel: sdk.CancelToken | None = None, **details: Any) -> Any:
+        return self.link.call(self.spec, call, arrays, cancel, device=self._index, **details)
+
+    def supports(self, node: sdk.KernelNode) -> Support:
+        if any(v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
+            return "strings stay in the process of the session"
+        wire = sdk.write_cluster(sdk.Cluster(self, [node], [], []))
+        if wire not in self._support:
+            answer = self.call("supports", np.frombuffer(wire, np.uint8))
+            self._support[wire] = DEPENDS if answer == 0 else answer
+        return self._support[wire]
+
+    def compile(self, cluster: sdk.Cluster) -> RemoteExecutable:
+        return RemoteExecutable(self, cluster.source or cluster)
+
+    def copy_in(self, x: np.ndarray) -> RemoteArray:
+        return RemoteArray(self.link, self.call("put", np.asarray(x)))
+
+    def copy_out(self, a: RemoteArray) -> np.ndarray:
+        found: np.ndarray = self.call("get", tensor=a.number)
+        return found
+
+    def variable(self, name: str, number: int, dtype: sdk.DType) -> sdk.Variable:
+        return RemoteVariable(name, number, self, dtype)
+
+
+class RemoteExecutable:
+    """A cluster that the worker has compiled."""
+
+    def __init__(self, device: RemoteDevice, cluster: sdk.Cluster) -> None:
+        self._device = device
+        number, *sizes = device.call("compile", np.frombuffer(sdk.write_cluster(cluster), np.uint8))
+        self._number, self.memory = number, sdk.Memory(*sizes)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_number"):
+            self._device.link.drop(self._number)
+
+    def run(self, inputs: Sequence[RemoteArray], context: sdk.RunContext) -> list[RemoteArray]:
+        if context.observer is not None:
+            raise sdk.UnimplementedError(f"device {self._device.spec}: no observer sees the nodes of another process")
+        numbers = [x.number for x in inputs]
+        told = self._device.link.call(
+            self._device.spec, "run", (), context.cancel,
+            executable=self._number, inputs=numbers, mode=context.mode, fence=context.fence,
+        )  # fmt: skip
+        return [RemoteArray(self._device.link, t) for t in told]

@@ -1,0 +1,193 @@
+"""The process that has the devices: ``python -m timberframe_sdk.testing.process_target.worker SOCKET TASK``.
+
+Each connection is one session of a client, or the control line of one. What sessions leave is in containers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from itertools import count
+from multiprocessing.connection import Connection, Listener
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.compiler.passes.pipeline import Pipeline
+from timberframe_core.config import SessionConfig
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import CancelledError
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.contracts import DEPENDS, CancelToken, Cluster, Device, RunContext
+from timberframe_core.plugin.state import Variable
+from timberframe_core.plugin.wire_reader import read_cluster
+from timberframe_core.runtime.devices import devices_for
+from timberframe_core.runtime.resources import ResourceStore
+from timberframe_sdk.testing.process_target.messages import KEY, error_header, receive, send
+
+
+class Worker:
+    """What all sessions share: the incarnation, and a store for each container."""
+
+    def __init__(self, task: int) -> None:
+        self.task = task
+        self.incarnation = int.from_bytes(os.urandom(7))
+        self.stores: dict[str, ResourceStore] = {}
+        self.sessions: dict[int, WorkerSession] = {}
+        self.numbers = count(1)
+
+    def variable(self, key: str, device: Device, dtype: str) -> Variable:
+        """The variable of a name, which may begin with its container: ``container:name``."""
+        container = key.partition(":")[0] if ":" in key else ""
+        store = self.stores.setdefault(container, ResourceStore())
+        return store.variables.get(key, device, as_dtype(dtype))
+
+    def serve(self, connection: Connection) -> None:
+        """Answers the calls of one connection until it ends."""
+        session = WorkerSession(self)
+        self.sessions[session.number] = session
+        try:
+            while True:
+                header, arrays = receive(connection)
+                try:
+                    answer, results = session.answer(header, arrays)
+                except Exception as e:
+                    answer, results = error_header(e), []
+                send(connection, answer, results)
+        except (EOFError, OSError):
+            del self.sessions[session.number]
+
+
+class WorkerSession:
+    """One session of a client: its tensors, executables and random streams."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.number = next(worker.numbers)
+        self.token = CancelToken()
+        self.devices: list[Device] = []
+        self.pipeline = Pipeline()
+        self.resources = ResourceStore()
+        self.kept: dict[int, Any] = {}
+        self.ids = count(1)
+
+    def answer(self, header: dict[str, Any], arrays: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+        """Carries out one call, after dropping what the client no longer needs."""
+        for dropped in header.pop("drop", ()):
+            self.kept.pop(dropped, None)
+        call: Callable[..., Any] = getattr(self, f"do_{header.pop('call')}")
+        if "device" in header:
+            header["device"] = self.devices[header["device"]]
+        result = call(*arrays, **header)
+        return ({}, [result]) if isinstance(result, np.ndarray) else ({"result": result}, [])
+
+    def keep(self, thing: Any) -> int:
+        """The number by which the client knows a tensor or an executable."""
+        number = next(self.ids)
+        self.kept[number] = thing
+        return number
+
+    def _told(self, array: Any) -> list[Any]:
+        return [self.keep(array), as_dtype(np.dtype(array.dtype)).name, list(array.shape)]
+
+    def do_hello(self, config: dict[str, Any]) -> Any:
+        settings = SessionConfig(**config)
+        self.devices = devices_for(settings)
+        plugins = [p.name for p in loader.registry.load(settings.plugins)]
+        self.pipeline = Pipeline(loader.registry.passes.selected(plugins, settings.optimizations), self.devices)
+        task = f"/job:worker/replica:0/task:{self.worker.task}"
+        for device in self.devices:
+            if not device.spec.startswith(task):
+                device.spec = task + device.spec
+        told = [
+            [d.type, d.spec, d.priority, d.attributes.memory, d.attributes.vendor, d.attributes.model,
+             list(d.attributes.dtypes), dict(d.attributes.unsupported_ops), d.allocator.alignment]
+            for d in self.devices
+        ]  # fmt: skip
+        return [self.worker.incarnation, self.number, told]
+
+    def do_close(self) -> None:
+        self.kept.clear()
+        self.resources.close()
+
+    def do_ping(self) -> None:
+        """This process answers."""
+
+    def do_cancel(self, session: int) -> None:
+        self.worker.sessions[session].token.cancel(CancelledError("the client cancelled the run"))
+
+    def do_reset(self, containers: list[str]) -> None:
+        for container in containers or list(self.worker.stores):
+            store = self.worker.stores.pop(container, None)
+            if store is not None:
+                store.close()
+
+    def _cluster(self, wire: np.ndarray, device: Device) -> Cluster:
+        return read_cluster(
+            wire.tobytes(),
+            device,
+            lambda name, dtype: self.worker.variable(name, device, dtype.name),
+            self.resources.variables._stream_of,
+        )
+
+    def do_supports(self, wire: np.ndarray, device: Device) -> str | int | None:
+        found = device.supports(self._cluster(wire, device).nodes[0])
+        return 0 if found is DEPENDS else found
+
+    def do_compile(self, wire: np.ndarray, device: Device) -> list[int]:
+        _, executable = self.pipeline.compile(self._cluster(wire, device), [])
+        memory = executable.memory
+        return [self.keep(executable), memory.persistent, memory.arena, memory.workspace]
+
+    def do_run(self, executable: int, inputs: list[int], mode: str, fence: str) -> list[list[Any]]:
+        self.token = CancelToken()
+        context = RunContext(self.token, mode=mode, fence=fence)
+        return [self._told(x) for x in self.kept[executable].run([self.kept[i] for i in inputs], context)]
+
+    def do_put(self, array: np.ndarray, device: Device) -> list[Any]:
+        return self._told(device.copy_in(array))
+
+    def do_get(self, device: Device, tensor: int) -> np.ndarray:
+        return device.copy_out(self.kept[tensor])
+
+    def do_version(self, device: Device, name: str, dtype: str) -> list[Any] | None:
+        variable = self.worker.variable(name, device, dtype)
+        with variable.lock:
+            return None if variable.array is None else self._told(variable.array)
+
+    def do_shape(self, device: Device, name: str, dtype: str) -> list[int] | None:
+        shape = self.worker.variable(name, device, dtype).shape
+        return None if shape is None else list(shape)
+
+    def do_commit(self, device: Device, name: str, dtype: str, tensor: int | None) -> None:
+        variable = self.worker.variable(name, device, dtype)
+        array = None if tensor is None else self.kept[tensor]
+        with variable.lock:
+            variable.commit(array, None if array is None else tuple(array.shape))
+
+    def do_statistics(self, device: Device) -> list[Any]:
+        s = device.allocator.statistics()
+        return [s.used, s.peak, s.limit, s.live, s.total]
+
+    def do_fail_at(self, device: Device, value: int | None) -> None:
+        device.allocator.fail_at = value
+
+
+def _end_with_the_client() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+def main() -> None:
+    address, task = sys.argv[1], int(sys.argv[2])
+    worker = Worker(task)
+    listener = Listener(address, "AF_UNIX", authkey=bytes.fromhex(os.environ[KEY]))
+    threading.Thread(target=_end_with_the_client, daemon=True).start()
+    while True:
+        threading.Thread(target=worker.serve, args=(listener.accept(),), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
