@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core.graph.apply import apply_op
 from timberframe_sdk import register_target
 from timberframe_sdk.testing import process_target
 
@@ -124,9 +125,9 @@ def test_random_numbers_are_those_of_a_local_session() -> None:
             np.testing.assert_array_equal(s.run(x), local.run(x))
 
 
-def counter(container: str = "") -> Any:
+def counter() -> Any:
     """A variable of worker 1 and what adds one to it."""
-    with tf.container(container) if container else tf.device(None), tf.device("/job:worker/task:1"):
+    with tf.device("/job:worker/task:1"):
         v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
     return v, v.assign_add(1.0)
 
@@ -156,6 +157,28 @@ def test_reset_drops_variables() -> None:
     tf.Session.reset(TARGET)
     with session() as s, pytest.raises(tf.errors.FailedPreconditionError, match="'v' has no value"):
         s.run(v)
+
+
+def in_container(name: str) -> Any:
+    """What assigns 1 to the variable `v` of a container of worker 1, and what reads it."""
+    attrs = {"dtype": tf.float32, "shape": (), "shared_name": "v", "container": name}
+    with tf.device("/job:worker/task:1"):
+        handle = apply_op("VarHandleOp", attrs=attrs)
+        return (
+            apply_op("AssignVariableOp", [handle, tf.constant(1.0)]),
+            apply_op("ReadVariableOp", [handle], {"dtype": tf.float32}),
+        )
+
+
+def test_reset_drops_the_containers_that_are_named() -> None:
+    (set_kept, kept), (set_dropped, dropped) = in_container("kept"), in_container("dropped")
+    with session() as s:
+        s.run([set_kept, set_dropped])
+    tf.Session.reset(TARGET, ["dropped"])
+    with session() as s:
+        assert s.run(kept) == 1
+        with pytest.raises(tf.errors.FailedPreconditionError, match="'dropped:v' has no value"):
+            s.run(dropped)
 
 
 def test_errors_keep_device_node_and_line() -> None:

@@ -134,7 +134,7 @@ def test_handles_with_one_shared_name_mean_one_resource(session: tf.Session) -> 
 def test_resource_in_a_container_is_another_one(session: tf.Session) -> None:
     session.run(put(box(), 1.0))
     session.run(apply_op("Acme>Box", attrs={"shared_name": "box", "container": "mine"}).op)
-    assert session.runtime.resources.find("box mine/box").items == []
+    assert session.runtime.resources.find("box mine:box").items == []
 
 
 def test_resource_and_variable_of_one_name_are_two(session: tf.Session) -> None:
