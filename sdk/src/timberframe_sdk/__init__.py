@@ -80,6 +80,7 @@ from timberframe_core.plugin.nodes import UNIT_KERNELS as UNIT_KERNELS
 from timberframe_core.plugin.nodes import passed_inputs as passed_inputs
 from timberframe_core.plugin.nodes import role as role
 from timberframe_core.plugin.passes import Pass as Pass
+from timberframe_core.plugin.version import CONTRACT as CONTRACT
 from timberframe_core.plugin.wire import write_cluster as write_cluster
 from timberframe_core.plugin.wire_reader import read_cluster as read_cluster
 from timberframe_core.runtime.targets import Target as Target
@@ -106,6 +107,7 @@ from timberframe_sdk.launching import Launch as Launch
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan
 from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native
+from timberframe_sdk.native import NativeLibrary as NativeLibrary
 from timberframe_sdk.native import words as words
 from timberframe_sdk.reference import compute as compute
 from timberframe_sdk.reference import has_reference as has_reference

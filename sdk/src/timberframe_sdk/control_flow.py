@@ -26,9 +26,13 @@ def running(context: RunContext) -> Iterator[None]:
         _current.reset(token)
 
 
+def current_context() -> RunContext:
+    """The context of the run that a launcher is called for."""
+    return _current.get() or RunContext()
+
+
 def _body_context() -> RunContext:
-    outer = _current.get()
-    return RunContext() if outer is None else RunContext(outer.cancel)
+    return RunContext(current_context().cancel)
 
 
 def truth(x: np.ndarray) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from timberframe_core.errors import InternalError, OpError, UnknownError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
+from timberframe_sdk.control_flow import current_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,20 +17,25 @@ class Launch:
 
     reasons: reason i that a kernel reports in its status word is the pair ``reasons[i - 1]``: the error, and its
     message as a str.format template in which {0} to {3} are the details. repeatable: each launch with the same arrays
-    enqueues the same work, so that a device may record it and enqueue the record; False where the host does some of it.
+    enqueues the same work, so that a device may record it and enqueue the record; False where the host does some of
+    it. context: the launcher gets the run's RunContext before the arrays; one that takes long calls
+    `context.cancel.check()` now and then, which raises when the run was cancelled.
     """
 
     call: Callable[..., Any]
     reasons: tuple[tuple[type[OpError], str], ...] = ()
     repeatable: bool = True
+    context: bool = False
 
     def __call__(self, *arrays: Any) -> Any:
-        return self.call(*arrays)
+        return self.call(current_context(), *arrays) if self.context else self.call(*arrays)
 
 
 def as_launch(built: Any) -> Launch:
     """What a builder returned, with the defaults for what it left out."""
-    return built if isinstance(built, Launch) else Launch(built)
+    if not isinstance(built, Launch):
+        return Launch(built)
+    return replace(built, call=built, context=False) if built.context else built
 
 
 def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:

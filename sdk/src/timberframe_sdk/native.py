@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import CODES, InternalError, OpError
+from timberframe_core.errors import CODES, InternalError, NotFoundError, OpError
 from timberframe_core.shapes import MAX_RANK, row_major_strides
 
 # The C structs of timberframe/kernel.h.
@@ -32,14 +34,60 @@ TENSOR = np.dtype(
 class Native:
     """What the builder of a native kernel returns.
 
-    function: address of a C function of type tf_kernel. parameters: its int64 words. reasons: `reasons[i - 1]` are the
-    words for reason i of tf_fail, a str.format template in which {0} to {3} are the details.
+    function: address of a C function of type tf_kernel. parameters: its int64 words. reasons: `reasons[i - 1]` is the
+    message for reason i of tf_fail, a str.format template in which {0} to {3} are the details. owner: what must live
+    for as long as the kernel may run, such as the library that has the function, or what `parameters` point to.
     """
 
     name: str
     function: int
     parameters: tuple[int, ...] = ()
     reasons: tuple[str, ...] = ()
+    owner: Any = None
+
+
+ABI_MAJOR = 1
+"""The TF_ABI_MAJOR of timberframe/kernel.h that this Timberframe runs."""
+
+
+def check_abi(major: int, name: str) -> None:
+    """InternalError where native code was compiled against a header with another TF_ABI_MAJOR."""
+    if major != ABI_MAJOR:
+        raise InternalError(
+            f"{name}: was compiled for version {major} of timberframe/kernel.h; version {ABI_MAJOR} is required: "
+            "compile it again with the header of the installed timberframe-sdk"
+        )
+
+
+class NativeLibrary:
+    """A shared library of native kernels, loaded and checked: one of its sources must have TF_KERNEL_LIBRARY.
+
+    Raises NotFoundError for a file that does not load, InternalError for one that was compiled against another
+    TF_ABI_MAJOR.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        try:
+            self._library = ctypes.CDLL(self.path)
+        except OSError as e:
+            raise NotFoundError(f"library {self.path}: does not load: {e}") from e
+        try:
+            major = self._library.tf_abi_major
+        except AttributeError:
+            raise InternalError(
+                f"library {self.path}: has no tf_abi_major; one of its sources must have TF_KERNEL_LIBRARY"
+            ) from None
+        check_abi(major(), f"library {self.path}")
+
+    def kernel(self, name: str, parameters: Sequence[Any] = (), reasons: Sequence[str] = ()) -> Native:
+        """The kernel of this name; parameters: ints, bools and floats, see `words`. NotFoundError if there is none."""
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            raise NotFoundError(f"library {self.path}: has no function {name}") from None
+        address = ctypes.cast(function, ctypes.c_void_p).value
+        return Native(name, address or 0, words(parameters), tuple(reasons), self)
 
 
 def words(parameters: Sequence[Any]) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from timberframe_core.dtypes import DType
 from timberframe_core.plugin.allocation import Allocator as Allocator
 from timberframe_core.plugin.allocation import AllocatorStatistics as AllocatorStatistics
 from timberframe_core.plugin.allocation import Buffer as Buffer
+from timberframe_core.plugin.patterns import Part as Part
 from timberframe_core.plugin.state import RandomStream as RandomStream
 from timberframe_core.plugin.state import Variable as Variable
 from timberframe_core.plugin.waiting import CancelToken as CancelToken
@@ -354,19 +355,6 @@ class Device(Protocol):
 
 
 Launcher = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One node of a pattern, see KernelDef.covers.
-
-    name: what other parts call its output. inputs: for each of its inputs the name of an earlier part, or any other
-    name, which stands for whatever is there; the same name, for the same value everywhere.
-    """
-
-    name: str
-    op: str
-    inputs: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from timberframe_core.plugin.device_defaults import complete
 from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.passes import PassRegistry
+from timberframe_core.plugin.version import CONTRACT
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -123,6 +124,7 @@ class PluginRegistry:
         """The plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
         manager = pluggy.PluginManager("timberframe")
         try:
+            check_contract(module)
             manager.add_hookspecs(HookSpecs)
             manager.register(module, plugin.name)
             manager.check_pending()
@@ -212,6 +214,18 @@ def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> 
             f"installed are {', '.join(plugins) or 'none'}"
         )
     return [p for n, p in plugins.items() if (not wanted or n in wanted) and n not in unwanted]
+
+
+def check_contract(module: object) -> None:
+    """InternalError where a plugin's module was written for a contract that this is not: see CONTRACT."""
+    version = getattr(module, "timberframe_contract", CONTRACT)
+    if not (isinstance(version, tuple) and len(version) == 2 and all(type(n) is int for n in version)):
+        raise InternalError(f"timberframe_contract is {version!r}; two integers, such as {CONTRACT}, are required")
+    if version[0] != CONTRACT[0] or version[1] > CONTRACT[1]:
+        raise InternalError(
+            f"it is written for version {version[0]}.{version[1]} of the contract; this timberframe-sdk has "
+            f"{CONTRACT[0]}.{CONTRACT[1]}: install versions that fit together"
+        )
 
 
 def check_api(distribution: Distribution | None) -> None:

@@ -118,6 +118,7 @@ class _Blocks:
             first_step, self._compiled(), *joining, end,
         )  # fmt: skip
         kernel = native("elementwise_blocks", *head, *values, *outer, *steps, *parameters, *joined)
+        kernel = replace(kernel, owner=[self.build(n).native for n in self.members])  # whose functions it calls
         weight = sum(self.build(n).weight for n in self.chain)
         pairs = () if self.reduction else self._in_place()
         return Launch(kernel, None, pairs, tuple(range(len(self.node.inputs))), weight, self.node.workspace_bytes)

@@ -63,6 +63,8 @@ class Emitter:
         self.nodes: list[KernelNode] = []
         self.reasons: list[tuple[str, ...]] = []
         self.pieces: list[Piece] = []
+        self.calls_python = False
+        """Whether native steps call Python launchers."""
         self.tensors = {v.id: self.image.tensor(v.dtype, v.shape) for v in slots}
         words = np.array([(self.tensors[v.id], _alignment_mask(v)) for v in slots], np.int32)
         self.slots = words.reshape(-1, 2)
@@ -128,6 +130,7 @@ class Emitter:
         segment.weights.append(1 if launch is None else launch.weight)
 
     def _callback(self, node: KernelNode, launch: Launch) -> tuple[int, int]:
+        self.calls_python = True
         launcher = NativeLauncher(node, launch)
         self.image.keep(launcher)
         return lib.tf_python_address(), self._add_control([Word("plain", launcher.number)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +43,7 @@ KEPT_ARENA_BYTES = 1 << 18
 
 _CANCELLED, _RAISED_IN_PYTHON = 1, -1
 _ADDRESS_SPACE = 1 << 62
+_NOTHING = nullcontext()
 _INT32 = ffi.typeof("int32_t *")
 
 
@@ -271,7 +273,8 @@ class CpuExecutable:
             with running(context):
                 self._launch(piece, instance, arrays)
             return
-        code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
+        with running(context) if self.emitter.calls_python else _NOTHING:
+            code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
         if code:
             self.fail(code, instance, context)
 

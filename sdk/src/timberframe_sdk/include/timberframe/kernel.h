@@ -97,6 +97,16 @@ _Static_assert(offsetof(tf_tensor, shape) == 32, "tf_tensor fields are where old
 _Static_assert(sizeof(tf_error) == 48, "tf_error has no padding");
 #endif
 
+/* Stands once, outside of functions, in each library of kernels that Python loads by timberframe_sdk.NativeLibrary: a
+ * library that was compiled against another TF_ABI_MAJOR is then refused when it is loaded. */
+#if defined(_WIN32)
+#define TF_EXPORT __declspec(dllexport)
+#else
+#define TF_EXPORT __attribute__((visibility("default")))
+#endif
+#define TF_KERNEL_LIBRARY \
+  TF_EXPORT int32_t tf_abi_major(void) { return TF_ABI_MAJOR; }
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,8 @@
+"""The version of the contract between the core and plugins."""
+
+CONTRACT = (1, 0)
+"""The version of what plugins may use: all that `timberframe_sdk` exports, and timberframe/kernel.h.
+
+The second number grows with additions, the first with any other change. It has nothing to do with releases. A plugin
+says in `timberframe_contract` of its module which version it was written for, and is checked when it is loaded.
+"""

@@ -1,0 +1,84 @@
+"""Libraries of native kernels: loaded, checked, and kept for as long as their kernels may run."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import subprocess
+import types
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.plugin import loader
+from timberframe_sdk import EXACT, KernelDef, NativeLibrary, define_op, hookimpl, include_directory
+
+SOURCE = """
+#include "timberframe/kernel.h"
+MARK
+int32_t add_words(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                  const int64_t *parameters) {
+  const float *x = inputs[0]->data;
+  float *y = outputs[0]->data;
+  for (int64_t i = 0; i < inputs[0]->size; i++) {
+    if (x[i] < 0) return tf_fail(context, TF_INVALID_ARGUMENT, 1, i, 0, 0, 0);
+    y[i] = x[i] + (float)parameters[0] + (float)tf_double(parameters[1]);
+  }
+  return TF_OK;
+}
+"""
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+define_op(
+    "Acme>AddWords", inputs=["x: float"], outputs=["y: float"], doc="x + 3.5.", shape=lambda c: [c.shapes[0]],
+    reference=lambda attrs, x: x + 3.5, accuracy=EXACT,
+)  # fmt: skip
+
+
+def library(folder: Path, mark: str = "TF_KERNEL_LIBRARY") -> NativeLibrary:
+    source, made = folder / "kernels.c", folder / "kernels.so"
+    source.write_text(SOURCE.replace("MARK", mark))
+    command = ["cc", "-shared", "-fPIC", f"-I{include_directory()}", str(source), "-o", str(made)]
+    subprocess.run(command, check=True, timeout=60)
+    return NativeLibrary(made)
+
+
+def test_a_kernel_of_a_library_runs_and_its_error_is_told(tmp_path: Path) -> None:
+    found = [library(tmp_path)]
+    alive = weakref.ref(found[0])
+    kernel = KernelDef(
+        "Acme>AddWords", "CPU", lambda node: found.pop().kernel("add_words", [3, 0.5], ["x[{0}] is negative"])
+    )
+    loader.registry.add("words", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel])))
+    with tf.Graph().as_default() as graph, tf.device("/cpu:0"), tf.Session(graph=graph) as session:
+        x = tf.placeholder(tf.float32, [2])
+        y = apply_op("Acme>AddWords", [x], name="y")
+        np.testing.assert_array_equal(session.run(y, {x: [1, 2]}), [4.5, 5.5])
+        gc.collect()
+        assert alive() is not None  # what runs its code keeps it
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Acme>AddWords 'y': x\[1\] is negative"):
+            session.run(y, {x: [1, -2]})
+
+
+def test_a_library_for_another_version_of_the_header_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(tf.errors.InternalError, match=r"kernels\.so: was compiled for version 99 .* version 1 is req"):
+        library(tmp_path, "int32_t tf_abi_major(void) { return 99; }")
+
+
+def test_a_library_that_does_not_say_its_version_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(tf.errors.InternalError, match="one of its sources must have TF_KERNEL_LIBRARY"):
+        library(tmp_path, "")
+
+
+def test_a_missing_function_is_named(tmp_path: Path) -> None:
+    with pytest.raises(tf.errors.NotFoundError, match="has no function multiply"):
+        library(tmp_path).kernel("multiply")
+
+
+def test_a_missing_library_is_named(tmp_path: Path) -> None:
+    with pytest.raises(tf.errors.NotFoundError, match=r"gone\.so: does not load"):
+        NativeLibrary(tmp_path / "gone.so")
