@@ -17,9 +17,11 @@ import pytest
 
 from timberframe_core.errors import CancelledError, DeadlineExceededError
 from timberframe_core.plugin.contracts import RunContext
+from timberframe_cpu.library import lib
 from timberframe_cpu.testing import run_op
 
 F = np.float32
+BIG = np.ones((2048, 512), F)
 
 
 @pytest.fixture
@@ -57,6 +59,24 @@ def test_run_after_an_interrupt_works(endless):
 def test_threads_leave_the_callers_signals_as_they_were():
     run_op("AddV2", None, [np.ones(1 << 22, F)] * 2, threads=4)
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        ("AddV2", [BIG, BIG]),
+        ("Exp", [BIG]),
+        ("Cast", [BIG]),
+        ("Sum", [BIG, np.array([1])]),
+        ("Softmax", [BIG]),
+        ("Transpose", [BIG, np.array([1, 0])]),
+        ("GatherV2", [BIG, np.arange(2048), np.array(0)]),
+    ],
+)
+def test_kernels_share_much_work_among_threads(op, inputs):
+    before = lib.tf_worker_count()
+    run_op(op, {"DstT": "float64"} if op == "Cast" else None, inputs, threads=before + 2)
+    assert lib.tf_worker_count() == before + 1
 
 
 def test_cancelled_run_raises_the_reason(endless):
