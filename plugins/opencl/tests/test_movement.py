@@ -10,6 +10,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
+from timberframe_opencl.device import OpenCLDevice
 
 SPEC = "/device:OPENCL:0"
 
@@ -44,6 +45,26 @@ def test_transposes_of_sizes_that_no_tile_divides(order: tuple[int, ...]) -> Non
     x = numbers(3, 37, 41, 5)
     (y,) = on_device(lambda a: [tf.transpose(a, order)], x)
     np.testing.assert_array_equal(y, x.transpose(order))
+
+
+@pytest.fixture
+def last_group_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels number their groups backwards: drivers run them in any order, most of them from the first one on."""
+    build = OpenCLDevice.build
+    reverse = "#define get_group_id(d) (get_num_groups(d) - 1 - get_group_id(d))\n"
+    monkeypatch.setattr(OpenCLDevice, "build", lambda self, source, name: build(self, reverse + source, name))
+    with tf.Session(graph=tf.Graph()) as session:
+        devices = [d for d in session.list_devices() if isinstance(d, OpenCLDevice)]
+    for device in devices:
+        monkeypatch.setattr(device, "_functions", {})
+
+
+@pytest.mark.usefixtures("last_group_first")
+@pytest.mark.parametrize("shape", [(70, 100), (100, 70), (2, 33, 65)])
+def test_tiles_of_a_transpose_are_written_in_any_order(shape: tuple[int, ...]) -> None:
+    x = numbers(*shape)
+    (y,) = on_device(lambda a: [tf.linalg.matrix_transpose(a)], x)
+    np.testing.assert_array_equal(y, x.swapaxes(-1, -2))
 
 
 def test_a_slice_that_begins_where_the_device_finds_it() -> None:
