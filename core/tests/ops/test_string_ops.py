@@ -101,3 +101,20 @@ def test_bad_vocabularies_are_errors(
     )
     with pytest.raises(error, match=words):
         session.run(made.remapping)
+
+
+HASHES = {
+    b"": 1936946117179621455,
+    b"a": 3694432073954588131,
+    b"hello world": 1769834696496558107,
+    b"x" * 24: 1720933946053627091,
+    b"y" * 48: 115286968839590345,
+    b"z" * 100: 4609163928736578169,
+}
+"""Of TensorFlow 2.21, for 2**62 buckets."""
+
+
+def test_hashes_are_tensorflows() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(tf.strings.to_hash_bucket_fast(list(HASHES), 2**62))
+    assert found.tolist() == list(HASHES.values())

@@ -184,3 +184,11 @@ def test_tables_travel_in_a_graph_def(session: tf.Session) -> None:
         tf.import_graph_def(session.graph.as_graph_def(), name="")
         other.run(initialize)
         assert other.run("found:0").tolist() == [2, -1]
+
+
+def test_words_that_are_not_listed_get_tensorflows_buckets(session: tf.Session) -> None:
+    table = tf.lookup.index_table_from_tensor(["x", "y", "z"], num_oov_buckets=4)
+    session.run(tf.tables_initializer())
+    found = session.run(table.lookup(["y", "q", "z", "hello", "w"]))
+    assert found.tolist() == [1, 4, 2, 3, 6]  # TensorFlow 2.21
+    assert session.run(table.size()) == 7

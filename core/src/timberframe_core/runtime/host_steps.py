@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.compiler.plan import Located
+from timberframe_core.compiler.specialise import located as at_its_line
 from timberframe_core.compiler.stages import has_static_shapes
 from timberframe_core.compiler.state import uninitialized, variable_name
 from timberframe_core.dtypes import resource, variant
@@ -148,7 +149,10 @@ def check_host_ops(nodes: Sequence[Node]) -> None:
     """Raises UnimplementedError for a node that is to be carried out on the host, which nobody can."""
     for node in nodes:
         if (node.on_lists or node.op.on_host) and not node.feed and not node.host_value:
-            host_op_of(node)
+            try:
+                host_op_of(node)
+            except UnimplementedError as e:
+                raise at_its_line(e, node) from None
 
 
 def _pass_on(call: HostCall) -> Sequence[Located]:

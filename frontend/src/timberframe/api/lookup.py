@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from timberframe.api.framework import GraphKeys, group, name_scope
 from timberframe_core.dtypes import DType, as_dtype, int64, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
@@ -15,8 +17,8 @@ __all__ = ["initialize_all_tables", "tables_initializer"]
 
 NAMESPACES = {
     "lookup": (
-        "HashTable", "KeyValueTensorInitializer", "MutableHashTable", "StaticHashTable", "index_table_from_tensor",
-        "index_to_string_table_from_tensor",
+        "HashTable", "IdTableWithHashBuckets", "KeyValueTensorInitializer", "MutableHashTable", "StaticHashTable",
+        "index_table_from_tensor", "index_to_string_table_from_tensor",
     )
 }  # fmt: skip
 
@@ -192,6 +194,49 @@ def _dtype(given: Any) -> DType | None:
     return None if given is None else as_dtype(given)
 
 
+class IdTableWithHashBuckets:
+    """A table of words in which those that are not listed have numbers, too: the first after the table's, by a hash.
+
+    table: a StaticHashTable of strings whose values are 0, 1, ... num_oov_buckets: how many further numbers there are.
+    """
+
+    def __init__(self, table: StaticHashTable, num_oov_buckets: int, name: str | None = None) -> None:
+        if table.key_dtype is not string:
+            raise UnimplementedError(
+                f"table '{table.name}': num_oov_buckets is {num_oov_buckets} for keys of dtype {table.key_dtype.name}; "
+                "only strings have hashes"
+            )
+        self._table = table
+        self._buckets = num_oov_buckets
+        self._name = name or f"{table.name.rpartition('/')[2]}_buckets"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table."""
+        return self._table.initializer
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many numbers there are, those of the buckets included."""
+        made: Tensor = apply_op(
+            "AddV2", [self._table.size(), np.int64(self._buckets)], None, name or f"{self._name}_Size"
+        )
+        return made
+
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+        """The number of each word."""
+        with name_scope(name, f"{self._name}_Lookup"):
+            words = convert_to_tensor(keys, string, name="keys")
+            numbers = self._table.lookup(words)
+            hashed = apply_op("StringToHashBucketFast", [words], {"num_buckets": self._buckets})
+            listed = apply_op("NotEqual", [numbers, self._table.default_value])
+            made: Tensor = apply_op("SelectV2", [listed, numbers, apply_op("AddV2", [hashed, self._table.size()])])
+            return made
+
+
 def index_table_from_tensor(
     mapping: Any,
     num_oov_buckets: int = 0,
@@ -199,19 +244,26 @@ def index_table_from_tensor(
     hasher_spec: Any = None,
     dtype: Any = string,
     name: str | None = None,
-) -> StaticHashTable:
+) -> StaticHashTable | IdTableWithHashBuckets:
     """A table from words (or integers) to their numbers in `mapping`, a list of them; default_value for others.
 
-    num_oov_buckets other than 0, numbers by hashes for words that are not listed, raises UnimplementedError.
+    num_oov_buckets: with some, words that are not listed get a number of one of so many buckets, by TensorFlow's hash
+    for them; only words can. hasher_spec: another hash raises UnimplementedError.
     """
-    if num_oov_buckets or hasher_spec is not None:
+    if hasher_spec is not None:
         raise UnimplementedError(
-            f"index_table_from_tensor: num_oov_buckets is {num_oov_buckets}; 0 and no hasher_spec is implemented"
+            "index_table_from_tensor: hasher_spec is given; only TensorFlow's default is implemented"
         )
     with name_scope(name, "string_to_index"):
         keys = convert_to_tensor(mapping, as_dtype(dtype))
-        numbers = apply_op("Cast", [apply_op("Range", [0, apply_op("Size", [keys]), 1])], {"DstT": int64})
-        return StaticHashTable(KeyValueTensorInitializer(keys, numbers), default_value)
+        table = StaticHashTable(KeyValueTensorInitializer(keys, _numbers(keys)), default_value)
+        return IdTableWithHashBuckets(table, num_oov_buckets) if num_oov_buckets else table
+
+
+def _numbers(x: Tensor) -> Tensor:
+    """0, 1, ... for the elements of a vector."""
+    made: Tensor = apply_op("Cast", [apply_op("Range", [0, apply_op("Size", [x]), 1])], {"DstT": int64})
+    return made
 
 
 def index_to_string_table_from_tensor(
@@ -220,8 +272,7 @@ def index_to_string_table_from_tensor(
     """A table from numbers to the words in `mapping`, a list of them; default_value for other numbers."""
     with name_scope(name, "index_to_string"):
         values = convert_to_tensor(mapping, string)
-        numbers = apply_op("Cast", [apply_op("Range", [0, apply_op("Size", [values]), 1])], {"DstT": int64})
-        return StaticHashTable(KeyValueTensorInitializer(numbers, values), default_value)
+        return StaticHashTable(KeyValueTensorInitializer(_numbers(values), values), default_value)
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:

@@ -12,9 +12,9 @@ from timberframe_core.dtypes import string
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
-__all__ = ["reduce_join", "string_join"]
+__all__ = ["reduce_join", "string_join", "string_to_hash_bucket_fast"]
 
-NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match")}
+NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match", "to_hash_bucket_fast")}
 
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
@@ -63,3 +63,12 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
         else apply_op("RegexFullMatch", [input, pattern], None, name)
     )
     return result
+
+
+def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """For each string a number in [0, num_buckets), by FarmHash's fingerprint, as TensorFlow's."""
+    result: Tensor = apply_op("StringToHashBucketFast", [input], {"num_buckets": num_buckets}, name)
+    return result
+
+
+to_hash_bucket_fast = string_to_hash_bucket_fast
