@@ -149,7 +149,7 @@ endif
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
-	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training
+	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training examples/jax_device/tests
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit

@@ -33,6 +33,7 @@ class Compiler(sdk.CompilerDevice):
     type, priority = "REWRITING", 0
     attributes = sdk.DeviceAttributes(memory=1 << 30)
     error = ROUNDING
+    cached_programs = 0
 
     def __init__(self) -> None:
         super().__init__()

@@ -63,6 +63,18 @@ def test_large_constants_are_parameters_and_uploaded_once(session: tf.Session) -
     assert device.allocator.statistics().used == total
 
 
+def test_equal_clusters_of_several_sessions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_device.SourceDevice, "cached_programs", 8)
+    counts = []
+    for _ in range(3):
+        with tf.Graph().as_default() as graph, tf.device("/device:SOURCE:0"), tf.Session(graph=graph) as session:
+            x = tf.placeholder(tf.float32, [7])
+            y = tf.tanh(tf.tanh(x)) * 5.0
+            np.testing.assert_allclose(session.run(y, {x: np.zeros(7)}), np.zeros(7))
+            counts.append(len(device_of(session).sources))
+    assert counts[0] == counts[1] == counts[2]
+
+
 def test_variables_go_from_version_to_version(session: tf.Session) -> None:
     v = tf.Variable([1.0, 2.0])
     before = v.read_value()

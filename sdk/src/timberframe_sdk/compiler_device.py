@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,12 +46,14 @@ class CompilerDevice(DeviceDefaults):
 
     A subclass sets `type`, `allocator` and `attributes`, and writes `supports`, `build`, `upload` and `copy_out`. One
     that is asynchronous also writes `ready` and `wait`. Its arrays have `dtype` and `shape`, can be weakly referenced,
-    and never change. Constants of more than `inline_bytes` are parameters of programs, uploaded once.
+    and never change. Constants of more than `inline_bytes` are parameters of programs, uploaded once. Equal clusters,
+    by their `fingerprint`, are compiled once; the `cached_programs` last used are kept.
     """
 
     type = ""
     supports_by_dtype = False
     inline_bytes: int | None = 1024
+    cached_programs = 256
     allocator: Allocator
     attributes = DeviceAttributes(memory=0)
 
@@ -59,6 +62,7 @@ class CompilerDevice(DeviceDefaults):
         self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
         self._unfinished: list[weakref.ref[Array]] = []
         self._lock = threading.Lock()
+        self._programs: OrderedDict[str, Program] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<Device {self.spec} ({self.attributes.model})>"
@@ -111,6 +115,23 @@ class CompilerDevice(DeviceDefaults):
         self.note([made], [x.nbytes])
         return made
 
+    def program(self, function: ClusterFunction) -> Program:
+        """What `build` makes of a function, or has made of an equal one."""
+        if _draws(function.cluster):
+            return self.build(function)
+        key = function.cluster.fingerprint
+        with self._lock:
+            found = self._programs.get(key)
+            if found is not None:
+                self._programs.move_to_end(key)
+                return found
+        made = self.build(function)
+        with self._lock:
+            self._programs[key] = made
+            while len(self._programs) > self.cached_programs:
+                self._programs.popitem(last=False)
+        return made
+
     def constant(self, x: np.ndarray) -> Array:
         """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
         key = id(x)
@@ -144,9 +165,15 @@ class CompilerDevice(DeviceDefaults):
         self.marker().result()
 
     def close(self) -> None:
-        """Waits for pending work and drops the constants that were uploaded."""
+        """Waits for pending work, and drops programs and the constants that were uploaded."""
         self.synchronize()
         self._constants.clear()
+        self._programs.clear()
+
+
+def _draws(cluster: Cluster) -> bool:
+    """Whether a node draws random numbers, from a stream that is its own."""
+    return any(n.stream is not None or any(map(_draws, n.inner)) for n in cluster.nodes)
 
 
 class ArraysReady:
@@ -178,7 +205,7 @@ class _Compiled:
     def __init__(self, device: CompilerDevice, cluster: Cluster) -> None:
         self.device = device
         self.function = ClusterFunction(cluster, device.inline_bytes)
-        self.program = device.build(self.function)
+        self.program = device.program(self.function)
         self.constants = [device.constant(v.constant) for v in self.function.constants]
         self.sizes = [v.nbytes for v in self.function.results]
         makers = {v.id: n for n in cluster.nodes for v in n.outputs}
