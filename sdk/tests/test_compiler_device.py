@@ -163,6 +163,13 @@ def test_loops_that_the_device_declines_are_driven_by_the_executor(session: tf.S
     assert [s.kind for s in session.explain(y, {start: [1, 2]}).stages] == ["driven by the executor"]
 
 
+def test_lists_of_tensors_of_a_device_without_the_ops_that_join_them(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [2, 2])
+    rows = tf.TensorArray(tf.float32, 2, element_shape=[2]).unstack(x * 2.0)
+    array = rows.write(1, rows.read(0) + 1.0)
+    np.testing.assert_array_equal(session.run(array.stack(), {x: [[1, 2], [3, 4]]}), [[2, 4], [3, 5]])
+
+
 def test_traced_runs_show_each_node(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [3])
     y = tf.tanh(x + 1.0, name="y")

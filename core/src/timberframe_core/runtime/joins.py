@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import DType, int32, int64
-from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable, KernelNode, RunContext, Value
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import Array, Cluster, Device, KernelNode, RunContext, Value
 from timberframe_core.runtime.located import move
 from timberframe_core.shapes import StaticShape
+
+_Program = Callable[[Sequence[Array]], list[Array]]
 
 _CHUNK = 64  # the most tensors that one kernel puts together
 _PROGRAMS = 256  # small clusters that are kept
@@ -41,7 +44,7 @@ class Joins:
     """The small programs of one session."""
 
     def __init__(self) -> None:
-        self._programs: OrderedDict[Any, Executable] = OrderedDict()
+        self._programs: OrderedDict[Any, _Program] = OrderedDict()
         self._lock = threading.Lock()
 
     def stack(self, items: Sequence[Located], shape: StaticShape, dtype: DType) -> Located:
@@ -118,7 +121,7 @@ class Joins:
         dtype: DType,
         constants: tuple[np.ndarray, ...] = (),
     ) -> list[Array]:
-        """Runs one kernel on arrays and, after them, constants."""
+        """Runs one kernel on arrays and, after them, constants; on the host where the device has none."""
         given = tuple(tuple(a.shape) for a in arrays)
         key = device.spec, op, dtype, given, tuple(shapes), tuple(c.tobytes() for c in constants)
         with self._lock:
@@ -129,7 +132,7 @@ class Joins:
                     self._programs.popitem(last=False)
             else:
                 self._programs.move_to_end(key)
-        return program.run(arrays, RunContext())
+        return program(arrays)
 
     def close(self) -> None:
         """Drops all programs, and with them their memory."""
@@ -145,10 +148,22 @@ def _compile(
     shapes: Sequence[StaticShape],
     dtype: DType,
     constants: Sequence[np.ndarray],
-) -> Executable:
+) -> _Program:
     inputs = [Value(i, dtype.numpy, shape, "input") for i, shape in enumerate(given)]
     known = [Value(len(given) + i, c.dtype, c.shape, "const", c) for i, c in enumerate(constants)]
     first = len(given) + len(known)
     outputs = [Value(first + i, dtype.numpy, shape) for i, shape in enumerate(shapes)]
     node = KernelNode(op, op, attrs, [*inputs, *known], outputs, device)
-    return device.compile(Cluster(device, [node], inputs, outputs))
+    if device.supports(node) is not None:
+        return lambda arrays: _on_host(node, [*(device.copy_out(a) for a in arrays), *constants])
+    executable = device.compile(Cluster(device, [node], inputs, outputs))
+    return lambda arrays: executable.run(arrays, RunContext())
+
+
+def _on_host(node: KernelNode, inputs: Sequence[np.ndarray]) -> list[Array]:
+    """The node's outputs by its op's reference, as arrays of its device."""
+    reference = registry.get(node.op).reference
+    assert reference is not None, f"op {node.op} has no reference"
+    made = reference(node.attrs, *inputs)
+    results = made if isinstance(made, tuple | list) else [made]
+    return [node.device.copy_in(np.asarray(x, v.dtype)) for x, v in zip(results, node.outputs, strict=True)]
