@@ -43,7 +43,7 @@ class _Read:
 
 @contextmanager
 def driver_errors_at(node: Node) -> Iterator[None]:
-    """Has the executor drive `node` where a node in its bodies, which are lowered again each time, must be driven."""
+    """Has the executor drive `node` where a node in its bodies must be driven."""
     try:
         yield
     except NeedsDriverError as e:
@@ -52,20 +52,9 @@ def driver_errors_at(node: Node) -> Iterator[None]:
 
 def lower_loop(lowering: Lowering, node: Node) -> None:
     """Adds a While as one kernel node: loop variables first, then what stays the same, then variables that are read."""
-    cond_function, body_function = node.bodies
-    bodies = lowering.bodies
-    program = bodies.program(body_function, node.inputs, lowering.device)
-    cond_program = bodies.program(cond_function, node.inputs, lowering.device)
-    results, feeds = program.results, program.feeds
-    fixed = {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
-    outer, variable_shape = lowering.facts, lowering.variables.shape
-    body = bodies.open(outer, variable_shape, node, program, node.inputs, fixed)
-    cond = bodies.open(outer, variable_shape, node, cond_program, node.inputs, fixed)
+    cond, body = lowering.facts.opened[node]
+    fixed = _fixed(node, body.program)
     moving = [i for i in range(len(node.inputs)) if i not in fixed]
-    for i in moving:
-        before, after = lowering.facts.shapes[node.inputs[i]], body.facts.shapes[body.program.results[i]]
-        if before != after:
-            raise NeedsDriverError(node, f"loop variable {i} changes from shape {before} to {after}")
     constant = [i for i in sorted(fixed) if node.inputs[i].dtype.name != "resource"]
     invariant = [i for i in constant if node.inputs[i] not in lowering.facts.values]
     reads = _reads([cond, body])
@@ -84,24 +73,21 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         outputs.append(value)
     for i in constant:
         lowering.values[node.outputs[i]] = lowering.value(node.inputs[i])
-        if node.inputs[i] in lowering.facts.values:  # no kernel makes it; whoever fetches it finds it here
-            lowering.facts.values[node.outputs[i]] = lowering.facts.values[node.inputs[i]]
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
 
 def lower_branches(lowering: Lowering, node: Node) -> None:
     """Adds an If or Case as one kernel node: what chooses the branch, other inputs, then variables that are read."""
     given = node.inputs[1:]
-    shapes = lowering.bodies.branch_shapes(node, lowering.facts, lowering.variables.shape)
-    parts = lowering.facts.branches[node]
+    parts = lowering.facts.opened[node]
     order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
     reads = _reads(parts)
     inputs = [lowering.value(node.inputs[0]), *(lowering.value(given[i]) for i in order)]
     inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
     inner = [_close(lowering, node, p, order, reads, p.program.results) for p in parts]
     outputs = []
-    for x, shape in zip(node.outputs, shapes, strict=True):
-        value = lowering.values[x] = lowering.new_value(x.dtype.numpy, shape)
+    for x in node.outputs:
+        value = lowering.values[x] = lowering.new_value(x.dtype.numpy, lowering.facts.shapes[x])
         outputs.append(value)
     lowering.nodes.append(lowering.kernel_node(node, inputs, outputs, inner=inner))
 
@@ -128,22 +114,43 @@ class Bodies:
             self._programs[key] = program
         return program
 
-    def branch_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
-        """Shapes of the results of an If or Case, found by opening all branches; NeedsDriverError where they differ."""
+    def result_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
+        """Shapes of the results of a loop or branch, found by opening its bodies, which `facts.opened` keeps.
+
+        NeedsDriverError where a kernel cannot run it: it has no such shapes, or plans with values that are not known.
+        """
+        if node.op.role == "loop":
+            return self._loop_shapes(node, facts, variable_shape)
         given = node.inputs[1:]
         if facts.shapes[node.inputs[0]] != ():
             raise NeedsDriverError(node, "what chooses the branch is not a scalar")
-        if node not in facts.branches:
-            assert node.device is not None
-            programs = [self.program(f, given, node.device) for f in node.bodies]
-            facts.branches[node] = [self.open(facts, variable_shape, node, p, given) for p in programs]
-        first, *others = ([p.facts.shapes[x] for x in p.program.results] for p in facts.branches[node])
+        assert node.device is not None
+        programs = [self.program(f, given, node.device) for f in node.bodies]
+        facts.opened[node] = [self._open(facts, variable_shape, node, p, given) for p in programs]
+        first, *others = ([p.facts.shapes[x] for x in p.program.results] for p in facts.opened[node])
         for other in others:
             if first != other:
                 raise NeedsDriverError(node, f"the branches give shapes {first} and {other}")
         return first
 
-    def open(
+    def _loop_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
+        assert node.device is not None
+        cond_program, program = (self.program(f, node.inputs, node.device) for f in node.bodies)
+        fixed = _fixed(node, program)
+        body = self._open(facts, variable_shape, node, program, node.inputs, fixed)
+        cond = self._open(facts, variable_shape, node, cond_program, node.inputs, fixed)
+        shapes = [facts.shapes[x] for x in node.inputs]
+        for i, before in enumerate(shapes):
+            after = before if i in fixed else body.facts.shapes[program.results[i]]
+            if before != after:
+                raise NeedsDriverError(node, f"loop variable {i} changes from shape {before} to {after}")
+        for i in fixed:
+            if node.inputs[i] in facts.values:  # no kernel makes it: who reads or fetches it finds it here
+                facts.values[node.outputs[i]] = facts.values[node.inputs[i]]
+        facts.opened[node] = [cond, body]
+        return shapes
+
+    def _open(
         self,
         outer_facts: Facts,
         variable_shape: VariableShape,
@@ -168,7 +175,7 @@ class Bodies:
                 facts.values[inner] = known
         _check_planned(node, program, facts)
         try:
-            infer([n for n in program.nodes if not n.feed], facts, variable_shape, self.branch_shapes)
+            infer([n for n in program.nodes if not n.feed], facts, variable_shape, self.result_shapes)
         except NeedsDriverError as e:
             raise NeedsDriverError(node, str(e)) from None  # the executor must drive this one, too
         except OpError as e:  # an iteration or branch that raises may never come, or come with other shapes
@@ -176,6 +183,12 @@ class Bodies:
         if any(n.host_driven or n.op.bound is not None for n in program.nodes):
             raise NeedsDriverError(node, "its body has a shape that is known only when it runs")
         return _Body(program, facts)
+
+
+def _fixed(node: Node, body: FunctionProgram) -> set[int]:
+    """Positions of the loop variables that the body of a loop does not change."""
+    results, feeds = body.results, body.feeds
+    return {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
 
 
 def _place_on(device: Device, program: Program) -> None:

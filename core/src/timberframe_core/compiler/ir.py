@@ -47,9 +47,9 @@ class Node:
     """
 
     __slots__ = (
-        "after", "attrs", "bodies", "colocation", "control", "depends", "depth", "device", "feed", "host_driven",
-        "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested", "step", "variable",
-        "where",
+        "after", "attrs", "bodies", "colocation", "control", "depends", "depth", "device", "driven_because", "feed",
+        "host_driven", "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested",
+        "step", "variable", "where",
     )  # fmt: skip
 
     def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
@@ -74,13 +74,22 @@ class Node:
         self.host_value = False
         """Its value is computed on the host while planning; no device runs it."""
         self.host_driven = False
-        """A While, If or Case that the executor drives, its bodies being plans of their own."""
+        """The executor carries it out; of a While, If or Case the bodies are plans of their own."""
+        self.driven_because = ""
+        """Why the executor drives a While, If or Case; see `give_to_executor`."""
         self.on_lists = False
         """It works on lists, arrays or stacks of tensors, which the executor keeps."""
         self.step: Any = None
         """What the executor prepared for a node that it carries out itself."""
         self.late = False
         """The shapes of what it takes out of a list are known only once it has run."""
+
+    def give_to_executor(self, why: str) -> None:
+        """Has the executor drive a loop or branch, and nodes on lists find out their shapes when they run."""
+        if self.on_lists:
+            self.late = True
+        else:
+            self.host_driven, self.driven_because = True, why
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.name}>"

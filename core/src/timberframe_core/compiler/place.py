@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from timberframe_core.compiler.host_side import cannot_hold, stays_on_host
-from timberframe_core.compiler.ir import ARRAYS, VARIABLE_ACCESSES, VARIABLE_WRITES, Node, Program
+from timberframe_core.compiler.ir import VARIABLE_ACCESSES, VARIABLE_WRITES, Node, Program
 from timberframe_core.compiler.state import variable_key, variable_name
-from timberframe_core.dtypes import DType, variant
+from timberframe_core.compiler.support import kernel_node, refused
+from timberframe_core.compiler.whole_bodies import why_driven
+from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, NoKernelError, UnavailableError
 from timberframe_core.graph.device_spec import DeviceSpec
-from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.plugin.contracts import DEPENDS, UNKNOWN_RANK, Device, KernelNode, Support, Value
+from timberframe_core.plugin.contracts import DEPENDS, Device, KernelNode, Support
 from timberframe_core.plugin.kernels import KernelRegistry
 
 _Refusal = Callable[[Node, Device], str | None]
-
-_MOST_NODES = 1 << 14
-"""Of a loop or branch that becomes one node: functions that several others run count each time."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,9 @@ class Placer:
             if node.op.role == "variable" and node.variable is not None:
                 where.setdefault(node.variable, node.device)
             if node.bodies:
-                node.host_driven = not self._body_fits(node, node.device, where)
+                why = why_driven(node, node.device, where, self.devices)
+                if why:
+                    node.give_to_executor(why)
             report.append(Placement(node.name, node.op.name, node.device.spec, node.reason, node.requested, rejected))
         return report
 
@@ -175,7 +174,7 @@ class Placer:
         def refusal(node: Node, device: Device) -> str | None:
             if device is home:
                 return why
-            return cannot_hold(node, device) or _refused(device.supports(replace(bound, device=device)))
+            return cannot_hold(node, device) or refused(device.supports(replace(bound, device=device)))
 
         device, reason, rejected = self._decide(node, refusal)
         bound.device = device
@@ -211,7 +210,7 @@ class Placer:
 
     def _refusal(self, node: Node, device: Device) -> str | None:
         """Why the device cannot run the node; None if it can, or if shapes will decide."""
-        return _refused(self._support(node, device))
+        return refused(self._support(node, device))
 
     def _support(self, node: Node, device: Device) -> Support:
         why = cannot_hold(node, device)
@@ -263,63 +262,6 @@ class Placer:
             return ""
         return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
 
-    def _body_fits(self, node: Node, device: Device, where: Mapping[str, Device]) -> bool:
-        """Whether the device can run the loop or branch as a whole, so that it needs no step of the executor."""
-        for x in node.inputs:
-            if x.dtype.name == "resource":
-                home = where.get(variable_name(x))
-                if home is not device:
-                    return False
-            elif x.dtype.name in ("string", "variant"):
-                return False
-        if not _takes_bodies(node.op, node, device):
-            return False
-        known: dict[str, float] = {}
-        return sum(self._nodes_in(f, device, known) for f in node.bodies) <= _MOST_NODES
-
-    def _nodes_in(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
-        """How many nodes a function comes to with the bodies of all its loops and branches.
-
-        Infinity where the device cannot run it as a part of one node. known: the numbers of functions seen before.
-        """
-        if function.name not in known:
-            known[function.name] = math.inf  # a recursion
-            known[function.name] = self._count_nodes(function, device, known)
-        return known[function.name]
-
-    def _count_nodes(self, function: FuncGraph, device: Device, known: dict[str, float]) -> float:
-        count: float = len(function)
-        for op in function.get_operations():
-            role = op.op_def.role
-            if op.op_def.updates or (role in VARIABLE_ACCESSES and role != "read_variable"):
-                return math.inf
-            if op.op_def.on_host or role in ARRAYS or any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
-                return math.inf  # the executor's
-            if not device.host_memory and any(t.dtype.name == "string" for t in (*op.inputs, *op.outputs)):
-                return math.inf
-            if role is not None and not op.op_def.function_attrs:
-                continue
-            if op.op_def.bound is not None or (op.op_def.stateful and any(t.handle is not None for t in op.inputs)):
-                return math.inf
-            if op.device and device not in self.devices.matching(op.device):
-                return math.inf
-            inner = [function.find_function(name) for name in op.op_def.functions(op.attrs)]
-            bodies = [f for f in inner if f is not None]
-            if bodies:
-                if not _takes_bodies(op.op_def, op, device):
-                    return math.inf
-                count += sum(self._nodes_in(f, device, known) for f in bodies)
-                if count > _MOST_NODES:
-                    return math.inf
-            elif _refused(device.supports(kernel_node(op.op_def, op.name, op.attrs, op, device))) is not None:
-                return math.inf
-        return count
-
-
-def _refused(answer: Support) -> str | None:
-    """Why not; None also where shapes will decide."""
-    return answer if isinstance(answer, str) else None
-
 
 def _variables(node: Node) -> list[str]:
     """The variables that decide where a node runs, its own first."""
@@ -345,7 +287,7 @@ class _VariableUsers:
             if op.op_def.role in VARIABLE_WRITES:
                 why = _assign_refusal(op.op_def, op, device) if op.op_def.update_op else None
             else:
-                why = _refused(device.supports(kernel_node(op.op_def, op.name, op.attrs, op, device)))
+                why = refused(device.supports(kernel_node(op.op_def, op.name, op.attrs, op, device)))
             if why is not None:
                 return f"{op.type} '{op.name}', which uses it: {why}"
         return None
@@ -364,30 +306,4 @@ def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
     """Why the device lacks the pure op that makes the new value."""
     attrs = {"T": node.inputs[1].dtype}
     given = kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
-    return _refused(device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]])))
-
-
-def _takes_bodies(op: OpDef, node: Any, device: Device) -> bool:
-    """Whether the device runs a loop or branch itself, if it runs all that is in its bodies."""
-    given = kernel_node(op, node.name, node.attrs, node, device)
-    inputs, outputs = (
-        [v for x, v in zip(tensors, values, strict=True) if x.dtype.name != "resource"]  # bodies read the variables
-        for tensors, values in ((node.inputs, given.inputs), (node.outputs, given.outputs))
-    )
-    return device.supports(replace(given, inputs=inputs, outputs=outputs)) is None
-
-
-def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
-    """The node as a device's `supports` sees it; see KernelNode.placing."""
-
-    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables
-
-    def value(i: int, x: Any) -> Value:
-        known = None if x.dtype.name == "resource" else x.static_shape
-        shape = UNKNOWN_RANK if known is None else tuple(-1 if d is None else d for d in known)
-        dtype = held if x.dtype.name == "resource" and held is not None else x.dtype
-        return Value(i, dtype.numpy, shape, "temp")
-
-    inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
-    outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]
-    return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where, placing=True)
+    return refused(device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ from timberframe_core.compiler.passes.pipeline import PassReport, Pipeline
 from timberframe_core.compiler.place import Placement, Placer
 from timberframe_core.compiler.place_bound import joints, place_declined, split
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, infer, located_on
-from timberframe_core.compiler.stages import Schedule, Stage, make_schedule
+from timberframe_core.compiler.stages import Schedule, Stage, has_static_shapes, make_schedule
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError, ResourceExhaustedError
 from timberframe_core.fallback import failures_noted, report_failure
@@ -138,52 +138,47 @@ class Plan:
             if found is not None:
                 self._bound.move_to_end(key)
                 return found
-            failure: Exception | None = None
-            while True:
-                try:
-                    with collection_paused(), failures_noted(self.skipped_rewrites):
-                        found = self._bind(inputs)
-                    break
-                except NeedsDriverError as e:
-                    if e.node.on_lists:
-                        e.node.late = True
-                    else:
-                        e.node.host_driven = True
-                    self._bound.clear()
-                    self._reschedule()
-                except OpError as e:
-                    declined = isinstance(e, NoKernelError)  # a node of a body, which its own plan can place elsewhere
-                    if not self._drive(self._with_bodies() if declined else self._doubtful_loops()):
-                        raise
-                except Exception as e:  # a loop or branch that cannot be a kernel, for a reason that was not foreseen
-                    failure = failure or e
-                    if not self._drive(self._with_bodies()):
-                        raise
-            if failure is not None:
-                with failures_noted(self.skipped_rewrites):
-                    report_failure("running loops and branches as kernels", failure)
-            self._bound[key] = found
+            while (level := self._try_bind(inputs)) is None:
+                self._bound.clear()  # the executor was given loops or branches: stages are others than before
+                self._reschedule()
+            self._bound[key] = level
             if len(self._bound) > _BOUND_PLANS:
                 self._bound.popitem(last=False)
-            return found
+            return level
 
-    def _with_bodies(self) -> list[Node]:
-        return [n for n in self.program.nodes if n.bodies]
+    def _try_bind(self, inputs: Sequence[Located]) -> Level | None:
+        """What `bind` gives; None where loops or branches were given to the executor for these shapes.
 
-    def _doubtful_loops(self) -> list[Node]:
-        """Loops whose results were taken to have the shapes that they start with."""
-        loops = [n for n in self.program.nodes if n.op.role == "loop"]
-        return [n for n in loops if any(not is_static(x.static_shape) for x in n.outputs)]
+        That is decided by `infer`, and for all of them at once. What it does not foresee, a kernel of a body that
+        declines its shapes or a failure of a device that runs bodies, gives all of them to the executor.
+        """
+        try:
+            with collection_paused(), failures_noted(self.skipped_rewrites):
+                return self._bind(inputs)
+        except NeedsDriverError as e:
+            self._give_to_executor([e.node], e.why, e)
+        except NoKernelError as e:
+            self._give_to_executor(self._whole_bodies(), f"a kernel in its body is missing: {e}", e)
+        except OpError:
+            raise
+        except Exception as e:
+            nodes = self._whole_bodies()
+            if nodes:
+                with failures_noted(self.skipped_rewrites):
+                    report_failure("running loops and branches as kernels", e)
+            self._give_to_executor(nodes, f"running it as a kernel failed: {type(e).__name__}: {e}", e)
+        return None
 
-    def _drive(self, nodes: Iterable[Node]) -> bool:
-        """Has the executor drive these loops and branches; False where it drives all of them already."""
-        more = [n for n in nodes if not n.host_driven]
-        for node in more:
-            node.host_driven = True
-        if more:
-            self._bound.clear()
-            self._reschedule()
-        return bool(more)
+    def _whole_bodies(self) -> list[Node]:
+        """The loops and branches that kernel nodes run."""
+        return [n for n in self.program.nodes if n.bodies and not n.host_driven]
+
+    def _give_to_executor(self, nodes: Sequence[Node], why: str, error: Exception) -> None:
+        """Has the executor drive these loops and branches; raises the error where there are none."""
+        if not nodes:
+            raise error
+        for node in nodes:
+            node.give_to_executor(why)
 
     def _key(self, inputs: Sequence[Located]) -> Any:
         shapes: Any = tuple([a.shape for a, _ in inputs])
@@ -198,7 +193,7 @@ class Plan:
         by_feed = dict(zip(self.feeds, inputs, strict=True))
         return {f: by_feed[f] for f in self.schedule.host_feeds}
 
-    def _bind(self, inputs: Sequence[Located]) -> Level:
+    def _bind(self, inputs: Sequence[Located]) -> Level | None:
         facts = Facts()
         for feed, (array, _) in zip(self.feeds, inputs, strict=True):
             facts.shapes[feed] = tuple(array.shape)
@@ -208,13 +203,35 @@ class Plan:
             facts.values[feed] = np.array(host_array(located))
         return self._bind_level(facts, 0)
 
-    def _bind_level(self, facts: Facts, depth: int) -> Level:
-        infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape, self.bodies.branch_shapes)
+    def _bind_level(self, facts: Facts, depth: int) -> Level | None:
+        """The stages whose shapes are known at a depth; None where loops or branches were given to the executor."""
+        if not self._infer(facts, self.schedule.inference.get(depth, ())):
+            return None
         level = Level(facts)
         for stage in self.schedule.stages:
             if stage.level == depth:
                 level.stages[id(stage)] = self._bind_stage(stage, facts, level.placements)
         return level
+
+    def _infer(self, facts: Facts, nodes: Sequence[Node]) -> bool:
+        """Infers shapes; False where that gave loops or branches to the executor. What rests on these is left out."""
+        given: list[Node] = []
+        waiting, unknown = nodes, set[Output]()
+        while True:
+            try:
+                infer(waiting, facts, self.variables.shape, self.bodies.result_shapes)
+                return not given
+            except NeedsDriverError as e:
+                given.append(e.node)
+                e.node.give_to_executor(e.why)
+                if not (e.node.host_driven and has_static_shapes(e.node)):
+                    unknown.update(e.node.outputs)
+                waiting = []
+                for node in nodes[nodes.index(e.node) :]:
+                    if unknown.isdisjoint((*node.inputs, *node.outputs)):
+                        waiting.append(node)
+                    else:
+                        unknown.update(node.outputs)
 
     def _bind_stage(self, stage: Stage, facts: Facts, placements: list[Placement]) -> BoundStage:
         if stage.driven:
@@ -265,6 +282,7 @@ class Plan:
                     facts.bounds.pop(x, None)
                 facts.values.update({x: np.array(v) for x, v in values.items()})
                 child = self._bind_level(facts, depth)
+                assert child is not None, "loops and branches of later levels are the executor's from the start"
                 if len(level.children) >= _CHILDREN:
                     level.children.clear()
                 level.children[key] = child

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from timberframe_core.compiler.ir import BRANCHES, Node, Output, sets_variable
+from timberframe_core.compiler.ir import Node, Output, sets_variable
 from timberframe_core.compiler.stages import has_static_shapes, planned_inputs
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.dtypes import DType, variant
@@ -24,18 +24,19 @@ VariableShape = Callable[[str], "StaticShape | None"]
 
 
 class NeedsDriverError(Exception):
-    """The loop or branch cannot be one kernel node; the executor must drive it."""
+    """The loop or branch cannot be one kernel node; the executor must drive it, for the reason `why`."""
 
     def __init__(self, node: Node, why: str) -> None:
         super().__init__(f"{node.op.name} '{node.name}': {why}")
         self.node = node
+        self.why = why
 
 
 class Facts:
     """What is known at one point of a run: static shapes, host values, and shapes of variables.
 
     bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
-    the dtype and shape of their elements. branches: bodies of Ifs that were opened to find their shapes.
+    the dtype and shape of their elements. opened: the bodies of loops and branches, specialised for these facts.
     """
 
     def __init__(self, parent: Facts | None = None) -> None:
@@ -43,16 +44,20 @@ class Facts:
         self.values: dict[Output, np.ndarray] = {} if parent is None else dict(parent.values)
         self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)
         self.variables: dict[str, StaticShape] = {} if parent is None else dict(parent.variables)
-        self.branches: dict[Node, list[Any]] = {} if parent is None else dict(parent.branches)
+        self.opened: dict[Node, list[Any]] = {} if parent is None else dict(parent.opened)
         self.lists: dict[Output, tuple[DType | None, Shape]] = {} if parent is None else dict(parent.lists)
 
 
-BranchShapes = Callable[[Node, Facts, VariableShape], list[StaticShape]]
-"""Finds the shapes of an If or Case by inferring what is in its branches: `bodies.branch_shapes`."""
+ResultShapes = Callable[[Node, Facts, VariableShape], "Sequence[StaticShape]"]
+"""Finds the shapes of a loop or branch by inferring what is in its bodies: `Bodies.result_shapes`."""
 
 
-def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, branch_shapes: BranchShapes) -> None:
-    """Adds shapes and host values of these nodes, which are in topological order, to the facts."""
+def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, result_shapes: ResultShapes) -> None:
+    """Adds shapes and host values of these nodes, which are in topological order, to the facts.
+
+    NeedsDriverError at a loop or branch that cannot be one kernel node, and at a node on lists whose shapes only its
+    run gives: here it is decided who drives them.
+    """
     shapes, values = facts.shapes, facts.values
     for node in nodes:
         if node.op.role == "constant":
@@ -61,7 +66,7 @@ def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, br
             shapes[node.outputs[0]] = value.shape
             continue
         try:
-            _infer_node(node, facts, variable_shape, branch_shapes)
+            _infer_node(node, facts, variable_shape, result_shapes)
         except OpError as e:
             raise located(e, node) from None
         if sets_variable(node.op):
@@ -86,7 +91,7 @@ def located_on(error: OpError, nodes: Iterable[Node], device: Device) -> OpError
     return type(error)(f"{text}  [{device.spec}{location}]", error.node)
 
 
-def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, branch_shapes: BranchShapes) -> None:
+def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, result_shapes: ResultShapes) -> None:
     op, shapes = node.op, facts.shapes
     planned = set(planned_inputs(node)) if op.shape_inputs or op.planned else ()
     wants_values = node.host_value or bool(op.launch_inputs)
@@ -118,14 +123,10 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, branch_
     if node.on_lists:
         _infer_lists(node, context, result, facts)
         return
-    if node.op.role == "loop":
-        result = context.shapes  # lowering finds out whether the body keeps them
-    elif node.op.role in BRANCHES and not all(is_static(shape) for shape in result):
-        result = branch_shapes(node, facts, variable_shape)
+    if node.bodies:
+        result = result_shapes(node, facts, variable_shape)
     for x, shape in zip(node.outputs, result, strict=True):
         if shape is None or None in shape:
-            if node.bodies:
-                raise NeedsDriverError(node, f"its shape {format_shape(shape)} depends on the branch")
             raise context.error(
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )

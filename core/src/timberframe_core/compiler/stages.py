@@ -170,8 +170,9 @@ class _Numbering:
         self.inference.setdefault(at, []).append(node)
 
     def _add_kernel(self, node: Node) -> None:
-        if node.bodies and any(self.shape_at[x] for x in node.inputs):
-            node.host_driven = True  # whether one kernel node could do it would show too late, in the middle of a run
+        if node.bodies and not node.host_driven and any(self.shape_at[x] for x in node.inputs):
+            # Whether one kernel node can do it would show too late, in the middle of a run.
+            node.give_to_executor("the shapes of its inputs are known only when other nodes have run")
         mine, depth, level = home(node), 0, 0
         for x in node.inputs:
             if x.node.host_value or x.node.op.role in _GIVEN or x.node.feed:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.ir import Node
 from timberframe_core.compiler.passes.pipeline import PassReport
 from timberframe_core.compiler.place import Placement
 from timberframe_core.compiler.plan import BoundStage, Level, Plan
@@ -57,6 +58,19 @@ class KernelReport:
 
 
 @dataclass(frozen=True)
+class LoopReport:
+    """Who runs a loop or branch: a `kernel` of its device, with its bodies inside, or the `executor`, body by body.
+
+    reason: why it is the executor; why not yet known, where `driver` is empty.
+    """
+
+    node: str
+    op: str
+    driver: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What the passes did, placement, stages and memory of a plan. as_dict() gives plain data, str() a report to read.
 
@@ -68,6 +82,7 @@ class Explanation:
     stages: tuple[StageReport, ...]
     passes: tuple[PassReport, ...] = ()
     kernels: tuple[KernelReport, ...] = ()
+    loops: tuple[LoopReport, ...] = ()
     host_values: tuple[str, ...] = ()
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
     skipped_rewrites: tuple[str, ...] = ()
@@ -103,6 +118,8 @@ class Explanation:
         for p in self.placements:
             lines.append(f"  {p.node} ({p.op}): {p.device}, {p.reason}")
             lines += [f"     not {device}: {why}" for device, why in p.rejected if why not in p.reason]
+        lines += ["", "loops and branches:"] if self.loops else []
+        lines += [f"  {x.node} ({x.op}): {', '.join(filter(None, (x.driver, x.reason)))}" for x in self.loops]
         lines += ["", "kernels:"] if self.kernels else []
         for k in self.kernels:
             lines.append(f"  {k.node} ({k.op}): {k.kernel}" + (f" of plugin {k.plugin}" if k.plugin else ""))
@@ -147,6 +164,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
             *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster)),
             *_host_ops(plan),
         ),
+        tuple(_driver(n, level is not None) for n in plan.program.nodes if n.bodies),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
@@ -195,6 +213,14 @@ def _host_ops(plan: Plan) -> Iterator[KernelReport]:
         for node in stage.nodes if stage.driven else ():
             if not node.bodies:
                 yield KernelReport(node.name, node.op.name, stage.device.spec, f"host op {host_op_of(node).origin()}")
+
+
+def _driver(node: Node, bound: bool) -> LoopReport:
+    if node.host_driven:
+        return LoopReport(node.name, node.op.name, "executor", node.driven_because)
+    if bound:
+        return LoopReport(node.name, node.op.name, "kernel")
+    return LoopReport(node.name, node.op.name, "", "decided when shapes are known")
 
 
 def _report(plan: Plan, position: int, level: Level | None) -> StageReport:

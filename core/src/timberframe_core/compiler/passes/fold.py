@@ -11,8 +11,8 @@ import numpy as np
 from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.compiler.lower import Lowering
 from timberframe_core.compiler.passes.rewriter import ProgramRewriter
-from timberframe_core.compiler.place import kernel_node
 from timberframe_core.compiler.specialise import Facts, infer
+from timberframe_core.compiler.support import kernel_node
 from timberframe_core.errors import OpError
 from timberframe_core.plugin.contracts import Device, RunContext
 from timberframe_core.plugin.passes import Pass

@@ -1,0 +1,30 @@
+"""What the compiler asks devices about nodes before all shapes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import UNKNOWN_RANK, Device, KernelNode, Support, Value
+
+
+def refused(answer: Support) -> str | None:
+    """Why not; None also where shapes will decide."""
+    return answer if isinstance(answer, str) else None
+
+
+def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
+    """The node as a device's `supports` sees it; see KernelNode.placing."""
+
+    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables
+
+    def value(i: int, x: Any) -> Value:
+        known = None if x.dtype.name == "resource" else x.static_shape
+        shape = UNKNOWN_RANK if known is None else tuple(-1 if d is None else d for d in known)
+        dtype = held if x.dtype.name == "resource" and held is not None else x.dtype
+        return Value(i, dtype.numpy, shape, "temp")
+
+    inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
+    outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]
+    return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where, placing=True)

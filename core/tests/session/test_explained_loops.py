@@ -1,0 +1,81 @@
+"""Who runs loops and branches, and what `Session.explain` says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def explained(fetch: Any, feeds: Any) -> Any:
+    with tf.Session() as session:
+        session.run(fetch, feeds)
+        (found,) = session.explain(fetch, feeds).loops
+    return found
+
+
+def growing(x: Any) -> Any:
+    shapes = [tf.TensorShape([]), tf.TensorShape([None])]
+    return tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.concat([v, v], 0)), [0, x], shapes)[1]
+
+
+def test_a_loop_of_constant_shapes_is_one_kernel() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    found = explained(tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x])[1], {x: [1, 2]})
+    assert (found.op, found.driver, found.reason) == ("StatelessWhile", "kernel", "")
+
+
+def test_the_executor_drives_a_loop_whose_variable_grows() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    found = explained(growing(x), {x: [1, 2]})
+    assert (found.driver, found.reason) == ("executor", "loop variable 1 changes from shape (2,) to (4,)")
+
+
+def test_the_executor_drives_a_branch_whose_results_differ_in_shape() -> None:
+    x, first = tf.placeholder(tf.float32, [4]), tf.placeholder(tf.bool, [])
+    found = explained(tf.cond(first, lambda: x[:2], lambda: x), {x: np.ones(4), first: True})
+    assert (found.driver, found.reason) == ("executor", "the branches give shapes [(2,)] and [(4,)]")
+
+
+def test_the_executor_drives_a_loop_that_writes_a_variable() -> None:
+    total = tf.Variable(0.0, use_resource=True)
+
+    def body(i: Any) -> Any:
+        with tf.control_dependencies([total.assign_add(1.0)]):
+            return i + 1
+
+    with tf.Session() as session:
+        session.run(total.initializer)
+        (found,) = session.explain(tf.while_loop(lambda i: i < 3, body, [0])).loops
+    assert found.driver == "executor"
+    assert "is for a variable's state" in found.reason
+
+
+def test_loops_that_the_executor_must_drive_are_found_together() -> None:
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+    grown = growing(x), growing(y)
+    steady = tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x])[1]
+    with tf.Session() as session:
+        results = session.run([*grown, steady, growing(grown[0])], {x: [1], y: [2]})
+        drivers = [r.driver for r in session.explain([*grown, steady], {x: [1], y: [2]}).loops]
+    assert [r.shape for r in results] == [(8,), (8,), (1,), (64,)]
+    assert sorted(drivers) == ["executor", "executor", "kernel"]
+
+
+def test_who_drives_a_loop_waits_for_shapes() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x])[1]
+    with tf.Session() as session:
+        report = session.explain(y)
+    assert [(r.driver, r.reason) for r in report.loops] == [("", "decided when shapes are known")]
+    assert "(StatelessWhile): decided when shapes are known" in str(report)
