@@ -1,10 +1,11 @@
-"""What plugins may use is what it was: any change is reported, since plugins of others rest on it."""
+"""What plugins may use is what it was: a change is an error, since plugins of others rest on it; additions are warnings."""
 
 from __future__ import annotations
 
 import difflib
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 from timberframe_sdk.native import ABI_MAJOR, TENSOR
@@ -17,11 +18,14 @@ def test_changes_of_the_contract_are_reported() -> None:
     command = [sys.executable, "-c", "import contract_snapshot as s; print(s.contract(), end='')"]
     now = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd=FOLDER).stdout
     before = (FOLDER / "contract.txt").read_text()
-    changes = list(difflib.unified_diff(before.splitlines(), now.splitlines(), "before", "now", n=0, lineterm=""))
-    assert not changes, (
+    changes = list(difflib.unified_diff(before.splitlines(), now.splitlines(), n=0, lineterm=""))[2:]
+    report = (
         "what plugins may use has changed; raise the second number of CONTRACT if it has only grown, else the first, "
-        "and write `python sdk/tests/contract_snapshot.py`:\n" + "\n".join(changes)
+        "and run `python sdk/tests/contract_snapshot.py`:\n" + "\n".join(changes)
     )
+    assert not any(line.startswith("-") for line in changes), report
+    if changes:
+        warnings.warn(report, stacklevel=1)
 
 
 def test_the_snapshot_has_the_layout_that_python_uses() -> None:

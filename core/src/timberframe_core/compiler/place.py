@@ -177,7 +177,6 @@ class Placer:
             return cannot_hold(node, device) or refused(device.supports(replace(bound, device=device)))
 
         device, reason, rejected = self._decide(node, refusal)
-        bound.device = device
         return Placement(node.name, node.op.name, device.spec, f"{reason} for these shapes", node.requested, rejected)
 
     def _decide(self, node: Node, refusal: _Refusal | None = None) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
