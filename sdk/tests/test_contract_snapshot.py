@@ -1,4 +1,4 @@
-"""What plugins may use is what it was: a change is an error, since plugins of others rest on it; additions are warnings."""
+"""What plugins may use is what it was: plugins of others rest on it. Changes are errors, additions are warnings."""
 
 from __future__ import annotations
 
