@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import KernelDef, KernelNode, Launcher, Part, Support, hookimpl
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 F = np.float32
 X, W, B = np.arange(6, dtype=F).reshape(2, 3) - 3, np.arange(12, dtype=F).reshape(3, 4), np.arange(4, dtype=F) - 20
@@ -60,13 +60,9 @@ def kernels(device: str) -> list[KernelDef]:
 
 @pytest.fixture(scope="module", autouse=True)
 def added() -> Iterator[None]:
-    registry = loader.registry.kernels
-    before = registry._covering
     hook = hookimpl(lambda: [k for device in ("CPU", "NUMPY") for k in kernels(device)])
-    loader.registry.add("covers", types.SimpleNamespace(timberframe_kernels=hook))
-    yield
-    registry._covering = before  # other tests see plain nodes again
-    registry._covering.clear()
+    with loaded_plugin("covers", types.SimpleNamespace(timberframe_kernels=hook)):
+        yield
 
 
 @pytest.fixture(params=["/device:CPU:0", "/device:NUMPY:0"])
@@ -156,6 +152,13 @@ def test_the_pass_can_be_switched_off(session: tf.Session) -> None:
     with tf.Session(graph=session.graph, config=tf.SessionConfig(optimizations={"cover": False})) as off:
         np.testing.assert_array_equal(off.run(y, {x: X}), np.maximum(X @ W + B, 0))
     assert built == []
+
+
+def test_explain_says_why_a_kernel_for_several_nodes_declined(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    *_, y = layer(x)
+    (report,) = [k for k in session.explain(y, {x: np.repeat(X, 3, 0)}).kernels if k.node == "floored"]
+    assert [why.split(": ")[1] for why in report.declined] == ["6 rows"]
 
 
 def test_explain_and_trace_name_what_is_covered(session: tf.Session) -> None:

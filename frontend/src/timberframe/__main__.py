@@ -122,6 +122,7 @@ def _kernels(arguments: argparse.Namespace) -> int:
                 "types": k.types,
                 "priority": k.priority,
                 "label": k.label,
+                "covers": [part.op for part in k.covers],
                 "from": k.origin(),
             }
             for k in found
@@ -131,6 +132,7 @@ def _kernels(arguments: argparse.Namespace) -> int:
         for k in found:
             types = "; ".join(f"{n}: {', '.join(allowed)}" for n, allowed in k.types.items()) or "any dtype"
             mark = (f" priority {k.priority}" if k.priority else "") + (f" label {k.label}" if k.label else "")
+            mark += f" covers {', '.join(part.op for part in k.covers)}" if k.covers else ""
             print(f"{k.op:<28} {k.device:<10} {types}{mark}  [{k.origin()}]")
     if not found:
         print(f"no kernels match; plugins that failed: {dict(loader.registry.failures()) or 'none'}", file=sys.stderr)

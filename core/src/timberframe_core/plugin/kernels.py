@@ -29,7 +29,7 @@ class KernelRegistry:
         """Ops that have a kernel with `suits`."""
         self._covering: dict[str, dict[str, tuple[KernelDef, ...]]] = {}
         self._plugins: dict[int, str] = {}
-        """Names of plugins by the ids of their kernels, which are never taken out."""
+        """Names of plugins by the ids of their kernels in the table."""
         self._generators: tuple[tuple[Generator, str], ...] = ()
         self._generated: set[str] = set()
         self._lock = threading.Lock()
@@ -62,6 +62,20 @@ class KernelRegistry:
                 by_op = self._covering.setdefault(kernel.device, {})
                 same = (*by_op.get(kernel.covers[-1].op, ()), kernel)
                 by_op[kernel.covers[-1].op] = tuple(sorted(same, key=lambda k: (-len(k.covers), -k.priority)))
+
+    def unregister(self, plugin: str) -> None:
+        """Takes the kernels of a plugin out; what was compiled with them keeps them."""
+
+        def remaining(kernels: tuple[KernelDef, ...]) -> tuple[KernelDef, ...]:
+            return tuple(k for k in kernels if self._plugins.get(id(k)) != plugin)
+
+        with self._lock:
+            table = {key: remaining(kernels) for key, kernels in self._table.items()}
+            for by_op in self._covering.values():
+                by_op.update({op: remaining(kernels) for op, kernels in by_op.items()})
+            self._table = {key: kernels for key, kernels in table.items() if kernels}
+            self._plugins = {k: name for k, name in self._plugins.items() if name != plugin}
+            self._found = {}
 
     def add_generator(self, generator: Generator, plugin: str = "") -> None:
         """Adds what makes kernels for ops that have none. Registered kernels win over generated ones."""
@@ -115,11 +129,12 @@ class KernelRegistry:
         """The kernels of a device type that cover several nodes, by the op of the last: the largest first."""
         return self._covering.get(device_type, {})
 
-    def takes(self, kernel: KernelDef, node: KernelNode) -> bool:
-        """Whether one certain kernel takes a node."""
-        if kernel.label != _wanted_label(node.attrs) or kernel.accepts(node.attrs) is not None:
-            return False
-        return kernel.suits is None or self._suits(kernel, node) is None
+    def refusal(self, kernel: KernelDef, node: KernelNode) -> Support:
+        """Why one certain kernel does not take a node, None if it does; DEPENDS while the node is placed."""
+        wanted = _wanted_label(node.attrs)
+        if kernel.label != wanted:
+            return f"label is {kernel.label!r}, wanted {wanted!r}"
+        return kernel.accepts(node.attrs) or (None if kernel.suits is None else self._suits(kernel, node))
 
     def plugin_of(self, kernel: KernelDef) -> str:
         """The name of the plugin that a kernel came from, "" for one that was registered without."""
@@ -165,17 +180,9 @@ class KernelRegistry:
 
     def rejections(self, node: KernelNode) -> list[str]:
         """Why each kernel of the op on the node's device type cannot be used, for messages."""
-        label = _wanted_label(node.attrs)
-        reasons = []
-        for k in self._table.get((node.op, node.device.type), ()):
-            why: Support = k.accepts(node.attrs)
-            if why is None and k.label != label:
-                why = f"label is {k.label!r}, wanted {label!r}"
-            if why is None and k.suits is not None:
-                why = self._suits(k, node)
-            if isinstance(why, str):
-                reasons.append(f"{k.origin()}: {why}")
-        return reasons
+        kernels = self._table.get((node.op, node.device.type), ())
+        found = ((k, self.refusal(k, node)) for k in kernels)
+        return [f"{k.origin()}: {why}" for k, why in found if isinstance(why, str)]
 
     def device_types(self, op: str) -> list[str]:
         """Device types that have any kernel of the op."""

@@ -104,6 +104,14 @@ class PluginRegistry:
             self.generation += 1
             return plugin
 
+    def remove(self, name: str) -> None:
+        """Takes a plugin that `add` registered out again: sessions made from now on have no kernel or pass of it."""
+        with self._lock:
+            del self.plugins[name]
+            self.kernels.unregister(name)
+            self.passes.unregister(name)
+            self.generation += 1
+
     def failures(self) -> Mapping[str, BaseException]:
         """The first exception of each plugin that cannot be used, and of devices that could not be made."""
         found = {p.name: p.failure for p in self.plugins.values() if p.failure is not None}

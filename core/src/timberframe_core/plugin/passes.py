@@ -50,6 +50,11 @@ class PassRegistry:
                 owners[new] = plugin
             self._owners = {p: owners[p] for p in _ordered(owners)}
 
+    def unregister(self, plugin: str) -> None:
+        """Takes the passes of a plugin out."""
+        with self._lock:
+            self._owners = {p: owner for p, owner in self._owners.items() if owner != plugin}
+
     @contextmanager
     def registered(self, passes: Iterable[Pass], plugin: str) -> Iterator[None]:
         """Registers a plugin's passes, and takes them back where what is done inside raises."""

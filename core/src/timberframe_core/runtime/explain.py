@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,8 @@ class KernelReport:
     """What runs a node of a cluster.
 
     kernel: module and name of the kernel's builder or of the host op, or what the device does in place of a kernel.
-    plugin: the one that brought it. declined: kernels of the device that were not taken, each with the reason.
+    plugin: the one that brought it. declined: kernels of the device that were not taken, each with the reason; those
+    for several nodes are listed with the last of these. covers: the nodes that it runs, where it is one for several.
     """
 
     node: str
@@ -55,6 +56,7 @@ class KernelReport:
     kernel: str
     plugin: str = ""
     declined: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class Explanation:
         lines += ["", "kernels:"] if self.kernels else []
         for k in self.kernels:
             lines.append(f"  {k.node} ({k.op}): {k.kernel}" + (f" of plugin {k.plugin}" if k.plugin else ""))
+            lines += [f"     covers {_shortened(k.covers)}"] if k.covers else []
             lines += [f"     not {why}" for why in k.declined]
         return "\n".join(lines)
 
@@ -161,7 +164,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         tuple(reports),
         _merged(plan, level),
         (
-            *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster)),
+            *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster, bound.passes)),
             *_host_ops(plan),
         ),
         tuple(_driver(n, level is not None) for n in plan.program.nodes if n.bodies),
@@ -179,7 +182,9 @@ def _merged(plan: Plan, level: Level | None) -> tuple[PassReport, ...]:
     merged: dict[str, PassReport] = {}
     for r in reports:
         before = merged.get(r.name, PassReport(r.name, ()))
-        merged[r.name] = PassReport(r.name, (*before.rewritten, *r.rewritten), before.failure or r.failure)
+        merged[r.name] = PassReport(
+            r.name, (*before.rewritten, *r.rewritten), before.failure or r.failure, (*before.declined, *r.declined)
+        )
     return tuple(merged.values())
 
 
@@ -189,22 +194,30 @@ def _bound(level: Level | None) -> Iterator[BoundStage]:
         yield from stage.parts or (stage,)
 
 
-def _kernels(cluster: Cluster) -> Iterator[KernelReport]:
-    """What runs each node of a cluster and of the bodies in it."""
+def _kernels(cluster: Cluster, passes: Sequence[PassReport]) -> Iterator[KernelReport]:
+    """What runs each node of a cluster and of the bodies in it. passes: what passes did with these."""
     for node in cluster.nodes:
         spec, registry = node.device.spec, node.device.kernels
+        kernel = None if node.op == FUSED else node.device.kernel(node)
         if node.op == FUSED:
-            members = ", ".join(n.name for n in node.inner[0].nodes)
-            yield KernelReport(node.name, node.op, spec, f"one kernel for the chain {members}")
-        elif node.inner:
+            members = [n.name for n in node.inner[0].nodes]
+            what = f"one kernel for the chain {', '.join(members)}"
+            yield KernelReport(node.name, node.op, spec, what, declined=_declined(members, passes))
+        elif node.inner and (kernel is None or not kernel.covers):
             yield KernelReport(node.name, node.op, spec, "runs its bodies:")
             for inner in node.inner:
-                yield from _kernels(inner)
+                yield from _kernels(inner, passes)
         else:
-            kernel = node.device.kernel(node)
             origin = "the device itself" if kernel is None else kernel.origin()
             plugin = "" if kernel is None else registry.plugin_of(kernel)
-            yield KernelReport(node.name, node.op, spec, origin, plugin, tuple(registry.rejections(node)))
+            declined = (*_declined([node.name], passes), *registry.rejections(node))
+            covers = tuple(n.name for n in node.inner[0].nodes) if node.inner else ()
+            yield KernelReport(node.name, node.op, spec, origin, plugin, declined, covers)
+
+
+def _declined(names: Sequence[str], passes: Sequence[PassReport]) -> tuple[str, ...]:
+    """Why passes left nodes of these names as they are."""
+    return tuple(why for report in passes for name, why in report.declined if name in names)
 
 
 def _host_ops(plan: Plan) -> Iterator[KernelReport]:

@@ -31,14 +31,20 @@ def run(rewriter: ClusterRewriter) -> None:
     found.sort(key=lambda f: (-len(f[0].covers), -f[0].priority))
     taken: set[int] = set()
     for kernel, root in found:
+        reasons: dict[str, None] = {}
         for match in _matches(kernel.covers, root, maker):
-            if not taken.isdisjoint(id(n) for n in match.nodes.values()) or not _is_closed(match, root, rewriter):
+            if not taken.isdisjoint(id(n) for n in match.nodes.values()):
                 continue
             covered = _covered(kernel, match, root)
-            if kernels.takes(kernel, covered):
+            why = _needed_elsewhere(match, root, rewriter) or kernels.refusal(kernel, covered)
+            if why is None:
                 taken.update(id(n) for n in match.nodes.values())
                 rewriter.substitute([match.nodes[part.name] for part in kernel.covers], covered)
                 break
+            reasons[f"{kernel.origin()}: {why}"] = None
+        else:
+            for reason in reasons:
+                rewriter.decline(root, reason)
 
 
 def _matches(parts: tuple[Part, ...], root: KernelNode, maker: dict[int, KernelNode]) -> Iterator[_Match]:
@@ -95,16 +101,24 @@ def _bind(
     return True
 
 
-def _is_closed(match: _Match, root: KernelNode, rewriter: ClusterRewriter) -> bool:
-    """Whether nothing but the root's outputs leaves the nodes, and no variable's new version does."""
+def _needed_elsewhere(match: _Match, root: KernelNode, rewriter: ClusterRewriter) -> str | None:
+    """Why the nodes cannot become one: None where nothing but the root's outputs is needed, for no new version."""
     own = {id(n) for n in match.nodes.values()}
     written = {u.new.id for u in rewriter.cluster.updates}
     if any(v.id in written for v in root.outputs):
-        return False
-    inner = [n.outputs[0] for n in match.nodes.values() if n is not root]
-    return not any(
-        v.dynamic or rewriter.is_result(v) or any(id(n) not in own for n in rewriter.readers(v)) for v in inner
-    )
+        return f"'{root.name}' makes a variable's new version"
+    for node in match.nodes.values():
+        made = node.outputs[0]
+        if node is root:
+            continue
+        if made.dynamic:
+            return f"the size of '{node.name}' is known when it has run"
+        if rewriter.is_result(made):
+            return f"'{node.name}' is fetched or read by another cluster"
+        reader = next((n for n in rewriter.readers(made) if id(n) not in own), None)
+        if reader is not None:
+            return f"'{node.name}' is also read by '{reader.name}'"
+    return None
 
 
 def _covered(kernel: KernelDef, match: _Match, root: KernelNode) -> KernelNode:

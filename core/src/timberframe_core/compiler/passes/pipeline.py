@@ -19,12 +19,14 @@ from timberframe_core.plugin.passes import Pass
 class PassReport:
     """What a pass did. rewritten: names of the nodes that it erased or put others in the place of.
 
-    failure: what it raised, for which it was left out; else empty.
+    failure: what it raised, for which it was left out; else empty. declined: nodes that it could have rewritten, each
+    with the reason why it did not.
     """
 
     name: str
     rewritten: tuple[str, ...]
     failure: str = ""
+    declined: tuple[tuple[str, str], ...] = ()
 
 
 class Pipeline:
@@ -107,4 +109,4 @@ def _run(p: Pass, rewriter: Any, commit: Callable[[], None]) -> PassReport:
     except Exception as error:
         report_failure(f"pass '{p.name}'", error)
         return PassReport(p.name, (), f"{type(error).__name__}: {error}")
-    return PassReport(p.name, tuple(rewriter.rewritten))
+    return PassReport(p.name, tuple(rewriter.rewritten), declined=tuple(rewriter.declined))

@@ -48,6 +48,8 @@ class Rewriter(Generic[N, V]):
         self.nodes: Sequence[N] = nodes
         self.rewritten: list[str] = []
         """Names of the nodes that were erased or substituted."""
+        self.declined: list[tuple[str, str]] = []
+        """Names of nodes that could have been rewritten, with the reason why they were not."""
         self._results = set(results)
         self._replaced: dict[V, V] = {}
         self._stand_ins: dict[V, list[V]] = {}
@@ -111,6 +113,10 @@ class Rewriter(Generic[N, V]):
         for node in nodes:
             self.erase(node)
         self.insert(made, nodes[-1])
+
+    def decline(self, node: N, why: str) -> None:
+        """Says why a node stays as it is, for `Session.explain`."""
+        self.declined.append((node.name, why))
 
     def _read(self, node: N) -> None:
         assert self._readers is not None
