@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import open_target
+from timberframe_core.ops.definition import registry
 
 pytest.importorskip("tree_sitter_c", reason="requirements-full.txt has it")
 TOOL = Path(__file__).parent.parent / "tools/source_mutants"
@@ -18,7 +20,8 @@ sys.path.insert(0, str(TOOL))
 from child import in_child  # noqa: E402  # the tool's modules are in its folder
 from faults import Fault, apply_fault, find_faults  # noqa: E402
 from ledger import Judged, Ledger, Result  # noqa: E402
-from trial import Trial  # noqa: E402
+from trial import Trial, refused  # noqa: E402
+from usage import record_ops  # noqa: E402
 from workshop import CSRC, HEADERS, ROOT, SDK_HEADERS, Workshop, table_entries  # noqa: E402
 
 FUNCTION = b"""static int64_t count(const float *x, int64_t n) {
@@ -76,6 +79,14 @@ def test_bodies_of_macros_have_faults():
 def test_statement_deleted_from_a_macro_leaves_its_lines():
     fault = next(f for f in find_faults(MACRO) if f.kind == "deletion" and f.before.startswith("go("))
     assert apply_fault(MACRO, fault).count(b"\\\n") == MACRO.count(b"\\\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "deleted"), [("(2 * SIDE)", False), ("0x1p-2f", False), ("store(x, 2)", True), ("FIND_BOX;", True)]
+)
+def test_bodies_of_macros_that_are_values_are_not_deleted(body, deleted):
+    kinds = [f.kind for f in find_faults(f"#define MACRO {body}\n".encode())]
+    assert ("deletion" in kinds) is deleted
 
 
 def test_fault_names_the_line():
@@ -146,6 +157,30 @@ def test_trial_without_a_fault_runs_the_cases_before_the_one_that_failed(tmp_pat
     third = [case.id for case in trial.cases(open_target(Options("cpu")))][2]
     result, ended = in_child(replace(trial, last=third), tmp_path / "log", 300)
     assert (result["cases"], ended) == (3, "")
+
+
+def on_opencl(function, folder):
+    """The function's result in a process of its own: drivers do not outlive a fork."""
+    log = folder / "log"
+    result, ended = in_child(function, log, 300)
+    if "NoSuchDeviceError" in log.read_text():
+        pytest.skip("no OpenCL driver is installed")
+    assert ended == ""
+    return result
+
+
+def test_source_that_a_driver_refuses_is_told_from_a_wrong_result(tmp_path):
+    headers = tmp_path / "include"
+    shutil.copytree(ROOT / HEADERS, headers)
+    (headers / "timberframe/accelerator/move.h").write_text("#error broken\n")
+    result = on_opencl(Trial("opencl", headers, frozenset({"Transpose/float32,int32"}), ()), tmp_path)
+    assert refused(result)
+
+
+def test_ops_that_share_a_source_all_use_its_headers(tmp_path):
+    ops = [registry.get(name) for name in ("ConjugateTranspose", "Transpose")]
+    users = on_opencl(lambda: record_ops("opencl", ROOT / HEADERS, ops), tmp_path)["timberframe/accelerator/move.h"]
+    assert {"ConjugateTranspose/float32,int32", "Transpose/float32,int32"} <= set(users)
 
 
 def test_child_returns_its_result(tmp_path):

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from child import in_child
 from faults import Fault, find_faults
 from ledger import Judged, Ledger, Result
-from trial import DEVICE_SUITES, NO_CASE, Trial, last_step
+from trial import DEVICE_SUITES, NO_CASE, Trial, last_step, refused
 from usage import Uses, record_ops, record_tests
 from workshop import ACCELERATOR, CPU, HEADERS, ROOT, Workshop, digest, revision
 
@@ -146,7 +146,7 @@ class Bench:
             result.by = f"{last_step(self._log)} ({ended})"
             return
         result.by = found.pop("by")
-        result.verdict = "killed" if result.by else "survived"
+        result.verdict = "invalid" if refused(found) else "killed" if result.by else "survived"
         result.details = found
 
     def _fails_without(self, by: str, trial: Trial) -> bool:

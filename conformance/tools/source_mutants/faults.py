@@ -21,6 +21,7 @@ _ARITHMETIC = {
 }  # fmt: skip
 _CONDITIONED = {"if_statement", "while_statement", "do_statement", "for_statement", "conditional_expression"}
 _DELETED = {"expression_statement", "break_statement", "continue_statement"}
+_VALUES = {"number_literal", "identifier", "parenthesized_expression", "binary_expression", "conditional_expression"}
 _INTEGER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)$")
 
 
@@ -100,7 +101,7 @@ def _at(source: bytes, node: Node, base: int) -> Iterator[Fault]:
     if node.type == "number_literal":
         for other in _other_numbers(source[start:end]):
             yield fault("constant", start, end, other)
-    if node.type in _DELETED and end - start > 1:
+    if node.type in _DELETED and end - start > 1 and not _is_value(node):
         yield fault("deletion", start, end, _blank(source[start:end]) + ";")
     if node.type == "argument_list":
         arguments = [c for c in node.children if c.is_named and c.type != "comment"]
@@ -114,6 +115,11 @@ def _at(source: bytes, node: Node, base: int) -> Iterator[Fault]:
     if condition is not None and condition.type != "binary_expression":
         begin, stop = base + condition.start_byte, base + condition.end_byte
         yield fault("condition", begin, stop, _negated(source[begin:stop]))
+
+
+def _is_value(node: Node) -> bool:
+    """Whether it is the body of a macro that stands for a value: without it, nothing compiles."""
+    return (node.text or b"")[-1:] != b";" and any(c.type in _VALUES for c in node.children)
 
 
 def _negated(condition: bytes) -> str:

@@ -74,6 +74,11 @@ class Trial:
             yield from _spread(cases[suite], len(cases[suite]) if self.thorough else suites[suite])
 
 
+def refused(found: dict[str, Any]) -> bool:
+    """Whether a trial failed because a driver could not compile a source."""
+    return "the driver refuses a source" in found.get("message", "")
+
+
 def take(device: str, changed: Path) -> None:
     """Has this process use the CPU's package that lies in a folder, or, for OpenCL, the headers in it."""
     if device == "cpu":

@@ -21,6 +21,7 @@ from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import open_target
 from timberframe_core.dtypes import resource
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 
 T = TypeVar("T")
 MOST = 24
@@ -51,14 +52,17 @@ class _Recorder:
         native.find = watched  # type: ignore[assignment]  # the same calls
 
     def watch_headers(self, device: Any, folder: Path) -> None:
-        """Compiles nothing: which headers a source includes follows from its text."""
+        """Compiles nothing: which headers a source includes follows from its text.
 
-        def watched(_: Any, source: str, name: str) -> Any:
-            for header in _closure(source, folder):
+        `function` and not `build`, which only the first op that uses a source calls.
+        """
+
+        def watched(_: Any, source: Any, name: str) -> Any:
+            for header in _closure(source.whole(), folder):
                 self.found[header].add(self.user)
             return lambda *arguments: None
 
-        type(device).build = watched
+        type(device).function = watched
 
     def uses(self) -> Uses:
         return {name: sorted(users - {""}) for name, users in self.found.items()}
@@ -76,8 +80,8 @@ def _closure(source: str, folder: Path) -> set[str]:
     return found
 
 
-def record_ops(device: str, changed: Path) -> Uses:
-    """Kernels (on the CPU) or headers with the ops and dtypes, as ``Op/float32``, that use them."""
+def record_ops(device: str, changed: Path, ops: Sequence[OpDef] = ()) -> Uses:
+    """Kernels (on the CPU) or headers with the ops and dtypes, as ``Op/float32``, that use them. ops: () for all."""
     take(device, changed)
     target = open_target(Options(device))
     recorder = _Recorder()
@@ -85,7 +89,7 @@ def record_ops(device: str, changed: Path) -> Uses:
         recorder.watch_kernels()
     else:
         recorder.watch_headers(target.device, changed)
-    for op in registry.all_ops():
+    for op in ops or registry.all_ops():
         print(op.name, flush=True)
         if any(a.dtype is resource for a in op.inputs):
             cases = list(collect(target, Options(device, ops=(op.name,), suites=("forward",))))
