@@ -246,11 +246,11 @@ class CompiledCluster:
         self._parts: list[_Compiled] | None = None
         self._lock = threading.Lock()
         self._whole: _Compiled | None = attempt(
-            "compiling a cluster as a whole", lambda: _Compiled(device, cluster), self._without_whole
+            "compiling a cluster as a whole", lambda: _Compiled(device, cluster), self._compile_by_node
         )
         self.memory = _memory([self._whole] if self._whole is not None else self._by_node())
 
-    def _without_whole(self) -> None:
+    def _compile_by_node(self) -> None:
         self._by_node()
 
     def _by_node(self) -> list[_Compiled]:
@@ -264,9 +264,10 @@ class CompiledCluster:
         try:
             return _Compiled(self.device, single(node))
         except Exception as e:
-            raise self._at(node, e) from e
+            raise self._at(node, e) from (e.__cause__ if isinstance(e, OpError) else e)
 
     def _at(self, node: KernelNode, e: Exception) -> OpError:
+        """The error with the node that it is of, where it names none."""
         error = self.device.error(e)
         return error if error.node else type(error)(f"{node.op} '{node.name}': {error}", node.name)
 
@@ -307,7 +308,7 @@ class CompiledCluster:
                 made = part.run([found[v.id] for v in part.function.cluster.inputs])
                 ArraysReady(device, made).result()
             except Exception as e:
-                raise self._at(node, e) from e
+                raise self._at(node, e) from (e.__cause__ if isinstance(e, OpError) else e)
             found.update(zip((v.id for v in node.outputs), made, strict=True))
             if context.trace is not None:
                 context.trace.event(node.name, node.op, start, time.perf_counter_ns(), device.spec)
