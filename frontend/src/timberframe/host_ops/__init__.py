@@ -1,4 +1,4 @@
-"""What the executor does for the front end's ops: Python functions, printing, queues, tables.
+"""What the executor does for the front end's ops: Python functions, queues, tables.
 
 They join by the registry that is open to any package (`timberframe_sdk.host_op`). Importing the package registers them.
 """

@@ -32,6 +32,7 @@ define_op(
     doc="The input; writes the message and the first `summarize` elements (-1: all) of each of `data` to the standard "
     "error, the first `first_n` times (-1: always) in a session.",
     shape=lambda c: [c.shapes[0]],
+    reference=lambda attrs, x, *data: x,
     gradient=_print_gradient,
     on_host=True,
     stateful=True,
