@@ -191,8 +191,9 @@ class Run:
 
     def _carry_out(self, nodes: Sequence[Node], device: Device) -> None:
         """Runs nodes that no device runs: host ops, and loops and branches by their bodies."""
+        trace, found = self.context.trace, self.found
         for node in nodes:
-            start = time.perf_counter_ns() if self.context.trace is not None else 0
+            start = 0 if trace is None else time.perf_counter_ns()
             try:
                 made = (node.step or prepare(node)).call(self)
             except OpError as e:
@@ -202,11 +203,10 @@ class Run:
                     f"{node.op.name} '{node.name}': the host's memory does not suffice ({e})", node.name
                 )
                 raise specialise.located_on(error, (node,), device) from None
-            if self.context.trace is not None:
-                end = time.perf_counter_ns()
-                self.context.trace.event(f"{node.op.name} {node.name}", "host", start, end, device.spec)
+            if trace is not None:
+                trace.event(f"{node.op.name} {node.name}", "host", start, time.perf_counter_ns(), device.spec)
             for x, value in zip(node.outputs, made, strict=True):
-                self.found[x] = value
+                found[x] = value
 
     def _send(self, bound: BoundStage) -> None:
         """Starts the copies of what other devices wait for, so that they overlap later work."""
