@@ -201,3 +201,30 @@ def test_what_a_device_cannot_compile_is_compiled_as_it_was(monkeypatch: pytest.
         assert session.run(y, {x: np.zeros(100_000)}).sum() == 100_000
         found = session.explain(y, {x: np.zeros(100_000)}).skipped_rewrites
     assert any("what the passes 'fuse' made failed" in line for line in found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("value", [np.zeros(3, np.float32), np.zeros((), np.float64)])
+def test_a_pass_that_changes_shape_or_dtype_is_left_out(
+    join: Join, monkeypatch: pytest.MonkeyPatch, value: np.ndarray
+) -> None:
+    def run(rewriter: ProgramRewriter) -> None:
+        for node in (n for n in rewriter.nodes if n.op.name == "Tanh"):
+            made = rewriter.constant(value, node.outputs[0])
+            made.outputs[0].dtype = tf.as_dtype(value.dtype)
+            rewriter.insert(made, node)
+            rewriter.replace(node.outputs[0], made.outputs[0])
+
+    monkeypatch.delenv(fallback.STRICT_VARIABLE, raising=False)
+    join(Pass("wrong", "program", run, "gives something else"))
+    x = tf.placeholder(tf.float32, [])
+    with tf.Session() as session:
+        assert session.run(tf.tanh(x), {x: 0}) == 0
+        failure = next(p.failure for p in session.explain(tf.tanh(x)).passes if p.name == "wrong")
+    assert "dtype and shape must stay" in failure
+
+
+def test_passes_run_before_those_that_they_name() -> None:
+    registry = PassRegistry()
+    registry.register([CUBES, Pass("squares", "program", cubes_by_products, "", before=("cubes",))])
+    assert [p.name for p in registry.selected((), {})] == ["squares", "cubes"]

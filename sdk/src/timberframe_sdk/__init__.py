@@ -1,6 +1,8 @@
 """The one import of a plugin: contracts, base classes, declaration of kernels and of ops."""
 
 from timberframe_core import logging as logging
+from timberframe_core.compiler.passes.rewriter import ClusterRewriter as ClusterRewriter
+from timberframe_core.compiler.passes.rewriter import ProgramRewriter as ProgramRewriter
 from timberframe_core.dtypes import FLOATING as FLOATING
 from timberframe_core.dtypes import INTEGER as INTEGER
 from timberframe_core.dtypes import NUMERIC as NUMERIC

@@ -24,7 +24,7 @@ class Pass:
     name: the switch in `SessionConfig.optimizations`, and what `Session.explain` calls it. phase: one of PHASES. run:
     looks at the nodes of a Rewriter and records changes there; they are made when it has returned, and none is where it
     raises, so that a pass that fails is left out. doc: what it does, in a sentence. after: names of passes of its phase
-    that run before it, if they are there.
+    that run before it, and before: of those that run after it, if they are there.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Pass:
     run: Callable[[Any], None]
     doc: str
     after: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 class PassRegistry:
@@ -93,15 +94,18 @@ def _check(new: Pass, known: Collection[Pass]) -> None:
 
 
 def _ordered(passes: Collection[Pass]) -> list[Pass]:
-    """Phase by phase, each pass after those that it names, and otherwise in the order of registration."""
+    """Phase by phase, as `after` and `before` say, and otherwise in the order of registration."""
     ordered: list[Pass] = []
     waiting = sorted(passes, key=lambda p: PHASES.index(p.phase))
     while waiting:
-        names = {p.name for p in waiting}
-        ready = next((p for p in waiting if not names.intersection(p.after) - {p.name}), None)
-        if ready is None or ready.name in ready.after:
-            circle = ", ".join(f"'{p.name}' after {', '.join(p.after)}" for p in waiting if p.after)
+        ready = next((p for p in waiting if not any(_follows(p, other) for other in waiting)), None)
+        if ready is None:
+            circle = ", ".join(f"'{p.name}'" for p in waiting if p.after or p.before)
             raise InvalidArgumentError(f"passes {circle}: each waits for another; an order without circles is required")
         ordered.append(ready)
         waiting.remove(ready)
     return ordered
+
+
+def _follows(p: Pass, other: Pass) -> bool:
+    return p.phase == other.phase and (other.name in p.after or p.name in other.before)

@@ -102,6 +102,8 @@ class Explanation:
             lines.append(f"  {i}: {s.kind} on {s.device}: {_shortened(s.nodes)}")
             if s.receives:
                 lines.append(f"     receives {_shortened(s.receives)}")
+            if s.kind == "cluster" and s.arena_bytes is None:
+                lines.append("     its kernels and memory are decided when its shapes are known")
             if s.arena_bytes is not None:
                 lines.append(
                     f"     memory: arena {s.arena_bytes} bytes, workspace {s.workspace_bytes}, "

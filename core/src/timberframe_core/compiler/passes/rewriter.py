@@ -20,7 +20,7 @@ from timberframe_core.graph.inference import output_dtypes, run_shape_function
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import InferenceContext
 from timberframe_core.plugin.contracts import Cluster, Device, KernelNode, Value
-from timberframe_core.shapes import is_static
+from timberframe_core.shapes import compatible, format_shape, is_static
 
 
 class _AnyNode(Protocol):
@@ -80,7 +80,8 @@ class Rewriter(Generic[N, V]):
     # Changing
 
     def replace(self, old: V, new: V) -> None:
-        """Lets what reads or fetches `old` have `new`."""
+        """Lets what reads or fetches `old` have `new`; InternalError where that has another dtype or shape."""
+        self._check_alike(old, new)
         new = self._replaced.get(new, new)
         if old is new:
             return
@@ -160,6 +161,9 @@ class Rewriter(Generic[N, V]):
         if any(self._replaced.get(x, x) in gone for x in self._results):
             raise InternalError("the pass erased a node whose value is a result")
 
+    def _check_alike(self, old: V, new: V) -> None:
+        raise NotImplementedError
+
     def _must_run_before(self, node: N) -> Iterable[N]:
         """Nodes that a node must follow though it does not read from them."""
         return ()
@@ -234,11 +238,22 @@ class ProgramRewriter(Rewriter[Node, Output]):
     def erase(self, node: Node) -> None:
         """Leaves a node out. Nobody may read its outputs any more when the pass ends.
 
-        InternalError for one that does more than make values: that is fed or stateful, or runs after others.
+        InternalError for one that `may_erase` says must stay.
         """
-        if node.feed or node.op.stateful or node.control:
+        if not self.may_erase(node):
             raise InternalError(f"{node.op.name} '{node.name}': is fed, stateful or ordered; no pass may erase it")
         super().erase(node)
+
+    def may_erase(self, node: Node) -> bool:
+        """Whether a node only makes values: it stands for no feed, has no state, and runs after others for no order."""
+        return not (node.feed or node.op.stateful or node.control)
+
+    def _check_alike(self, old: Output, new: Output) -> None:
+        if old.dtype is not new.dtype or not compatible(old.static_shape, new.static_shape):
+            raise InternalError(
+                f"'{old.name}', {old.dtype.name} of shape {format_shape(old.static_shape)}, is replaced by "
+                f"{new.dtype.name} of shape {format_shape(new.static_shape)}; dtype and shape must stay"
+            )
 
     def _must_run_before(self, node: Node) -> list[Node]:
         return [n for c in node.control for n in self._in_place_of(c)]
@@ -276,6 +291,13 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
         self.keeps_source = True
         """Whether runs node by node show the nodes that were there before, and not those that the pass makes."""
         self._next: int | None = None
+
+    def _check_alike(self, old: Value, new: Value) -> None:
+        if old.dtype != new.dtype or old.shape != new.shape or old.dynamic != new.dynamic:
+            raise InternalError(
+                f"{old.dtype} of shape {format_shape(old.shape)} is replaced by {new.dtype} of shape "
+                f"{format_shape(new.shape)}; dtype and shape must stay"
+            )
 
     def create(
         self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any], like: KernelNode, name: str = ""
