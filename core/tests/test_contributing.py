@@ -12,8 +12,8 @@ TEXT = (WORKSPACE / "CONTRIBUTING.md").read_text()
 PATHS = sorted({*re.findall(r"`([\w<>/.-]+/[\w<>/.-]*)`", TEXT), *re.findall(r"\]\(([^)#]+)\)", TEXT)})
 
 
-def test_there_are_five_recipes() -> None:
-    assert re.findall(r"^## An? (\w+)$", TEXT, re.M) == ["op", "kernel", "device", "pass", "optimizer"]
+def test_there_are_six_recipes() -> None:
+    assert re.findall(r"^## An? ([\w ]+)$", TEXT, re.M) == ["op", "kernel", "host op", "device", "pass", "optimizer"]
 
 
 @pytest.mark.parametrize("path", PATHS)

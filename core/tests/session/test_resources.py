@@ -81,6 +81,7 @@ def _ops(monkeypatch: pytest.MonkeyPatch) -> None:
             doc="Puts or takes.",
             shape=lambda c: [()] * len(c.op.outputs),
             on_host=True,
+            kinds={"box": "box"},
             stateful=True,
         )
     for name, run in (("Box", _make), ("Put", _put), ("Take", _take)):
@@ -124,6 +125,41 @@ def in_a_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[BaseExc
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread, errors
+
+
+def chosen() -> Any:
+    """What a condition that is fed chooses: the handle of one box or of another, and a number."""
+    choose = tf.placeholder(tf.bool, [], name="choose")
+    return tf.cond(choose, lambda: [box("a"), 1.0], lambda: [box("b"), 2.0], name="chosen")
+
+
+def test_handle_that_a_condition_chooses_is_an_error(session: tf.Session) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="If 'chosen': makes a resource handle while running; "):
+        session.run(take(chosen()[0]), {"choose:0": True})
+
+
+def test_condition_that_chooses_a_handle_gives_its_other_outputs(session: tf.Session) -> None:
+    assert session.run(chosen()[1], {"choose:0": False}) == 2.0
+
+
+@pytest.mark.parametrize("in_a_body", [False, True])
+def test_handle_of_a_variable_where_a_resource_is_required_is_an_error(session: tf.Session, in_a_body: bool) -> None:
+    variable = tf.Variable(1.0, name="v")
+    wrong = tf.case([(tf.placeholder(tf.bool, [], "p"), lambda: take(variable.handle))], default=lambda: 1.0)
+    message = r"^Acme>Take '.*': input box is a handle of .*'v'; one of a resource of kind 'box' is required"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(wrong if in_a_body else take(variable.handle), {"p:0": True} if in_a_body else {})
+
+
+def test_handle_of_another_kind_of_resource_is_an_error(session: tf.Session) -> None:
+    queue = tf.FIFOQueue(1, tf.float32, name="q")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"input box is a handle of 'queue q'; .* kind 'box'"):
+        session.run(take(queue.queue_ref))
+
+
+def test_kinds_name_inputs_that_are_handles() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"op Acme>Odd: is declared with kinds=.*name handles"):
+        define_op("Acme>Odd", inputs=["x: float"], doc="?", shape=lambda c: [], on_host=True, kinds={"x": "box"})
 
 
 def test_handles_with_one_shared_name_mean_one_resource(session: tf.Session) -> None:

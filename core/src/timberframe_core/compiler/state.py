@@ -16,6 +16,7 @@ from timberframe_core.compiler.ir import (
 )
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.inference import arg_ranges
 
 _HANDLE = "resource"
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # the shared_name by which TensorFlow marks a handle of its own
@@ -72,6 +73,30 @@ def resolve_handles(program: Program) -> None:
             or (node.op.name == "Identity" and node.inputs[0].dtype.name == _HANDLE)
         ):
             node.variable = variable_name(node.inputs[0])
+        if node.op.on_host:
+            _check_handles(node)
+
+
+def _check_handles(node: Node) -> None:
+    """InvalidArgumentError where it is not known what a handle among the inputs means, or it is of another kind."""
+    handles = {i: variable_name(x) for i, x in enumerate(node.inputs) if x.dtype.name == _HANDLE}
+    if not handles or not node.op.kinds:
+        return
+    ranges = arg_ranges(node.op.inputs, node.attrs)
+    for name, kind in node.op.kinds.items():
+        for i in ranges[name]:
+            if not handles[i].startswith(f"{kind} "):
+                raise InvalidArgumentError(
+                    f"{node.op.name} '{node.name}': input {name} is a handle of {_described(node.inputs[i])}; one of a "
+                    f"resource of kind {kind!r} is required",
+                    node.name,
+                )
+
+
+def _described(handle: Output) -> str:
+    """What a handle means, for errors."""
+    key = variable_name(handle)
+    return f"variable '{key}'" if handle.node.op.role == "variable" else f"'{key}'"
 
 
 def order_accesses(program: Program) -> None:

@@ -53,7 +53,7 @@ def _run_loop(node: Node, inputs: list[Located], run: Run) -> list[Located]:
 
 
 def _run_branch(node: Node, inputs: list[Located], run: Run) -> list[Located]:
-    return _call(node, _body(node, _chosen(node, inputs[0]), run), inputs[1:], run)
+    return _with_handles(node, _call(node, _body(node, _chosen(node, inputs[0]), run), inputs[1:], run))
 
 
 def _chosen(node: Node, located: Located) -> int:
@@ -70,7 +70,7 @@ def _chosen(node: Node, located: Located) -> int:
 
 
 def _with_handles(node: Node, state: list[Located]) -> list[Located]:
-    """Loop variables in the order of the node's outputs, where a resource has no array."""
+    """What the bodies gave in the order of the node's outputs, where a resource has no array."""
     arrays = iter(state)
     nothing: Located = (np.empty((), object), None)
     return [nothing if x.dtype.name == "resource" else next(arrays) for x in node.outputs]

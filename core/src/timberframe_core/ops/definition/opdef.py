@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from timberframe_core.dtypes import DType
+from timberframe_core.dtypes import DType, resource
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
@@ -205,8 +205,10 @@ class OpDef:
         kernel. For files, rare string ops, and what works on resources of the session.
     resource: of an op with on_host whose one output is a handle, the kind of the resource that it makes: "queue". The
         resource is named by the attrs `container` and `shared_name` where it has them, else by the node.
-    blocks: of an op with on_host, that it may wait for what another run does with its resource, or another node of the
-        same run: nodes of one resource then run at the same time.
+    kinds: of an op with on_host, the kind of resource that inputs which are handles must mean, by the inputs' names; a
+        handle of another is an error before anything runs.
+    blocks: of an op with on_host, that it may wait for what another node of the same run does with its resource: nodes
+        of one resource then run at the same time.
     stateful: never folded, never merged with another node, never dropped once it is needed.
     stream: for stateful ops that draw random numbers: how they do; their kernel nodes get a `stream` of the Session.
     role: what the compiler or the executor does instead of a device; None where a kernel runs. See `Role`.
@@ -255,6 +257,7 @@ class OpDef:
     updates: tuple[str, ...] = ()
     on_host: bool = False
     resource: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
     blocks: bool = False
     stateful: bool = False
     stream: RandomDraw | None = None
@@ -362,6 +365,7 @@ def _check_traits(op: OpDef) -> None:
     lists = any(arg.is_list for arg in (*op.inputs, *op.outputs))
     reduces = not lists and len(op.inputs) == 2 and op.inputs[1].name in op.shape_inputs and len(op.outputs) == 1
     inputs, outputs = ({arg.name for arg in args} for args in (op.inputs, op.outputs))
+    handles = {arg.name for arg in op.inputs if arg.dtype is resource}
     for trait, fits, rule in (
         ("elementwise", not lists and len(op.outputs) == 1, "it must have one output and no lists"),
         ("reduction", reduces, "it must have one output and two inputs, the second a shape input"),
@@ -371,6 +375,11 @@ def _check_traits(op: OpDef) -> None:
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
         ("resource", op.on_host and len(outputs) == 1, "it must have on_host, and the handle as its one output"),
+        (
+            "kinds",
+            op.on_host and handles.issuperset(op.kinds),
+            "it must have on_host and name handles",
+        ),
         ("blocks", op.on_host, "it must have on_host"),
         ("total_value", op.value is not None, "it must have a value function"),
         ("update_op", op.role == "assign_variable", "its role must be assign_variable"),
