@@ -26,7 +26,7 @@ def define(monkeypatch: pytest.MonkeyPatch) -> Define:
     monkeypatch.setattr(registry, "_ops", dict(registry._ops))
     monkeypatch.setattr(host_ops, "_registered", dict(host_ops._registered))
 
-    def define(run: Any = None, output: str = "y: float", **settings: Any) -> None:
+    def define(run: Any = None, output: str = "y: float", on_host: bool = True, **settings: Any) -> None:
         define_op(
             NAME,
             inputs=["x: float"],
@@ -34,7 +34,7 @@ def define(monkeypatch: pytest.MonkeyPatch) -> Define:
             attrs=["by: int = 2"],
             doc="What the test says.",
             shape=lambda c: [c.shapes[0]],
-            on_host=True,
+            on_host=on_host,
         )
         if run is not None:
             host_op(NAME, **settings)(run)
@@ -113,13 +113,26 @@ def test_exception_of_the_op_becomes_an_error_with_its_cause(session: tf.Session
 
 @pytest.mark.parametrize(
     ("made", "message"),
-    [([np.float64(1)], "gave output 0 as float64; float32 is required"), ([], "gave 0 outputs; 1 are required")],
+    [
+        ([np.float64(1)], "gave output 0 as float64; float32 is required"),
+        ([], "gave 0 outputs; a list of 1 outputs is required"),
+        (None, "gave None; a list of 1 outputs is required"),
+        (np.ones(1, np.float32), r"gave ndarray array\(\[1\.\], dtype=float32\); a list of 1 outputs is required"),
+        (2.5, "gave float 2.5; a list of 1 outputs is required"),
+    ],
 )
-def test_outputs_that_do_not_suit_are_errors(
-    session: tf.Session, define: Define, made: list[Any], message: str
-) -> None:
-    define(lambda call: made)
-    with pytest.raises(tf.errors.InternalError, match=message):
+def test_outputs_that_do_not_suit_are_errors(session: tf.Session, define: Define, made: Any, message: str) -> None:
+    def run(call: HostCall) -> Any:
+        return made
+
+    define(run)
+    with pytest.raises(tf.errors.InternalError, match=f"^{NAME} 'look': host op .*run {message}.*test_host_ops.py"):
+        session.run(look(), FED)
+
+
+def test_missing_kernel_of_an_op_with_a_host_op_is_explained(session: tf.Session, define: Define) -> None:
+    define(lambda call: call.inputs, on_host=False)
+    with pytest.raises(tf.errors.NoKernelError, match=r"a host op is registered for it; .* on_host=True"):
         session.run(look(), FED)
 
 
@@ -136,6 +149,12 @@ def test_explain_names_the_function(session: tf.Session, define: Define) -> None
     define(scaled)
     found = [k.kernel for k in session.explain(look(), FED).kernels if k.op == NAME]
     assert found == [f"host op {scaled.__module__}.{scaled.__qualname__}"]
+
+
+def test_explain_says_that_the_executor_carries_the_op_out(session: tf.Session, define: Define) -> None:
+    define(lambda call: call.inputs)
+    found = [p.reason for p in session.explain(look(), FED).placements if p.op == NAME]
+    assert found == ["the executor carries it out on the host"]
 
 
 def test_trace_shows_the_call(session: tf.Session, define: Define) -> None:

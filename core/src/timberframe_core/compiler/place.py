@@ -19,6 +19,7 @@ from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import DEPENDS, Device, KernelNode, Support
+from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.plugin.kernels import KernelRegistry
 
 _Refusal = Callable[[Node, Device], str | None]
@@ -186,10 +187,7 @@ class Placer:
         for device in wanted:
             why = refusal(node, device)
             if why is None and not (self.strict and rejected):
-                reason = (
-                    f"requested {node.requested}" if node.requested else "first device by priority that has a kernel"
-                )
-                return device, reason, tuple(rejected)
+                return device, _reason(node), tuple(rejected)
             rejected.append((device.spec, why or "strict placement allows the best device only"))
         if node.requested and (self.soft or node.op.reports_to_host):
             for device in self.devices.nearest(node.requested):
@@ -245,7 +243,9 @@ class Placer:
         if label:
             return InvalidArgumentError(f"{head}: no kernel has the label {label!r} ({reasons}){tail}", node.name)
         known = ""
-        if node.op.role is None:  # those with one run on every device that holds the dtype
+        if find_host_op(node.op.name) is not None:
+            known = "a host op is registered for it; to use that, set on_host=True in its definition; "
+        elif node.op.role is None:  # those with one run on every device that holds the dtype
             known = (
                 f"device types with the op: {', '.join(self.devices.kernels.device_types(node.op.name)) or 'none'}; "
             )
@@ -260,6 +260,14 @@ class Placer:
         if not able:
             return ""
         return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
+
+
+def _reason(node: Node) -> str:
+    """Why a node is on the first device that its request allows."""
+    requested = f"requested {node.requested}" if node.requested else ""
+    if node.op.on_host or node.on_lists:
+        return "the executor carries it out on the host" + (f"; {requested}" if requested else "")
+    return requested or "first device by priority that has a kernel"
 
 
 def _variables(node: Node) -> list[str]:

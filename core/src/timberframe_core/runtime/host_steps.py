@@ -78,10 +78,10 @@ class HostStep:
         node = self.node
         try:
             made = self._run(HostCall(self, inputs, run))
+            if not isinstance(made, (list, tuple)) or len(made) + (self.made != "") != self._count:
+                raise self._wrong_outputs(made)
             if self.made:
                 made = [_HANDLE, *made]
-            if len(made) != self._count:
-                raise InternalError(f"the host op gave {len(made)} outputs; {self._count} are required")
             for x in made:
                 if type(x) is not tuple:
                     made = [_checked(i, x, node) for i, x in enumerate(made)]
@@ -98,6 +98,20 @@ class HostStep:
         except Exception as e:
             raise UnknownError(f"{node.op.name} '{node.name}': {type(e).__name__}: {e}", node.name) from e
 
+    def _wrong_outputs(self, made: Any) -> InternalError:
+        """The error of a function that returned something else than a list of the outputs."""
+        count = self._count - (self.made != "")
+        given = f"{len(made)} outputs" if isinstance(made, (list, tuple)) else _described(made)
+        return InternalError(
+            f"host op {host_op_of(self.node).origin()} gave {given}; a list of {count} outputs is required"
+            f"{', without the handle that it makes' if self.made else ''}"
+        )
+
+
+def _described(value: Any) -> str:
+    """What a function returned, in a few words."""
+    return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
+
 
 def _checked(i: int, value: Any, node: Node) -> Located:
     """An output with its device; one on the host must have the output's dtype."""
@@ -105,7 +119,9 @@ def _checked(i: int, value: Any, node: Node) -> Located:
         return value
     array, dtype = np.asarray(value), node.outputs[i].dtype
     if array.dtype != dtype.numpy:
-        raise InternalError(f"the host op gave output {i} as {array.dtype}; {dtype.name} is required")
+        raise InternalError(
+            f"host op {host_op_of(node).origin()} gave output {i} as {array.dtype}; {dtype.name} is required"
+        )
     return array, None
 
 
