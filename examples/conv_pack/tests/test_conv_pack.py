@@ -110,6 +110,12 @@ def test_a_part_that_another_node_reads_is_not_covered() -> None:
     assert "'conv' is also read by 'all'" in str([k.declined for k in found.values()])
 
 
+def test_images_without_rows_have_results_without_rows() -> None:
+    x = tf.placeholder(tf.float32, [2, 0, 8, 3])
+    conv = tf.nn.conv2d(x, tf.ones([3, 2, 3, 4]), [1, 1, 1, 1], "SAME")
+    assert run(conv, {x: np.zeros((2, 0, 8, 3))}).shape == (2, 0, 8, 4)
+
+
 def test_gradients_are_those_of_the_parts() -> None:
     tensors, feeds = layer()
     made = tf.gradients(tf.reduce_sum(tf.square(tensors["out"])), [tensors["x"], tensors["filter"]])

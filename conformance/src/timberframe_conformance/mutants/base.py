@@ -12,7 +12,7 @@ import numpy as np
 from timberframe_conformance.tolerance.ulp import round_to
 from timberframe_conformance.truth.reference import true_outputs
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin.contracts import KernelDef, KernelNode
+from timberframe_core.plugin.contracts import KernelDef, KernelNode, Part
 from timberframe_core.plugin.nodes import passed_inputs
 
 VALUE_SUITES = frozenset(
@@ -24,6 +24,7 @@ VALUE_SUITES = frozenset(
         "aliasing",
         "determinism",
         "graphs",
+        "patterns",
         "models",
         "errors",
         "gradient",
@@ -93,7 +94,8 @@ class Mutant:
     which at least one case must notice. only: texts, one of which the id of each noticing case contains (any id if
     empty). verdict: what noticing looks like. isolate: it ends or stops the process, so it only runs in worker
     processes. through: ops whose gradients run the kernel. of_gradient: the bug is in the op's gradient function, and
-    `bug` makes the wrong function from the correct one.
+    `bug` makes the wrong function from the correct one. covers: it is a kernel for these nodes, the last of which is of
+    the op.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Mutant:
     inplace: tuple[tuple[int, int], ...] = ()
     through: tuple[str, ...] = ()
     of_gradient: bool = False
+    covers: tuple[Part, ...] = ()
 
     def build(self, node: KernelNode) -> Callable[..., Any]:
         """The builder of its kernel."""
@@ -169,7 +172,16 @@ ACTIVE = [""]
 def kernels(device_type: str) -> list[KernelDef]:
     """All mutants as kernels of a device type, above its own."""
     return [
-        MutantKernel(m.op, device_type, m.build, dict(m.types), m.inplace, priority=1_000_000 + i, name=m.name)
+        MutantKernel(
+            f"Mutant>{m.name}" if m.covers else m.op,
+            device_type,
+            m.build,
+            dict(m.types),
+            m.inplace,
+            priority=1_000_000 + i,
+            covers=m.covers,
+            name=m.name,
+        )
         for i, m in enumerate(MUTANTS.values())
         if not m.of_gradient
     ]

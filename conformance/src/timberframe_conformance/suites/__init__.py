@@ -22,6 +22,7 @@ from timberframe_conformance.suites import (
     guards,
     leaks,
     models,
+    patterns,
     random,
     soak,
     variants,
@@ -55,6 +56,7 @@ SUITES: Mapping[str, Collector] = {
     "faults": faults.collect,
     "leaks": leaks.collect,
     "graphs": _graphs,
+    "patterns": patterns.collect,
     "models": models.collect,
     "soak": soak.collect,
 }

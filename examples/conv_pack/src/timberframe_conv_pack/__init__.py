@@ -49,6 +49,8 @@ def product(node):
     edges = ((0, 0), *((w.before, n) for w, n in zip(windows, after, strict=True)), (0, 0))
 
     def multiply(x, filter, out):
+        if not out.size:
+            return
         padded = np.pad(x, edges) if any(map(any, edges)) else x
         seen = np.lib.stride_tricks.sliding_window_view(padded, spans, (1, 2))[:, *starts, :, *taps]
         rows = seen.transpose(0, 1, 2, 4, 5, 3).reshape(pixels, terms)
