@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core import fallback
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import KernelDef, KernelNode, Launcher, Part, Support, hookimpl
 from timberframe_sdk.testing.loaded import loaded_plugin
@@ -30,6 +31,8 @@ def plain(node: KernelNode) -> Support:
 
 
 def few_rows(node: KernelNode) -> Support:
+    if node.inputs[0].shape[0] == 1:
+        raise KeyError("a defect")
     return plain(node) or (f"{node.inputs[0].shape[0]} rows" if node.inputs[0].shape[0] > 4 else None)
 
 
@@ -91,6 +94,20 @@ def test_a_smaller_one_takes_what_the_largest_declines(session: tf.Session) -> N
     many = np.repeat(X, 3, 0)
     np.testing.assert_array_equal(session.run(y, {x: many}), np.maximum(many @ W + B, 0))
     assert built == ["Acme>Sum total"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_suits_that_raises_leaves_the_nodes_to_other_kernels(
+    session: tf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(fallback.STRICT_VARIABLE, raising=False)
+    x = tf.placeholder(tf.float32, [None, 3])
+    *_, y = layer(x)
+    rows = np.ones((1, 3), F)
+    np.testing.assert_array_equal(session.run(y, {x: rows}), np.maximum(rows @ W + B, 0))
+    assert built == ["Acme>Sum total"]
+    (failure,) = session.explain(y, {x: rows}).skipped_rewrites
+    assert "few_rows" in failure or "build_layer of plugin 'covers' raised KeyError: 'a defect'" in failure
 
 
 def test_parts_run_by_themselves_where_all_decline(session: tf.Session) -> None:

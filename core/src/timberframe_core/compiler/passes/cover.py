@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter
+from timberframe_core.errors import OpError
+from timberframe_core.fallback import report_failure
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin.contracts import Cluster, KernelDef, KernelNode, Part, Value
+from timberframe_core.plugin.contracts import Cluster, KernelDef, KernelNode, Part, Support, Value
+from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.passes import Pass
 
 
@@ -36,7 +39,7 @@ def run(rewriter: ClusterRewriter) -> None:
             if not taken.isdisjoint(id(n) for n in match.nodes.values()):
                 continue
             covered = _covered(kernel, match, root)
-            why = _needed_elsewhere(match, root, rewriter) or kernels.refusal(kernel, covered)
+            why = _needed_elsewhere(match, root, rewriter) or _refusal(kernels, kernel, covered)
             if why is None:
                 taken.update(id(n) for n in match.nodes.values())
                 rewriter.substitute([match.nodes[part.name] for part in kernel.covers], covered)
@@ -45,6 +48,15 @@ def run(rewriter: ClusterRewriter) -> None:
         else:
             for reason in reasons:
                 rewriter.decline(root, reason)
+
+
+def _refusal(kernels: KernelRegistry, kernel: KernelDef, covered: KernelNode) -> Support:
+    """Why the kernel does not take the nodes. A `suits` that raises is one of a kernel that may be left out."""
+    try:
+        return kernels.refusal(kernel, covered)
+    except OpError as e:
+        report_failure(f"covering nodes by {kernel.origin()}", e)
+        return e.message
 
 
 def _matches(parts: tuple[Part, ...], root: KernelNode, maker: dict[int, KernelNode]) -> Iterator[_Match]:
