@@ -241,6 +241,8 @@ def test_a_run_whose_worker_dies_or_hangs_fails_within_a_second(number: int) -> 
         start = time.monotonic()
         end(1, number)
         running.join(20)
+        with pytest.raises(tf.errors.UnavailableError):
+            s.run(endless())
         end(1)
         assert isinstance(running.error, tf.errors.UnavailableError)
         assert f"device {SECOND}: its process does not answer" in str(running.error)
@@ -301,3 +303,20 @@ def test_dropped_tensors_are_dropped_in_the_worker() -> None:
 def test_a_target_without_a_number_of_processes_is_refused(address: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="a number of processes is required"):
         tf.Session(f"process:{address}")
+
+
+def test_a_session_goes_on_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [])
+    with tf.device("/job:worker/task:1"):
+        y = tf.exp(x)
+    with session() as s:
+        assert s.run(y, {x: 0}) == 1
+
+        def interrupted(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("timberframe_sdk.testing.process_target.link.Link._wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                s.run(y, {x: 0})
+        assert s.run(y, {x: 0}) == 1

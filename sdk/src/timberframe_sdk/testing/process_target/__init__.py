@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import fields
+from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,12 @@ class Workers:
     def _wait_for(self, task: int) -> None:
         process, end = self.processes[task], time.monotonic() + START_SECONDS
         assert process is not None
-        while not os.path.exists(self.address(task)):
+        while True:
+            try:
+                Client(self.address(task), "AF_UNIX", authkey=self.authkey).close()
+                return
+            except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
+                pass
             if process.poll() is not None or time.monotonic() > end:
                 raise UnavailableError(f"/job:worker/task:{task}: its process ended with code {process.poll()}")
             time.sleep(0.01)

@@ -22,32 +22,38 @@ class Link:
     """Calls to a worker, one at a time; control calls go past them by a line of their own."""
 
     def __init__(self, address: str, authkey: bytes, config: Mapping[str, Any]) -> None:
-        self._address, self._authkey, self._config = address, authkey, config
+        self._address, self._authkey = address, authkey
         self._lock, self._control_lock = threading.Lock(), threading.Lock()
-        self._connection: Connection | None = None
         self._dropped: list[int] = []
-        self.incarnation = 0
-        self.devices: list[Any] = []
-        self._connect(address)
-
-    def _connect(self, who: str) -> None:
-        """Makes the connections; they are for one incarnation of the worker alone."""
+        self._connection: Connection | None = None
         try:
-            connection = Client(self._address, "AF_UNIX", authkey=self._authkey)
-            send(connection, {"call": "hello", "config": self._config})
-            header, _ = receive(connection)
-            raise_error(header)
-            incarnation, number, devices = header["result"]
-            if self.incarnation not in (0, incarnation):
-                raise AbortedError(
-                    f"device {who}: its process was started anew (incarnation {incarnation}, the session's is "
-                    f"{self.incarnation}), and what the session had there is lost; make a new session"
-                )
-            self._control = Client(self._address, "AF_UNIX", authkey=self._authkey)
+            connection, self._control = self._connect(), self._connect()
+            self.incarnation, self._number, self.devices = _ask(connection, {"call": "hello", "config": config})
         except (EOFError, OSError) as e:
-            raise _unavailable(who, e) from None
-        self.incarnation, self._number, self.devices = incarnation, number, devices
+            raise _unavailable(address, e) from None
         self._connection = connection
+
+    def _connect(self) -> Connection:
+        return Client(self._address, "AF_UNIX", authkey=self._authkey)
+
+    def _lost(self, who: str) -> Exception:
+        """The error of a session whose connection has ended: it is for one incarnation of the worker alone."""
+        found: list[int] = []
+
+        def ask() -> None:
+            with suppress(EOFError, OSError), self._connect() as connection:
+                found.append(_ask(connection, {"call": "incarnation"}))
+
+        thread = threading.Thread(target=ask, daemon=True)  # to connect to a process that hangs takes for ever
+        thread.start()
+        thread.join(PING_SECONDS)
+        if not found:
+            return _unavailable(who, ConnectionError("its connection has ended"))
+        changed = f"it is now {found[0]}" if found[0] != self.incarnation else "its connection has ended"
+        return AbortedError(
+            f"device {who}: its process was started anew or dropped the session (of incarnation {self.incarnation}; "
+            f"{changed}), and what the session had there is lost; make a new session"
+        )
 
     def drop(self, number: int) -> None:
         """Has the worker drop a tensor or an executable, with the next call."""
@@ -61,10 +67,9 @@ class Link:
         who: the device that is named where the worker does not answer. cancel: stops the call there and here.
         """
         with self._lock:
-            if self._connection is None:
-                self._connect(who)
             connection = self._connection
-            assert connection is not None
+            if connection is None:
+                raise self._lost(who)
             dropped, self._dropped = self._dropped, []
             try:
                 send(connection, {"call": call, "drop": dropped, **details}, arrays)
@@ -73,8 +78,11 @@ class Link:
             except (EOFError, OSError) as e:
                 self._connection = None
                 raise _unavailable(who, e) from None
+            except UnavailableError:
+                self._connection = None
+                raise
             except BaseException:
-                self._connection = None  # an answer may come that nobody waits for
+                self._give_up(connection, who)
                 raise
         if cancel is not None:
             cancel.check()
@@ -84,14 +92,21 @@ class Link:
     def _wait(self, connection: Connection, who: str, cancel: CancelToken | None) -> None:
         """Returns when there is an answer; UnavailableError where the worker is dead or hangs."""
         asked = time.monotonic()
-        cancelled = False
         while not connection.poll(0.01):
-            if cancel is not None and cancel.reason is not None and not cancelled:
-                cancelled = True
+            if cancel is not None and cancel.reason is not None:  # again and again: the run may not have begun there
                 self.control(who, "cancel", session=self._number)
             if time.monotonic() - asked > PING_SECONDS:
                 self.control(who, "ping")
                 asked = time.monotonic()
+
+    def _give_up(self, connection: Connection, who: str) -> None:
+        """After an interruption: ends the call, whose answer the next one must not get, or else the connection."""
+        self._connection = None
+        with suppress(EOFError, OSError, UnavailableError):
+            self.control(who, "cancel", session=self._number)
+            if connection.poll(PING_SECONDS):
+                receive(connection)
+                self._connection = connection
 
     def close(self) -> None:
         """Has the worker drop what it keeps for the session; it does so too when the connections end."""
@@ -113,6 +128,13 @@ class Link:
                 receive(self._control)
             except (EOFError, OSError) as e:
                 raise _unavailable(who, e) from None
+
+
+def _ask(connection: Connection, header: Mapping[str, Any]) -> Any:
+    send(connection, header)
+    answer, _ = receive(connection)
+    raise_error(answer)
+    return answer["result"]
 
 
 def _unavailable(who: str, error: BaseException) -> UnavailableError:

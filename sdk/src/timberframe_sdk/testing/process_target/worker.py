@@ -9,7 +9,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from typing import Any
 
@@ -112,6 +114,9 @@ class WorkerSession:
         self.kept.clear()
         self.resources.close()
 
+    def do_incarnation(self) -> int:
+        return self.worker.incarnation
+
     def do_ping(self) -> None:
         """This process answers."""
 
@@ -129,7 +134,7 @@ class WorkerSession:
             wire.tobytes(),
             device,
             lambda name, dtype: self.worker.variable(name, device, dtype.name),
-            self.resources.variables._stream_of,
+            lambda name: self.resources.variables.stream("", name, seeded=True),
         )
 
     def do_supports(self, wire: np.ndarray, device: Device) -> str | int | None:
@@ -186,7 +191,8 @@ def main() -> None:
     listener = Listener(address, "AF_UNIX", authkey=bytes.fromhex(os.environ[KEY]))
     threading.Thread(target=_end_with_the_client, daemon=True).start()
     while True:
-        threading.Thread(target=worker.serve, args=(listener.accept(),), daemon=True).start()
+        with suppress(EOFError, OSError, AuthenticationError):  # of somebody who has not the password, or is gone
+            threading.Thread(target=worker.serve, args=(listener.accept(),), daemon=True).start()
 
 
 if __name__ == "__main__":
