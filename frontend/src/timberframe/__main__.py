@@ -6,17 +6,21 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import OpError, UnavailableError
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.standard_output import run_command
 
 _PROBE_SECONDS = 60
+_SHOWN = {"name", "inputs", "outputs", "attrs", "doc", "shape_inputs", "launch_inputs", "level", "python_names"}
+"""Fields of an op's definition that are no traits, or are shown in other lines."""
 _NO_DEVICE = 3
 """The status of a probe where a plugin works and its hardware is missing."""
 
@@ -91,7 +95,7 @@ def _ops(arguments: argparse.Namespace) -> int:
 
 
 def describe_op(name: str) -> str:
-    """Signature, attrs and doc of one op."""
+    """Signature, attrs, traits and doc of one op."""
     op = registry.get(name)
     lines = [f"{op.name}: {op.doc}", ""]
     for what, arguments in (("input", op.inputs), ("output", op.outputs)):
@@ -104,7 +108,16 @@ def describe_op(name: str) -> str:
         default = "" if attr.required else f" = {attr.default}"
         allowed = f" in {{{', '.join(map(str, attr.allowed))}}}" if attr.allowed else ""
         lines.append(f"  attr {attr.name}: {attr.kind}{allowed}{default}")
+    lines += [f"  trait {name}" + ("" if value is True else f" = {value!r}") for name, value in _traits(op)]
     return "\n".join(lines)
+
+
+def _traits(op: OpDef) -> Iterator[tuple[str, Any]]:
+    """What the definition says of the op beyond its signature, as far as it is plain data and not the default."""
+    for f in fields(op):
+        value = getattr(op, f.name)
+        if value and f.name not in _SHOWN and isinstance(value, (bool, str, tuple, Mapping)):
+            yield f.name, value
 
 
 def _kernels(arguments: argparse.Namespace) -> int:

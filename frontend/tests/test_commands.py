@@ -1,0 +1,21 @@
+"""What `python -m timberframe` says of ops."""
+
+from __future__ import annotations
+
+import pytest
+
+from timberframe.__main__ import describe_op
+
+
+@pytest.mark.parametrize(
+    ("op", "traits"),
+    [
+        ("Slice", []),
+        ("Sum", ["reduction = 'sum'"]),
+        ("FIFOQueueV2", ["on_host", "resource = 'queue'", "stateful"]),
+        ("QueueDequeueV2", ["on_host", "blocks", "stateful"]),
+    ],
+)
+def test_traits_of_an_op_are_shown(op: str, traits: list[str]) -> None:
+    shown = [line.removeprefix("  trait ") for line in describe_op(op).splitlines() if line.startswith("  trait ")]
+    assert shown == traits
