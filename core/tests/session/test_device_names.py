@@ -46,7 +46,9 @@ def test_short_forms_mean_the_local_device(form: str, device_type: str) -> None:
 
 @pytest.mark.parametrize("request_", ["/job:ps/task:1", "/job:ps", "/task:1", "/replica:1", "/job:worker/cpu:0"])
 def test_a_request_for_another_task_does_not_match_local_devices(request_: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match="does not exist; devices: /device:"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="does not exist; devices: /job:localhost/replica:0/task:0/device:"
+    ):
         placed_on(request_)
 
 

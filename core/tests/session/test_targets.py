@@ -78,13 +78,13 @@ def test_reset_closes_the_sessions_of_the_target_and_tells_it_the_containers() -
     assert RECORDED.calls[-1] == ("reset", "x", ["experiment"])
 
 
-def test_an_unknown_scheme_lists_what_is_installed_and_names_the_package_to_install() -> None:
+def test_an_unknown_scheme_lists_what_is_installed_and_invents_no_package() -> None:
     with pytest.raises(tf.errors.NotFoundError) as raised:
         tf.Session("tree://a")
-    assert "session target 'tree://a': no package offers targets 'tree'" in str(raised.value)
-    assert "installed are '' (this process)" in str(raised.value)
+    assert "session target 'tree://a': no installed package offers targets 'tree'" in str(raised.value)
+    assert "there are '' (this process)" in str(raised.value)
     assert "'recorded:'" in str(raised.value)
-    assert "such as timberframe-tree" in str(raised.value)
+    assert "timberframe-" not in str(raised.value)
 
 
 @pytest.mark.parametrize("url", ["://a", "2", "Acme:1", " "])

@@ -65,10 +65,15 @@ class Devices:
         return next((d for d in self.devices if d.host_memory), None)
 
     def describe(self, requested: str = "") -> str:
-        """Which devices exist and which plugins failed, for errors; of plugins without hardware the requested one."""
-        text = "devices: " + (", ".join(d.spec for d in self.devices) or "none")
+        """Which devices exist and which plugins failed, for errors; of plugins without hardware the requested one.
+
+        Devices have their full names where the request names a job, replica or task, which may be why none fits.
+        """
+        spec = DeviceSpec.from_string(requested)
+        names_a_task = (spec.job, spec.replica, spec.task) != (None, None, None)
+        text = "devices: " + (", ".join(d.name if names_a_task else d.spec for d in self.devices) or "none")
         absent = {n: e for n, e in self.failures.items() if isinstance(e, UnavailableError)}
-        wanted = DeviceSpec.from_string(requested).device_type if requested else None
+        wanted = spec.device_type
         for words, found in (
             ("that failed", {n: e for n, e in self.failures.items() if n not in absent}),
             ("without a device", {n: e for n, e in absent.items() if n.upper() == wanted}),

@@ -88,8 +88,9 @@ class _Registry:
         if entry is None:
             known = ", ".join(f"'{s}:'" for s in sorted({*self._kinds, *self._installed()} - {""}))
             raise NotFoundError(
-                f"session target {url!r}: no package offers targets {scheme!r}; installed are '' (this process)"
-                f"{', ' if known else ''}{known}; install the package that offers it, such as timberframe-{scheme}"
+                f"session target {url!r}: no installed package offers targets {scheme!r}; there are '' (this process)"
+                f"{', ' if known else ''}{known}; one of them, or a package with the entry point {scheme!r} in "
+                f"the group {ENTRY_POINT_GROUP}, is required"
             )
         self.register(scheme, entry.load())
 
