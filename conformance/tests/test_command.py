@@ -52,6 +52,12 @@ def test_list_ends_quietly_when_its_output_is_closed() -> None:
     assert (done.returncode, done.stderr) == (READER_LEFT, b"")
 
 
+def test_op_without_samples_is_named_as_the_reason_for_no_cases(command: Any) -> None:
+    status, _, errors = command("run", "--device=reference", "--op=QueueSizeV2", "--jobs=0")
+    assert status == 2
+    assert "no samples, of which cases are made, are defined for QueueSizeV2; no device runs" in errors
+
+
 def test_unknown_op_is_a_wrong_call(command: Any) -> None:
     status, _, errors = command("run", "--device=reference", "--op=Tahn")
     assert status == 2

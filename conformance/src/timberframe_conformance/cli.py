@@ -166,8 +166,25 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     _write(done, given)
     summary(console, done)
     if not done.results:
-        raise UsageError("no case was selected; `conformance list` prints the cases")
+        raise UsageError(_why_none(options))
     return FAILED if done.failed else OK
+
+
+def _why_none(options: Options) -> str:
+    """What to say where the options select no case."""
+    from timberframe_core.ops.definition import registry
+
+    ops = [registry.get(name) for name in options.ops if name not in SUBJECTS]
+    without = [op.name for op in ops if not list(op.samples())]
+    if not without:
+        return "no case was selected; `conformance list` prints the cases"
+    if all(op.on_host and op.reference is None for op in ops if op.name in without):
+        required = "no device runs what only a host op carries out: tests of its own must judge it"
+    else:
+        required = "definitions must give `samples` to be judged"
+    return (
+        f"no case was selected: no samples, of which cases are made, are defined for {', '.join(without)}; {required}"
+    )
 
 
 def _write(run: Run, given: argparse.Namespace) -> None:
