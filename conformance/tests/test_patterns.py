@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timberframe_conformance.fuzz.draw import draw_program
+from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.mutants.prove import prove
@@ -60,3 +62,11 @@ def test_a_mutant_that_runs_two_nodes_is_noticed(target: Target) -> None:
     proof = prove(target, MUTANTS["relu-before-bias"], Options("reference"))
     assert proof.caught
     assert proof.ok, proof.problems
+
+
+def test_fuzzing_draws_nodes_that_a_kernel_covers() -> None:
+    kernel = KernelDef("Acme>Dense", "REFERENCE", lambda node: None, {"T": ("float32",)}, covers=DENSE, suits=plain)
+    with loaded_plugin("dense", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel]))):
+        pool = Pool(open_target(Options("reference")))
+        drawn = [[step.op for step in draw_program(pool, 1, n).steps] for n in range(30)]
+    assert any({"MatMul", "BiasAdd", "Relu"} <= set(names) for names in drawn)

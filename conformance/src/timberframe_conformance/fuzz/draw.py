@@ -13,6 +13,7 @@ from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, input_dtype
 from timberframe_conformance.cases.values import fixed_array, make_array
 from timberframe_conformance.fuzz.draw_flow import FLOW
+from timberframe_conformance.fuzz.draw_patterns import pattern
 from timberframe_conformance.fuzz.draw_rows import ROWS
 from timberframe_conformance.fuzz.pool import COMPOSITES, OWN, PLAIN, Composite, Entry, Pool
 from timberframe_conformance.fuzz.program import Inputs, Program, Ref, Step
@@ -27,6 +28,9 @@ SMALL = 4
 
 SINGLE, SINGLE_SMALL = 0.46, 0.85
 """How often a step is a single node; on a device with few kernels: of what other steps are made the host runs most."""
+
+PATTERN = 0.25
+"""How often a step is several nodes that one kernel runs, on a device that has such kernels."""
 
 ON_DEVICE, MIXED = 0.7, 0.2
 """How many programs are put on the device wholly, as far as it has kernels, and how many partly; others are free."""
@@ -61,7 +65,9 @@ class Drawer:
         made = 0
         for _ in range(4 * count):
             kind = self.rng.random()
-            if self.chance(SINGLE_SMALL if self.pool.is_small else SINGLE):
+            if self.pool.patterns and self.chance(PATTERN):
+                done = pattern(self)
+            elif self.chance(SINGLE_SMALL if self.pool.is_small else SINGLE):
                 done = self.op()
             elif kind < 0.33:
                 done = self.composite()
@@ -214,7 +220,12 @@ class Drawer:
             chosen.append(ref)
         return tuple(chosen)
 
-    def _by_sample(self, entry: Entry, types: Types, sample: Sample) -> Inputs | None:
+    def sampled(self, entry: Entry, types: Types, sample: Sample) -> Step:
+        """A node of an op with the shapes and attrs of a sample."""
+        inputs = self._by_sample(entry, types, sample)
+        return Step("op", entry.op.name, inputs, self._attrs(entry, types, sample, inputs))
+
+    def _by_sample(self, entry: Entry, types: Types, sample: Sample) -> Inputs:
         """The sample's shapes; connected values are cut to them, or taken as they are where the rank is the same."""
         loose = self.chance(0.5)
         made: list[Any] = []

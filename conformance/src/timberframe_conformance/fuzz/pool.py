@@ -13,12 +13,14 @@ from timberframe_conformance.case import Types
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.trials import fits, own_samples, samples_of
 from timberframe_conformance.cases.types import combinations
+from timberframe_conformance.mutants.base import MUTANT
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
+from timberframe_core.plugin.contracts import KernelDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -153,6 +155,12 @@ class Pool:
     def ask(self) -> None:
         """Asks the device about every op, which takes a second or two: before time is measured."""
         assert self.own is not None
+
+    @functools.cached_property
+    def patterns(self) -> list[KernelDef]:
+        """The kernels of the device under test that run several nodes, but for known bugs that are not active."""
+        by_op = self.target.device.kernels.covering(self.target.device.type)
+        return [k for kernels in by_op.values() for k in kernels if not k.op.startswith(MUTANT)]
 
     @functools.cached_property
     def is_small(self) -> bool:

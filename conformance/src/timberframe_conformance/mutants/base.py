@@ -132,6 +132,8 @@ class Mutant:
 
 
 MUTANTS: dict[str, Mutant] = {}
+MUTANT = "Mutant>"
+"""How the names of mutants that run several nodes begin."""
 
 
 def mutant(
@@ -173,7 +175,7 @@ def kernels(device_type: str) -> list[KernelDef]:
     """All mutants as kernels of a device type, above its own."""
     return [
         MutantKernel(
-            f"Mutant>{m.name}" if m.covers else m.op,
+            f"{MUTANT}{m.name}" if m.covers else m.op,
             device_type,
             m.build,
             dict(m.types),
