@@ -109,14 +109,15 @@ class Placer:
             if node.feed or node.host_value or node.op.role == "constant":
                 continue
             rejected: tuple[tuple[str, str], ...] = ()
+            closer = self._looks_closer(node.op.name)
             colocated = self._colocated(node, by_name, where)
             if colocated is not None:
                 node.device, node.reason = colocated
             elif host is not None and not node.requested and stays_on_host(node) and not self._refusal(node, host):
                 node.device, node.reason = host, "small, and the host has all that it needs"
             else:
-                node.device, node.reason, rejected = self._choose(node)
-            if self._looks_closer(node.op.name):
+                node.device, node.reason, rejected = self._decide(node) if closer else self._choose(node)
+            if closer:
                 node.depends = self._support(node, node.device) is DEPENDS
             if node.op.role == "variable" and node.variable is not None:
                 where.setdefault(node.variable, node.device)
@@ -146,8 +147,6 @@ class Placer:
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
         if node.op.role == "variable":
             return self._decide(node)  # it depends on who uses the variable
-        if self._looks_closer(node.op.name):
-            return self._decide(node)
         types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
         key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
         try:

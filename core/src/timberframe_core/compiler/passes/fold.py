@@ -43,14 +43,16 @@ class _Folding:
         self.facts = Facts()
         self.known: set[Output] = set()
         self.by_device: dict[int, tuple[Device, list[Node]]] = {}
+        known = self.known
         for node in rewriter.nodes:
-            self._consider(node)
+            if node.op.role == "constant" or known.issuperset(node.inputs):  # most nodes rest on what is fed
+                self._consider(node)
 
     def _consider(self, node: Node) -> None:
         if node.op.role == "constant":
             _infer(node, self.facts)
             self.known.update(node.outputs)
-        elif not node.host_value and _foldable(node, self.known):
+        elif not node.host_value and _foldable(node):
             try:
                 _infer(node, self.facts)
             except OpError:
@@ -127,13 +129,13 @@ def _infer(node: Node, facts: Facts) -> None:
     infer([node], facts, lambda name: None, lambda *_: [])
 
 
-def _foldable(node: Node, known: set[Output]) -> bool:
+def _foldable(node: Node) -> bool:
+    """Whether a node whose inputs are constants may be computed once."""
     return (
         bool(node.inputs)
         and not (node.feed or node.op.stateful or node.bodies or node.control or node.after)
         and node.op.bound is None
         and node.device is not None
-        and all(x in known for x in node.inputs)
         and all(x.dtype.name not in ("resource", "variant") for x in node.outputs)
     )
 

@@ -85,10 +85,12 @@ class Rewriter(Generic[N, V]):
         new = self._replaced.get(new, new)
         if old is new:
             return
-        before = self._stand_ins.pop(old, [])
-        for x in (*before, old):
+        stand_ins = self._stand_ins.setdefault(new, [])
+        for x in self._stand_ins.pop(old, ()):
             self._replaced[x] = new
-        self._stand_ins.setdefault(new, []).extend((*before, old))
+            stand_ins.append(x)
+        self._replaced[old] = new
+        stand_ins.append(old)
         if self._readers is not None:
             own = self._readers.setdefault(new, [])
             own.extend(n for n in self._readers.pop(old, ()) if n not in own)
@@ -240,7 +242,7 @@ class ProgramRewriter(Rewriter[Node, Output]):
 
         InternalError for one that `may_erase` says must stay.
         """
-        if not self.may_erase(node):
+        if node.feed or node.op.stateful or node.control:
             raise InternalError(f"{node.op.name} '{node.name}': is fed, stateful or ordered; no pass may erase it")
         super().erase(node)
 
@@ -249,6 +251,8 @@ class ProgramRewriter(Rewriter[Node, Output]):
         return not (node.feed or node.op.stateful or node.control)
 
     def _check_alike(self, old: Output, new: Output) -> None:
+        if old.dtype is new.dtype and old.static_shape == new.static_shape:
+            return
         if old.dtype is not new.dtype or not compatible(old.static_shape, new.static_shape):
             raise InternalError(
                 f"'{old.name}', {old.dtype.name} of shape {format_shape(old.static_shape)}, is replaced by "
