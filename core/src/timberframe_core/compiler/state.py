@@ -32,9 +32,15 @@ def variable_name(handle: Output) -> str:
     if node.op.role == "loop":  # a handle is the same one in every iteration
         return variable_name(node.inputs[handle.index])
     raise InvalidArgumentError(
-        f"{node.op.name} '{node.name}': makes a resource handle while running; it must come from the op that makes it",
+        f"{node.op.name} '{node.name}': makes a resource handle while running; it must come from the op that makes it"
+        f"{_tail(node)}",
         node.name,
     )
+
+
+def _tail(node: Node) -> str:
+    """Where the node was made, at the end of an error."""
+    return f"  [{node.where}]" if node.where else ""
 
 
 def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
@@ -88,7 +94,7 @@ def _check_handles(node: Node) -> None:
             if not handles[i].startswith(f"{kind} "):
                 raise InvalidArgumentError(
                     f"{node.op.name} '{node.name}': input {name} is a handle of {_described(node.inputs[i])}; one of a "
-                    f"resource of kind {kind!r} is required",
+                    f"resource of kind {kind!r} is required{_tail(node)}",
                     node.name,
                 )
 
