@@ -12,7 +12,7 @@ from timberframe_core.compiler.stages import find_host_values
 from timberframe_core.compiler.state import order_accesses, resolve_handles
 from timberframe_core.fallback import attempt, report_failure
 from timberframe_core.plugin.contracts import Cluster, Device, Executable, KernelNode
-from timberframe_core.plugin.passes import Pass
+from timberframe_core.plugin.passes import PHASES, Pass
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,8 @@ class Pipeline:
     """Passes in their order. devices: those of the session, best first."""
 
     def __init__(self, passes: Sequence[Pass] = (), devices: Sequence[Device] = ()) -> None:
-        self.passes = tuple(passes)
-        self.devices = devices
-        self._phases = {phase: [p for p in passes if p.phase == phase] for phase in ("program", "placed", "cluster")}
+        self._devices = devices
+        self._phases = {phase: [p for p in passes if p.phase == phase] for phase in PHASES}
 
     def prepare(self, program: Program, place: Callable[[Program], object], reports: list[PassReport]) -> set[Output]:
         """Rewrites a program before and after `place` gives its nodes devices; returns the values that planning needs.
@@ -55,7 +54,7 @@ class Pipeline:
         """Runs the passes of a phase; whether any of them changed the program."""
         changed = False
         for p in self._phases[phase]:
-            rewriter = ProgramRewriter(program, self.devices)
+            rewriter = ProgramRewriter(program, self._devices)
             report = _run(p, rewriter, rewriter.commit)
             changed = changed or (rewriter.changed and not report.failure)
             reports.append(report)
