@@ -52,10 +52,10 @@ def tensorflow() -> Any:
 
 
 @pytest.fixture
-def carry_over(tensorflow: Any) -> Callable[[Build], None]:
-    """A function that builds a graph in TensorFlow, runs it on both sides, and compares."""
+def carry_over(tensorflow: Any) -> Callable[[Build], int]:
+    """A function that builds a graph in TensorFlow, runs it on both sides, and returns how many results are equal."""
 
-    def run(build: Build) -> None:
+    def run(build: Build) -> int:
         tf = tensorflow
         with tf.Graph().as_default() as graph:
             feeds = Feeds(tf)
@@ -70,6 +70,7 @@ def carry_over(tensorflow: Any) -> Callable[[Build], None]:
         found = run_ours(graph.as_graph_def(add_shapes=True), names, feeds.values, initializer)
         for name, want, got in zip(names, expected, found, strict=True):
             assert_same(got, want, name)
+        return len(names)
 
     return run
 
