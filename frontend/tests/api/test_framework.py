@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -26,6 +26,26 @@ def test_constant_chooses_the_dtype(value: object, dtype: tf.DType) -> None:
 
 def test_constant_keeps_the_dtype_of_an_array() -> None:
     assert tf.constant(np.zeros(2)).dtype is tf.float64
+
+
+@pytest.mark.parametrize(
+    "make",
+    [tf.constant, tf.convert_to_tensor, lambda x: tf.constant_initializer(x)(x.shape)],
+    ids=["constant", "conversion", "initializer"],
+)
+def test_constant_stays_when_its_array_changes(make: Callable[[np.ndarray], tf.Tensor]) -> None:
+    array = np.array([1.0, 2.0], np.float32)
+    tensor = make(array)
+    array[:] = 9.0
+    with tf.Session() as session:
+        assert session.run(tensor).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("known", [lambda: tf.constant([1, 2]), lambda: tf.shape(tf.zeros([1, 2]))])
+def test_constant_stays_when_its_static_value_changes(known: Callable[[], tf.Tensor]) -> None:
+    tensor = known()
+    tf.get_static_value(tensor)[:] = 9
+    assert tf.get_static_value(tensor).tolist() == [1, 2]
 
 
 def test_constant_repeats_the_last_value_into_its_shape() -> None:

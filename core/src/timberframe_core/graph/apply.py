@@ -156,9 +156,9 @@ def is_tensor(x: Any) -> bool:
 
 
 def constant_op(array: np.ndarray, dtype: DType, name: str | None = None) -> Tensor:
-    """A Const node that holds the array."""
+    """A Const node that holds a copy of the array, which its owner may go on to change."""
     graph = get_default_graph()
-    return graph.apply("Const", (), {"value": array, "dtype": dtype}, name or "Const").outputs[0]
+    return graph.apply("Const", (), {"value": array.copy(), "dtype": dtype}, name or "Const").outputs[0]
 
 
 def _holds_tensor(value: Sequence[Any], depth: int = 1) -> bool:

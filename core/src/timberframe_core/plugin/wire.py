@@ -97,7 +97,7 @@ class _Nodes:
                 node.attr["_old"].s = self._reference(update.old).encode()
 
     def _add(self, op: str, name: str, attrs: dict[str, Any] | None = None) -> Any:
-        """A node; a name that is taken gets a number behind it, and the attr `_name`."""
+        """A node; a name that is taken gets a number after it, and the attr `_name`."""
         unique, number = name, 0
         while unique in self._names:
             number += 1

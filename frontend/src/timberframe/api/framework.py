@@ -205,10 +205,10 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """
     tensor = convert_to_tensor(tensor)
     if tensor.op.type == "Const":
-        return tensor.op.attrs["value"]
+        return tensor.op.attrs["value"].copy()
     value = tensor.host_value
     if value is None or is_known(value):
-        return value if value is None or value.dtype != object else value.astype(tensor.dtype.numpy)
+        return None if value is None else value.astype(tensor.dtype.numpy)
     if not partial:
         return None
     return np.array([x if isinstance(x, int | np.integer) else None for x in value.flat], object).reshape(value.shape)

@@ -90,7 +90,7 @@ def _in_scope(reader: CheckpointReader, store: VariableStore, source: str, targe
 def _start_from(variable: Variable, value: np.ndarray) -> None:
     graph = variable.graph
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope("init_from_checkpoint"):
-        start = constant_op(np.array(value), variable.dtype)
+        start = constant_op(value, variable.dtype)
         with variable.on_its_device():
             initializer = apply_op("AssignVariableOp", [variable.handle, start], {"validate_shape": True})
     variable.initial_value, variable.initializer = start, initializer
