@@ -10,8 +10,6 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from timberframe_cpu.broadcast import CHEAP, COSTLY
 from timberframe_cpu.compiled import FUNCTION, compiler, sources
 from timberframe_cpu.kernels.binary import elementwise
@@ -51,9 +49,9 @@ def build(node: KernelNode) -> Native | Callable[..., None]:
 
 
 def _attr_values(source: Source, node: KernelNode) -> list[float]:
-    """The attrs that a kernel of the build takes; a float is a float32 in every GraphDef."""
+    """The attrs that a kernel of the build takes."""
     types = source.attr_types()
-    return [int(node.attrs[a]) if t == "int64_t" else float(np.float32(node.attrs[a])) for a, t in types.items()]
+    return [int(node.attrs[a]) if t == "int64_t" else float(node.attrs[a]) for a, t in types.items()]
 
 
 def _compiled(node: KernelNode, operands: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.signature import ArgDef
+from timberframe_core.ops.definition.signature import ArgDef, as_float
 from timberframe_cpu.generated import source_kernels
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
@@ -167,7 +167,7 @@ def output_dtypes(op: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
 
 
 def infer_attrs(op: OpDef, attrs: dict[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
-    """All attrs of an op: those given, those that inputs tell, and defaults. InvalidArgumentError for a wrong one."""
+    """All attrs of an op: those given, those of the inputs, and defaults. InvalidArgumentError for a wrong one."""
     for arg, given in zip(op.inputs, inputs, strict=True):
         many = [np.asarray(x) for x in (given if arg.is_list else [given])]
         if arg.number_attr:
@@ -182,6 +182,8 @@ def infer_attrs(op: OpDef, attrs: dict[str, Any], inputs: Sequence[Any]) -> dict
         attrs.setdefault(attr.name, attr.default)
         if attr.kind == "type":
             attrs[attr.name] = as_dtype(attrs[attr.name])
+        elif attr.kind == "float":
+            attrs[attr.name] = as_float(attrs[attr.name])
         elif attr.kind == "list(type)":
             attrs[attr.name] = tuple(as_dtype(t) for t in attrs[attr.name])
         wrong = attr.check(attrs[attr.name])

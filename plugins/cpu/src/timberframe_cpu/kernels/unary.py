@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from timberframe_cpu.kernels.movement import copy
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
@@ -35,8 +33,8 @@ def logical_not(node: KernelNode) -> Native:
 
 
 def leaky_relu(node: KernelNode) -> Native:
-    """The slope for negative numbers is a parameter, a float32 as in every GraphDef."""
-    return native(f"leaky_relu_{node.attrs['T'].name}", float(np.float32(node.attrs["alpha"])))
+    """The slope for negative numbers is a parameter."""
+    return native(f"leaky_relu_{node.attrs['T'].name}", node.attrs["alpha"])
 
 
 def gradient(op: str, name: str, types: Sequence[str]) -> KernelDef:
