@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from timberframe.__main__ import describe_op
+from timberframe.__main__ import describe_op, main
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,8 @@ from timberframe.__main__ import describe_op
 def test_traits_of_an_op_are_shown(op: str, traits: list[str]) -> None:
     shown = [line.removeprefix("  trait ") for line in describe_op(op).splitlines() if line.startswith("  trait ")]
     assert shown == traits
+
+
+def test_kernels_by_reference_are_shown_as_fallbacks(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["kernels", "EditDistance", "--device", "cpu"])
+    assert " fallback  [" in capsys.readouterr().out

@@ -136,6 +136,7 @@ def _kernels(arguments: argparse.Namespace) -> int:
                 "priority": k.priority,
                 "label": k.label,
                 "covers": [part.op for part in k.covers],
+                "fallback": k.fallback,
                 "from": k.origin(),
             }
             for k in found
@@ -146,6 +147,7 @@ def _kernels(arguments: argparse.Namespace) -> int:
             types = "; ".join(f"{n}: {', '.join(allowed)}" for n, allowed in k.types.items()) or "any dtype"
             mark = (f" priority {k.priority}" if k.priority else "") + (f" label {k.label}" if k.label else "")
             mark += f" covers {', '.join(part.op for part in k.covers)}" if k.covers else ""
+            mark += " fallback" if k.fallback else ""
             print(f"{k.op:<28} {k.device:<10} {types}{mark}  [{k.origin()}]")
     if not found:
         print(f"no kernels match; plugins that failed: {dict(loader.registry.failures()) or 'none'}", file=sys.stderr)

@@ -52,6 +52,14 @@ def evaluate(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray | 
     return _arrays(op.reference(attrs, *inputs))
 
 
+_computed: set[tuple[str, str]] = set()
+
+
+def computed_ops(device_type: str) -> frozenset[str]:
+    """The ops that `compute` has computed for devices of this type, in this process and so far."""
+    return frozenset(op for kind, op in tuple(_computed) if kind == device_type)
+
+
 def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -> tuple[np.ndarray, ...]:
     """The outputs of a node from the values of all its inputs, in the node's dtypes.
 
@@ -61,6 +69,7 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
     """
     op = registry.get(node.op)
     head = f"{node.op} '{node.name}'"
+    _computed.add((node.device.type, node.op))
     if op.reference is None:
         raise UnimplementedError(f"{head}: the op has no reference; it needs a kernel", node.name)
     try:
@@ -112,10 +121,14 @@ def reference_launcher(node: KernelNode, wide: bool = True) -> Launcher:
 def reference_kernels(device: str, ops: Iterable[str], *, wide: bool = True) -> list[KernelDef]:
     """Kernels by reference of these ops, for all dtypes that they are defined for; wide: see `compute`.
 
-    device: a type with `host_memory`.
+    They are marked as `fallback`. device: a type with `host_memory`.
     """
     build = reference_launcher if wide else _launcher_in_own_dtype
-    return [KernelDef(op, device, build, types) for op in ops for types in registry.get(op).defined_for or ({},)]
+    return [
+        KernelDef(op, device, build, types, fallback=True)
+        for op in ops
+        for types in registry.get(op).defined_for or ({},)
+    ]
 
 
 def _launcher_in_own_dtype(node: KernelNode) -> Launcher:

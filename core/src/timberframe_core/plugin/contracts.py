@@ -368,7 +368,8 @@ class KernelDef:
     types: allowed dtypes by type attr, ``{"T": ("float32", "float64")}``; an attr not named may be anything.
     inplace: (output, input) pairs that may share memory. status: the launcher wants a status word. reads_status: it
     takes one where the cluster has any, to leave variables alone after another kernel's error. priority, label: a
-    higher priority wins; a label is chosen by the attr `_kernel`.
+    higher priority wins; a label is chosen by the attr `_kernel`. fallback: it computes by the op's reference, so that
+    the op runs at all; conformance reports it as that, and counts it towards no level.
 
     suits(node) is asked about nodes whose type attrs are allowed: None takes the node, a str says why the kernel
     cannot, and DEPENDS that sizes or constants decide. It sees every attr and the shapes as far as they are known (see
@@ -395,6 +396,7 @@ class KernelDef:
     label: str = ""
     suits: Callable[[KernelNode], Support] | None = None
     covers: tuple[Part, ...] = ()
+    fallback: bool = False
 
     def accepts(self, attrs: Mapping[str, Any]) -> str | None:
         """None if the type attrs are allowed, else which one is not."""

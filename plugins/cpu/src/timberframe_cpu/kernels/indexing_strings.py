@@ -16,5 +16,7 @@ _BY_TYPE_ATTR = {
 }  # fmt: skip
 
 KERNELS = [
-    KernelDef(op, "CPU", reference_launcher, {attr: ("string",)}) for attr, ops in _BY_TYPE_ATTR.items() for op in ops
+    KernelDef(op, "CPU", reference_launcher, {attr: ("string",)}, fallback=True)
+    for attr, ops in _BY_TYPE_ATTR.items()
+    for op in ops
 ]
