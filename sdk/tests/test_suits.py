@@ -213,6 +213,36 @@ def test_a_declined_node_in_a_loop_runs_elsewhere(soft: tf.Session) -> None:
         np.testing.assert_array_equal(soft.run(y, {x: np.ones(n)}), [8] * n)
 
 
+def test_a_loop_whose_kernel_declines_some_shapes_is_driven_for_these_alone(soft: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    _, y = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, double(z)), [tf.constant(0), x])
+    y = y + 1.0
+    found = []
+    for n in (4, 7, 4):
+        soft.run(y, {x: np.ones(n)})
+        found += [(r.driver, r.reason) for r in soft.explain(y, {x: np.ones(n)}).loops]
+    drivers, reasons = zip(*found, strict=True)
+    if soft.explain(y).loops[0].driver == "executor":
+        assert "does not run StatelessWhile" in reasons[0]  # this device never does
+    else:
+        assert drivers == ("kernel", "executor", "kernel")
+        assert "Acme>Even '" in reasons[1]
+        assert REASON in reasons[1]
+
+
+def test_a_loop_with_a_kernel_that_declines_is_compiled_by_nobody(
+    session: tf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    _, y = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, double(z)), [tf.constant(0), x])
+    device = session.list_devices()[0] if "CPU" in y.device else session.list_devices()[-1]
+    compiled: list[str] = []
+    compile_ = device.compile
+    monkeypatch.setattr(device, "compile", lambda c: compiled.extend(n.op for n in c.nodes) or compile_(c))
+    session.run(y, {x: np.ones(7)})
+    assert "StatelessWhile" not in compiled
+
+
 def test_a_declined_node_in_a_branch_runs_elsewhere(soft: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [None])
     y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: double(x), lambda: x)

@@ -79,3 +79,27 @@ def test_who_drives_a_loop_waits_for_shapes() -> None:
         report = session.explain(y)
     assert [(r.driver, r.reason) for r in report.loops] == [("", "decided when shapes are known")]
     assert "(StatelessWhile): decided when shapes are known" in str(report)
+
+
+def test_a_loop_in_a_loop_may_read_a_variable_of_the_outside() -> None:
+    step = tf.Variable(2.0, use_resource=True)
+
+    def inner(x: Any) -> Any:
+        return tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, v + step), [0, x])[1]
+
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, inner(v)), [0, tf.constant(1.0)])[1]
+    with tf.Session() as session:
+        session.run(step.initializer)
+        assert session.run(y) == 13
+        (found,) = session.explain(y).loops
+    assert found.driver == "kernel"
+
+
+def test_a_session_runs_after_an_error_in_the_shapes_beside_a_loop_that_grows() -> None:
+    x, size = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [1])
+    fetches = [growing(x), tf.reshape(tf.exp(x), size)]
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Reshape"):
+            session.run(fetches, {x: [0, 0], size: [3]})
+        grown, reshaped = session.run(fetches, {x: [0, 0], size: [2]})
+    assert (grown.shape, reshaped.tolist()) == ((16,), [1, 1])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,10 @@ from timberframe_core.compiler.ir import FunctionProgram, Node, Output, Program,
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, VariableShape, infer
 from timberframe_core.compiler.stages import planned_inputs
 from timberframe_core.compiler.state import variable_name
+from timberframe_core.compiler.support import bound_node, refused
 from timberframe_core.dtypes import DType
-from timberframe_core.errors import OpError
+from timberframe_core.errors import InternalError, OpError
+from timberframe_core.fallback import report_failure
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.plugin.contracts import Cluster, Device, Value
 from timberframe_core.shapes import StaticShape
@@ -39,15 +40,6 @@ class _Read:
     name: str
     dtype: DType
     shape: StaticShape
-
-
-@contextmanager
-def driver_errors_at(node: Node) -> Iterator[None]:
-    """Has the executor drive `node` where a node in its bodies must be driven."""
-    try:
-        yield
-    except NeedsDriverError as e:
-        raise e if e.node is node else NeedsDriverError(node, f"in its body, {e}") from None
 
 
 def lower_loop(lowering: Lowering, node: Node) -> None:
@@ -95,12 +87,13 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
 class Bodies:
     """The bodies of a plan's loops and branches that run as parts of kernel nodes, each rewritten by the passes once.
 
-    reports: what the passes did.
+    place: gives the nodes of a body a device. reports: what the passes did.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, place: Callable[[Device, Program], None]) -> None:
         self.reports: list[PassReport] = []
         self._pipeline = pipeline
+        self._place = place
         self._programs: dict[Any, FunctionProgram] = {}
 
     def program(self, function: FuncGraph, given: Sequence[Output], device: Device) -> FunctionProgram:
@@ -110,15 +103,30 @@ class Bodies:
         program = self._programs.get(key)
         if program is None:
             program = build_function(function, handles)
-            self._pipeline.prepare(program, partial(_place_on, device), self.reports)
+            self._pipeline.prepare(program, partial(self._place, device), self.reports)
             self._programs[key] = program
         return program
 
     def result_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
         """Shapes of the results of a loop or branch, found by opening its bodies, which `facts.opened` keeps.
 
-        NeedsDriverError where a kernel cannot run it: it has no such shapes, or plans with values that are not known.
+        Where a kernel of a body declines its shapes, the executor drives the node for these: `facts.driven` says why.
+        NeedsDriverError where it must do so for all: the results have no shapes before a run, or what is in a body is
+        planned with values that are not known.
         """
+        try:
+            shapes = self._result_shapes(node, facts, variable_shape)
+        except (NeedsDriverError, OpError):
+            raise
+        except Exception as e:
+            report_failure("running loops and branches as kernels", e)
+            raise NeedsDriverError(node, f"running it as a kernel failed: {type(e).__name__}: {e}") from e
+        why = next(filter(None, map(_declined, facts.opened[node])), "")
+        if why:
+            facts.driven[node] = f"in its body, {why}"
+        return shapes
+
+    def _result_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
         if node.op.role == "loop":
             return self._loop_shapes(node, facts, variable_shape)
         given = node.inputs[1:]
@@ -191,11 +199,17 @@ def _fixed(node: Node, body: FunctionProgram) -> set[int]:
     return {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
 
 
-def _place_on(device: Device, program: Program) -> None:
-    """Gives all nodes of a body the device of the node that runs it."""
-    for node in program.nodes:
-        if not node.feed:
-            node.device = device
+def _declined(body: _Body) -> str:
+    """Why a body cannot be part of a kernel node for its shapes: what a device says of a node in it; "" if it can."""
+    for node, why in body.facts.driven.items():
+        return f"{node.op.name} '{node.name}': {why}"
+    for node in body.program.nodes:
+        if node.depends:
+            assert node.device is not None
+            refusal = refused(node.device.supports(bound_node(node, body.facts, node.device)))
+            if refusal is not None:
+                return f"{node.op.name} '{node.name}': {refusal}"
+    return ""
 
 
 def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
@@ -215,12 +229,15 @@ def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
 
 
 def _reads(parts: Sequence[_Body]) -> list[_Read]:
-    """The variables that bodies read."""
+    """The variables that bodies, and those of loops and branches in them, read."""
     found: dict[str, _Read] = {}
     for part in parts:
         for n in part.program.nodes:
             if n.op.role == "read_variable" and n.variable is not None:
                 found.setdefault(n.variable, _Read(n.variable, n.attrs["dtype"], part.facts.shapes[n.outputs[0]]))
+            elif n.bodies:
+                for read in _reads(part.facts.opened[n]):
+                    found.setdefault(read.name, read)
     return list(found.values())
 
 
@@ -244,5 +261,5 @@ def _close(
         if not n.feed and not n.host_value:
             inner.add(n)
     if inner.inputs or inner.resources or inner.written:
-        raise NeedsDriverError(node, "its body uses something from outside that is not among its inputs")
+        raise InternalError(f"{node.op.name} '{node.name}': its body uses what is not among its inputs", node.name)
     return Cluster(inner.device, inner.nodes, inputs, [inner.value(x) for x in results])

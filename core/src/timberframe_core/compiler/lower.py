@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from timberframe_core.compiler.bodies import Bodies, driver_errors_at, lower_branches, lower_loop
+from timberframe_core.compiler.bodies import Bodies, lower_branches, lower_loop
 from timberframe_core.compiler.ir import BRANCHES, Node, Output, written_inputs
 from timberframe_core.compiler.specialise import Facts
 from timberframe_core.compiler.stages import Stage
@@ -127,11 +127,9 @@ class Lowering:
         elif node.op.updates or node.op.reads:
             self._access(node)
         elif role == "loop":
-            with driver_errors_at(node):
-                lower_loop(self, node)
+            lower_loop(self, node)
         elif role in BRANCHES:
-            with driver_errors_at(node):
-                lower_branches(self, node)
+            lower_branches(self, node)
         else:
             inputs = [self.value(x) for x in node.inputs]
             self.nodes.append(self.kernel_node(node, inputs, self.make_outputs(node)))

@@ -128,6 +128,14 @@ class Placer:
             report.append(Placement(node.name, node.op.name, node.device.spec, node.reason, node.requested, rejected))
         return report
 
+    def place_body(self, device: Device, program: Program) -> None:
+        """Gives all nodes of a body the device of the loop or branch, and notes those about which shapes decide."""
+        for node in program.nodes:
+            if not node.feed:
+                node.device = device
+                if node.op.role is None and not node.host_value and self._looks_closer(node.op.name):
+                    node.depends = self._support(node, device) is DEPENDS
+
     def _colocated(
         self, node: Node, by_name: Mapping[str, Node], where: Mapping[str, Device]
     ) -> tuple[Device, str] | None:

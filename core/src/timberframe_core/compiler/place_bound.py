@@ -1,8 +1,11 @@
-"""Nodes that a device declines when their shapes are known: they are placed again, and their stage is cut up."""
+"""Nodes that a device declines when their shapes are known: they are placed again, and their stage is cut up.
+
+A loop or branch with such a node in its body is driven by the executor for these shapes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -34,14 +37,15 @@ def place_declined(
     return homes
 
 
-def split(stage: Stage, homes: Mapping[Node, str], devices: Devices) -> list[Stage]:
+def split(stage: Stage, homes: Mapping[Node, str], devices: Devices, driven: Collection[Node] = ()) -> list[Stage]:
     """The stage as a row of stages: runs of neighbouring nodes of one device, nodes in `homes` on the devices there.
 
-    Since nodes are in topological order, each part is convex.
+    driven: loops and branches that the executor drives; each is a stage of its own. Since nodes are in topological
+    order, each part is convex.
     """
     by_name = {d.spec: d for d in devices.devices}
-    runs = groupby(stage.nodes, lambda n: homes.get(n, stage.device.spec))
-    parts = [Stage(by_name[spec], stage.depth, list(nodes), stage.level) for spec, nodes in runs]
+    runs = groupby(stage.nodes, lambda n: (homes.get(n, stage.device.spec), n if n in driven else None))
+    parts = [Stage(by_name[at], stage.depth, list(nodes), stage.level, loop is not None) for (at, loop), nodes in runs]
     part_of = {n: part for part in parts for n in part.nodes}
     wanted = set(stage.outputs)
     for part in parts:

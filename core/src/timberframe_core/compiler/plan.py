@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +19,9 @@ from timberframe_core.compiler.passes.pipeline import PassReport, Pipeline
 from timberframe_core.compiler.place import Placement, Placer
 from timberframe_core.compiler.place_bound import joints, place_declined, split
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, infer, located_on
-from timberframe_core.compiler.stages import Schedule, Stage, has_static_shapes, make_schedule
+from timberframe_core.compiler.stages import Schedule, Stage, make_schedule
 from timberframe_core.dtypes import variant
-from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError, ResourceExhaustedError
+from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe_core.fallback import failures_noted, report_failure
 from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe_core.shapes import format_shape, is_static
@@ -44,7 +44,7 @@ class BoundStage:
     cluster: Cluster | None = None
     nodes: list[Node] = field(default_factory=list)
     parts: list[BoundStage] = field(default_factory=list)
-    """Where devices declined nodes for these shapes: the stage in parts, on other devices, which run one by one."""
+    """Where nodes were declined for these shapes: the stage in parts, on other devices or driven, run in order."""
     passes: list[PassReport] = field(default_factory=list)
 
 
@@ -83,7 +83,7 @@ class Plan:
         self._bound: OrderedDict[Any, Level] = OrderedDict()
         self._placer = placer
         self._pipeline = pipeline
-        self.bodies = Bodies(pipeline)
+        self.bodies = Bodies(pipeline, placer.place_body)
         with failures_noted(self.skipped_rewrites):
             self._prepare(placer)
 
@@ -138,47 +138,37 @@ class Plan:
             if found is not None:
                 self._bound.move_to_end(key)
                 return found
-            while (level := self._try_bind(inputs)) is None:
-                self._bound.clear()  # the executor was given loops or branches: stages are others than before
-                self._reschedule()
+            with collection_paused(), failures_noted(self.skipped_rewrites):
+                level = self._bind_level(self._analyse(inputs), 0)
             self._bound[key] = level
             if len(self._bound) > _BOUND_PLANS:
                 self._bound.popitem(last=False)
             return level
 
-    def _try_bind(self, inputs: Sequence[Located]) -> Level | None:
-        """What `bind` gives; None where loops or branches were given to the executor for these shapes.
+    def _analyse(self, inputs: Sequence[Located]) -> Facts:
+        """What follows from the shapes of these feeds, and who drives each loop and branch: both show together.
 
-        That is decided by `infer`, and for all of them at once. What it does not foresee, a kernel of a body that
-        declines its shapes or a failure of a device that runs bodies, gives all of them to the executor.
+        Those whose shapes only a run gives are the executor's from now on, with others that rest on them, and the
+        stages are made again. Others of the executor's are so for these shapes alone: `Facts.driven`.
         """
+        facts = self._facts(inputs)
+        nodes = self.schedule.inference.get(0, [])
+        given, unknown, waiting = 0, set[Output](), nodes
         try:
-            with collection_paused(), failures_noted(self.skipped_rewrites):
-                return self._bind(inputs)
-        except NeedsDriverError as e:
-            self._give_to_executor([e.node], e.why, e)
-        except NoKernelError as e:
-            self._give_to_executor(self._whole_bodies(), f"a kernel in its body is missing: {e}", e)
-        except OpError:
-            raise
-        except Exception as e:
-            nodes = self._whole_bodies()
-            if nodes:
-                with failures_noted(self.skipped_rewrites):
-                    report_failure("running loops and branches as kernels", e)
-            self._give_to_executor(nodes, f"running it as a kernel failed: {type(e).__name__}: {e}", e)
-        return None
-
-    def _whole_bodies(self) -> list[Node]:
-        """The loops and branches that kernel nodes run."""
-        return [n for n in self.program.nodes if n.bodies and not n.host_driven]
-
-    def _give_to_executor(self, nodes: Sequence[Node], why: str, error: Exception) -> None:
-        """Has the executor drive these loops and branches; raises the error where there are none."""
-        if not nodes:
-            raise error
-        for node in nodes:
-            node.give_to_executor(why)
+            while waiting:
+                try:
+                    infer(waiting, facts, self.variables.shape, self.bodies.result_shapes)
+                    break
+                except NeedsDriverError as e:
+                    e.node.give_to_executor(e.why)
+                    unknown.update(e.node.outputs)
+                    given += 1
+                    waiting = _independent(nodes[nodes.index(e.node) + 1 :], unknown)
+        finally:
+            if given:
+                self._bound.clear()
+                self._reschedule()
+        return facts
 
     def _key(self, inputs: Sequence[Located]) -> Any:
         shapes: Any = tuple([a.shape for a, _ in inputs])
@@ -193,7 +183,7 @@ class Plan:
         by_feed = dict(zip(self.feeds, inputs, strict=True))
         return {f: by_feed[f] for f in self.schedule.host_feeds}
 
-    def _bind(self, inputs: Sequence[Located]) -> Level | None:
+    def _facts(self, inputs: Sequence[Located]) -> Facts:
         facts = Facts()
         for feed, (array, _) in zip(self.feeds, inputs, strict=True):
             facts.shapes[feed] = tuple(array.shape)
@@ -201,56 +191,50 @@ class Plan:
                 facts.lists[feed] = known_of_list(array)
         for feed, located in self._host_inputs(inputs).items():
             facts.values[feed] = np.array(host_array(located))
-        return self._bind_level(facts, 0)
+        return facts
 
-    def _bind_level(self, facts: Facts, depth: int) -> Level | None:
-        """The stages whose shapes are known at a depth; None where loops or branches were given to the executor."""
-        if not self._infer(facts, self.schedule.inference.get(depth, ())):
-            return None
+    def _bind_level(self, facts: Facts, depth: int) -> Level:
+        """The stages whose shapes are known at a depth."""
         level = Level(facts)
         for stage in self.schedule.stages:
             if stage.level == depth:
                 level.stages[id(stage)] = self._bind_stage(stage, facts, level.placements)
         return level
 
-    def _infer(self, facts: Facts, nodes: Sequence[Node]) -> bool:
-        """Infers shapes; False where that gave loops or branches to the executor. What rests on these is left out."""
-        given: list[Node] = []
-        waiting, unknown = nodes, set[Output]()
-        while True:
-            try:
-                infer(waiting, facts, self.variables.shape, self.bodies.result_shapes)
-                return not given
-            except NeedsDriverError as e:
-                given.append(e.node)
-                e.node.give_to_executor(e.why)
-                if not (e.node.host_driven and has_static_shapes(e.node)):
-                    unknown.update(e.node.outputs)
-                waiting = []
-                for node in nodes[nodes.index(e.node) :]:
-                    if unknown.isdisjoint((*node.inputs, *node.outputs)):
-                        waiting.append(node)
-                    else:
-                        unknown.update(node.outputs)
-
     def _bind_stage(self, stage: Stage, facts: Facts, placements: list[Placement]) -> BoundStage:
         if stage.driven:
             inputs = [x for node in stage.nodes for x in node.inputs if x.dtype.name != "resource"]
             outputs = [x for node in stage.nodes for x in node.outputs]
             return BoundStage(stage, stage.device, inputs, outputs, nodes=stage.nodes)
-        lowered = lower_stage(stage, facts, self.variables, self.bodies, self.scope)
-        homes = place_declined(self._placer, stage.nodes, lowered.cluster, placements)
-        if homes:
-            parts = [self._bind_stage(part, facts, []) for part in split(stage, homes, self._placer.devices)]
-            reports = [report for part in parts for report in part.passes]
-            return BoundStage(stage, stage.device, *joints(parts), parts=parts, passes=reports)
+        if not facts.driven.keys().isdisjoint(stage.nodes):
+            return self._bind_parts(stage, facts, {}, placements)
+        loops = [n for n in stage.nodes if n.bodies]
         passes: list[PassReport] = []
         try:
+            lowered = lower_stage(stage, facts, self.variables, self.bodies, self.scope)
+            homes = place_declined(self._placer, stage.nodes, lowered.cluster, placements)
+            if homes:
+                return self._bind_parts(stage, facts, homes, [])
             cluster, executable = self._pipeline.compile(lowered.cluster, passes)
             check_memory(stage.device, cluster, executable)
         except OpError as e:
             raise located_on(e, stage.nodes, stage.device) from e.__cause__
+        except Exception as e:
+            if not loops:
+                raise
+            report_failure("running loops and branches as kernels", e)
+            facts.driven.update(dict.fromkeys(loops, f"running it as a kernel failed: {type(e).__name__}: {e}"))
+            return self._bind_parts(stage, facts, {}, placements)
         return BoundStage(stage, stage.device, lowered.inputs, lowered.outputs, executable, cluster, passes=passes)
+
+    def _bind_parts(
+        self, stage: Stage, facts: Facts, homes: Mapping[Node, str], placements: list[Placement]
+    ) -> BoundStage:
+        """A stage in parts: nodes in `homes` on the devices there, what the executor drives apart."""
+        pieces = split(stage, homes, self._placer.devices, facts.driven)
+        bound = [self._bind_stage(piece, facts, placements) for piece in pieces]
+        parts = [part for b in bound for part in b.parts or (b,)]
+        return BoundStage(stage, stage.device, *joints(parts), parts=parts, passes=[r for p in parts for r in p.passes])
 
     def release(self) -> None:
         """Drops all executables, and with them their memory."""
@@ -281,12 +265,23 @@ class Plan:
                 for x in shapes:
                     facts.bounds.pop(x, None)
                 facts.values.update({x: np.array(v) for x, v in values.items()})
+                infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape, self.bodies.result_shapes)
                 child = self._bind_level(facts, depth)
-                assert child is not None, "loops and branches of later levels are the executor's from the start"
                 if len(level.children) >= _CHILDREN:
                     level.children.clear()
                 level.children[key] = child
             return child
+
+
+def _independent(nodes: Sequence[Node], unknown: set[Output]) -> list[Node]:
+    """Those of the nodes that do not rest on unknown outputs, to which those of the others are added."""
+    found = []
+    for node in nodes:
+        if unknown.isdisjoint((*node.inputs, *node.outputs)):
+            found.append(node)
+        else:
+            unknown.update(node.outputs)
+    return found
 
 
 def known_of_list(value: Any) -> tuple[Any, Any]:

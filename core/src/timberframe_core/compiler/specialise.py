@@ -24,7 +24,7 @@ VariableShape = Callable[[str], "StaticShape | None"]
 
 
 class NeedsDriverError(Exception):
-    """The loop or branch cannot be one kernel node; the executor must drive it, for the reason `why`."""
+    """The shapes of a loop or branch are known only when it runs: the executor must drive it, for the reason `why`."""
 
     def __init__(self, node: Node, why: str) -> None:
         super().__init__(f"{node.op.name} '{node.name}': {why}")
@@ -37,6 +37,7 @@ class Facts:
 
     bounds: shapes that are upper bounds, of outputs whose true size only their kernel knows. lists: of lists of tensors
     the dtype and shape of their elements. opened: the bodies of loops and branches, specialised for these facts.
+    driven: loops and branches that the executor drives for these shapes alone, and why.
     """
 
     def __init__(self, parent: Facts | None = None) -> None:
@@ -45,6 +46,7 @@ class Facts:
         self.bounds: dict[Output, StaticShape] = {} if parent is None else dict(parent.bounds)
         self.variables: dict[str, StaticShape] = {} if parent is None else dict(parent.variables)
         self.opened: dict[Node, list[Any]] = {} if parent is None else dict(parent.opened)
+        self.driven: dict[Node, str] = {} if parent is None else dict(parent.driven)
         self.lists: dict[Output, tuple[DType | None, Shape]] = {} if parent is None else dict(parent.lists)
 
 
@@ -55,8 +57,8 @@ ResultShapes = Callable[[Node, Facts, VariableShape], "Sequence[StaticShape]"]
 def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, result_shapes: ResultShapes) -> None:
     """Adds shapes and host values of these nodes, which are in topological order, to the facts.
 
-    NeedsDriverError at a loop or branch that cannot be one kernel node, and at a node on lists whose shapes only its
-    run gives: here it is decided who drives them.
+    Here it is decided who drives a loop or branch. NeedsDriverError at one whose shapes only its run gives, and at a
+    node on lists of that kind; one that a kernel declines for these shapes is noted in `facts.driven`.
     """
     shapes, values = facts.shapes, facts.values
     for node in nodes:

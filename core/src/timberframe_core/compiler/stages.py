@@ -31,7 +31,8 @@ _Home = Any  # the device of a node, _LISTS, or the node itself where the execut
 class Stage:
     """One cluster to be: nodes of one device and depth, or what the executor does: one node, or several on lists.
 
-    level: depth at which all its shapes are known; 0 means with those of the feeds. outputs: what others need from it.
+    level: depth at which all its shapes are known; 0 means with those of the feeds. by_executor: it is a loop or branch
+    that the executor drives for some shapes. outputs: what others need from it.
     sends: the part of that which leaves its device, with the device that it goes to (None: the host, to plan or for an
     op that the executor carries out there).
     """
@@ -40,13 +41,14 @@ class Stage:
     depth: int
     nodes: list[Node]
     level: int = 0
+    by_executor: bool = False
     outputs: list[Output] = field(default_factory=list)
     sends: list[tuple[Output, Device | None]] = field(default_factory=list)
 
     @property
     def driven(self) -> bool:
         """Whether the executor carries out the nodes itself."""
-        return self.nodes[0].host_driven or self.nodes[0].on_lists
+        return self.by_executor or self.nodes[0].host_driven or self.nodes[0].on_lists
 
 
 @dataclass

@@ -1,12 +1,16 @@
-"""What the compiler asks devices about nodes before all shapes are known."""
+"""What the compiler asks devices about nodes before they are lowered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import UNKNOWN_RANK, Device, KernelNode, Support, Value
+
+if TYPE_CHECKING:
+    from timberframe_core.compiler.specialise import Facts
 
 
 def refused(answer: Support) -> str | None:
@@ -28,3 +32,15 @@ def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, dev
     inputs = [value(i, x) for i, x in enumerate(shaped.inputs)]
     outputs = [value(len(inputs) + i, x) for i, x in enumerate(shaped.outputs)]
     return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where, placing=True)
+
+
+def bound_node(node: Node, facts: Facts, device: Device) -> KernelNode:
+    """The node as a device gets it when it compiles a cluster, all shapes being known."""
+
+    def value(i: int, x: Output) -> Value:
+        known = facts.values.get(x)
+        return Value(i, x.dtype.numpy, facts.shapes[x], "temp" if known is None else "const", known)
+
+    inputs = [value(i, x) for i, x in enumerate(node.inputs)]
+    outputs = [value(len(inputs) + i, x) for i, x in enumerate(node.outputs)]
+    return KernelNode(node.op.name, node.name, node.attrs, inputs, outputs, device, node.where)

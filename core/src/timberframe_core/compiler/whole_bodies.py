@@ -30,7 +30,7 @@ class _NotWholeError(Exception):
 def why_driven(node: Node, device: Device, where: Mapping[str, Device], devices: _Devices) -> str:
     """Why the executor must drive a loop or branch that is placed on a device; "" where the device may run it whole.
 
-    where: the devices of variables. Whether it does is decided when shapes are known, by `specialise.infer`.
+    where: the devices of variables. The other half of the answer needs shapes: `Bodies.result_shapes`.
     """
     try:
         _check(node, device, where, devices)
@@ -104,7 +104,7 @@ def _count_inside(
         return 0
     if definition.bound is not None:
         raise _NotWholeError(f"{what} decides a size only when it runs")
-    if definition.stateful and any(t.handle is not None for t in op.inputs):
+    if definition.stateful and not definition.function_attrs and any(t.handle is not None for t in op.inputs):
         raise _NotWholeError(f"{what} has state")
     if op.device and device not in devices.matching(op.device):
         raise _NotWholeError(f"{what} is placed on {op.device}")

@@ -59,14 +59,14 @@ class DensePlans:
         try:
             graph, fetches, feeds = dense_graph(self._subgraph, shapes)
             plan = self._make(lambda: build_program(graph, fetches, feeds))
-            plan.bind(inputs)
+            driven = plan.bind(inputs).facts.driven
         except (NotDenseError, OpError):  # an error of the user's graph comes again, and in its own words
             return None
         except Exception as e:
             with failures_noted(self._skipped_rewrites):
                 report_failure("making dense tensors of lists", e)
             return None
-        if any(n.host_driven for n in plan.program.nodes if n.op.role == "loop"):
+        if any(n.host_driven or n in driven for n in plan.program.nodes if n.op.role == "loop"):
             self._skipped_rewrites.extend(plan.skipped_rewrites)
             return None
         return plan

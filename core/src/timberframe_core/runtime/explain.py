@@ -13,8 +13,9 @@ from timberframe_core.compiler.ir import Node
 from timberframe_core.compiler.passes.pipeline import PassReport
 from timberframe_core.compiler.place import Placement
 from timberframe_core.compiler.plan import BoundStage, Level, Plan
+from timberframe_core.compiler.stages import Stage
 from timberframe_core.graph.graph import Graph
-from timberframe_core.plugin.contracts import Cluster
+from timberframe_core.plugin.contracts import Cluster, Device
 from timberframe_core.plugin.fusion import FUSED
 from timberframe_core.runtime.feeds import feed_tensors, locate_feed
 from timberframe_core.runtime.fetches import Fetches
@@ -154,7 +155,8 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         inputs = [locate_feed(t, v, devices) for t, v in zip(runner.feeds, values, strict=True)]
         plan = runner.plan_for(inputs)
         level = plan.bind(inputs)
-    reports = [_report(plan, i, level) for i in range(len(plan.schedule.stages))]
+    homes = {n: s.device for s in plan.schedule.stages for n in s.nodes}
+    reports = [_report(stage, bound, homes) for stage, bound in _stages(plan, level)]
     peak: dict[str, int] = {}
     for r in reports:
         if r.arena_bytes is not None:
@@ -169,7 +171,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
             *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster, bound.passes)),
             *_host_ops(plan),
         ),
-        tuple(_driver(n, level is not None) for n in plan.program.nodes if n.bodies),
+        tuple(_driver(n, level) for n in plan.program.nodes if n.bodies),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
@@ -230,31 +232,41 @@ def _host_ops(plan: Plan) -> Iterator[KernelReport]:
                 yield KernelReport(node.name, node.op.name, stage.device.spec, f"host op {host_op_of(node).origin()}")
 
 
-def _driver(node: Node, bound: bool) -> LoopReport:
+def _driver(node: Node, level: Level | None) -> LoopReport:
     if node.host_driven:
         return LoopReport(node.name, node.op.name, "executor", node.driven_because)
-    if bound:
+    if level is not None and node in level.facts.driven:
+        return LoopReport(node.name, node.op.name, "executor", level.facts.driven[node])
+    if level is not None:
         return LoopReport(node.name, node.op.name, "kernel")
     return LoopReport(node.name, node.op.name, "", "decided when shapes are known")
 
 
-def _report(plan: Plan, position: int, level: Level | None) -> StageReport:
-    stage = plan.schedule.stages[position]
+def _stages(plan: Plan, level: Level | None) -> Iterator[tuple[Stage, BoundStage | None]]:
+    """The stages in running order, those that were cut in their parts."""
+    for stage in plan.schedule.stages:
+        bound = None if level is None else level.stages.get(id(stage))
+        if bound is not None and bound.parts:
+            yield from ((part.stage, part) for part in bound.parts)
+        else:
+            yield stage, bound
+
+
+def _report(stage: Stage, bound: BoundStage | None, homes: Mapping[Node, Device]) -> StageReport:
+    """homes: the devices of all nodes that stages have."""
     names = tuple(n.name for n in stage.nodes)
     own = set(stage.nodes)
-    devices = {n: s.device for s in plan.schedule.stages for n in s.nodes}
     receives = tuple(
         dict.fromkeys(
-            f"{x.name} from {devices[x.node].spec}"
+            f"{x.name} from {homes[x.node].spec}"
             for n in stage.nodes
             for x in n.inputs
-            if x.node in devices and x.node not in own
+            if x.node in homes and x.node not in own
         )
     )
     sends = tuple(f"{x.name} {format_shape(x.static_shape)}" for x in stage.outputs)
     kind = "driven by the executor" if stage.driven else "cluster"
     report = StageReport(stage.device.spec, stage.depth, names, kind, receives, sends)
-    bound = None if level is None else level.stages.get(id(stage))
     if bound is None or bound.executable is None or bound.cluster is None:
         return report
     memory = bound.executable.memory
