@@ -54,6 +54,14 @@ def test_hang_is_a_timeout(plugin_path: Path, tmp_path: Path, name: tuple[str, s
     assert "did not end within" in done[0]["message"]
 
 
+def test_an_op_that_hangs_is_given_up_after_three_cases(plugin_path: Path, tmp_path: Path) -> None:
+    done = verdicts(tmp_path, "hang", "Acos", "float32", timeout=1)
+    assert {r["verdict"] for r in done} == {"timeout"}
+    words = Counter(r["message"] for r in done)
+    assert words.pop("not run: Acos hung in 3 cases") == len(done) - 3 > 3
+    assert all("did not end within" in message for message in words)
+
+
 def test_worker_that_leaves_is_a_crash(plugin_path: Path, tmp_path: Path) -> None:
     done = verdicts(tmp_path, "exit", "Asin", "float32 and /17")
     assert {r["verdict"] for r in done} == {"crash"}

@@ -289,7 +289,7 @@ def test_a_dtype_that_a_device_does_not_hold_names_those_that_hold_it() -> None:
 
 def test_a_plugin_without_hardware_is_told_of_only_to_who_asks_for_it() -> None:
     devices = Devices([], KernelRegistry(), {"acme": UnavailableError("no driver"), "broken": OSError("no library")})
-    assert devices.describe() == "devices: none; plugins that failed: broken (no library)"
+    assert devices.describe() == "devices: none; plugins that failed: broken (OSError: no library)"
     assert "plugins without a device: acme (no driver)" in devices.describe("/device:ACME:0")
 
 

@@ -26,6 +26,7 @@ from timberframe_conformance.commands import (
 )
 from timberframe_conformance.fuzz import command as fuzz
 from timberframe_conformance.hostile import command as hostile
+from timberframe_conformance.isolation.start import start_isolated
 from timberframe_conformance.keyword import KeywordError, compile_keyword
 from timberframe_conformance.mutants import command as mutants
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    if arguments is None and getattr(options, "device", None):  # a program, which needs plugins
+        start_isolated(getattr(options, "timeout", DEFAULT_TIMEOUT))
     try:
         return run_command(lambda: options.command(options, Console(soft_wrap=True, emoji=False)))
     except UsageError as e:
@@ -150,7 +153,7 @@ def _options(given: argparse.Namespace) -> Options:
 def _run(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.reports.terminal import progress, summary
-    from timberframe_conformance.runner import run
+    from timberframe_conformance.runner import NoStartError, run
 
     options = replace(_options(given), mutant=given.mutant)
     if given.mutant and given.mutant not in MUTANTS:
@@ -159,8 +162,11 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     for path in (given.json, given.html, given.junit):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"report {path}: its folder does not exist")
-    with progress(console, target.spec) as update:
-        done = run(target, options, jobs=given.jobs, progress=update)
+    try:
+        with progress(console, target.spec) as update:
+            done = run(target, options, jobs=given.jobs, progress=update)
+    except NoStartError as e:
+        raise UsageError(str(e)) from e
     if given.json:
         given.json.write_text(done.to_json())
     _write(done, given)

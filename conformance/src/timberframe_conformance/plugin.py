@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.commands import split_names
 from timberframe_conformance.isolation.child import run_in_child
-from timberframe_conformance.isolation.journal import Journal
+from timberframe_conformance.isolation.journal import HANGS_BEFORE_GIVING_UP, Journal
+from timberframe_conformance.isolation.loading import watch_loading
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+from timberframe_core import logging
 from timberframe_core.fallback import STRICT_VARIABLE
 
 CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
@@ -23,6 +26,9 @@ CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
 
 FREEZE_EVERY = 1000
 """Number of cases after which live objects are excluded from garbage collection."""
+
+NOT_RUN = "not run"
+"""How the message of a case begins that was not tried."""
 
 PROPERTY = "timberframe-conformance"
 """Name of the user property of a report that holds the Result as a dict."""
@@ -86,13 +92,32 @@ class CasesFile(pytest.File):
         from timberframe_conformance.collect import collect
         from timberframe_conformance.target import NoSuchDeviceError, open_target
 
+        if self.options.journal:
+            watch_loading(Path(self.options.journal), worker_name(), self.options.timeout)
         try:
-            target = open_target(self.options)
+            with quiet():  # the command has told which plugins failed
+                target = open_target(self.options)
         except NoSuchDeviceError as e:
             raise pytest.UsageError(str(e)) from None
         runner = Runner(target, self.options)
         for case in collect(target, self.options):
             yield CaseItem.from_parent(self, name=case.id, nodeid=case.id, case=case, runner=runner)
+
+
+def worker_name() -> str:
+    """The name of this worker process, as xdist gives it."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "main")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """In the block no warnings are logged."""
+    old = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(old)
 
 
 class Runner:
@@ -116,8 +141,9 @@ class Runner:
         if not self.options.journal:
             return judge_case(case, self.target)
         if self._journal is None:
-            worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-            self._journal = Journal(Path(self.options.journal), worker, self.options.timeout)
+            self._journal = Journal(Path(self.options.journal), worker_name(), self.options.timeout)
+        if self._journal.is_given_up(case.op):
+            return finish(not_run(case), self.target)
         if case.isolate or self._journal.is_quarantined(f"{case.op}/{case.dtype_label}"):
             return finish(run_in_child(case, self.options), self.target)
         self._journal.begin(case.id)
@@ -125,6 +151,13 @@ class Runner:
             return judge_case(case, self.target)
         finally:
             self._journal.end()
+
+
+def not_run(case: Case) -> Result:
+    """The verdict on a case of an op that hung too often."""
+    result = Result(case.id, case.suite, case.op, dict(case.types), "timeout", level=case.level, expected=case.expected)
+    result.message = f"{NOT_RUN}: {case.op} hung in {HANGS_BEFORE_GIVING_UP} cases"
+    return result
 
 
 class CaseItem(pytest.Item):

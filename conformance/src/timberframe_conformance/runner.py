@@ -17,10 +17,17 @@ import pytest
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.cases.types import required_ops
 from timberframe_conformance.collect import collect
-from timberframe_conformance.isolation.journal import CRASHES_BEFORE_QUARANTINE, cause_of_death, quarantine
+from timberframe_conformance.isolation.journal import (
+    CRASHES_BEFORE_QUARANTINE,
+    HANGS_BEFORE_GIVING_UP,
+    cause_of_death,
+    give_up,
+    quarantine,
+)
+from timberframe_conformance.isolation.loading import exclude, excluded, find_culprit, how_it_ended
 from timberframe_conformance.judge import finish
 from timberframe_conformance.options import Options
-from timberframe_conformance.plugin import CASES_FILE, PROPERTY, result_of
+from timberframe_conformance.plugin import CASES_FILE, NOT_RUN, PROPERTY, result_of
 from timberframe_conformance.reports.summary import Run, describe_device, environment
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
@@ -28,14 +35,22 @@ from timberframe_core.ops.definition import registry
 ORDINARY = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """How pytest ends when it ran all cases that there are."""
 
+LOST_STARTS = 3
+"""How often each worker may end before its first case."""
+
 Progress = Callable[[int, int, Result | None], None]
 """Called with the number of cases done, the number of all, and the last result."""
+
+
+class NoStartError(Exception):
+    """The worker processes ran no case; the message says why."""
 
 
 class Reporter:
     """Pytest plugin of the controlling process: gathers results and turns dead workers into verdicts."""
 
-    def __init__(self, target: Target, options: Options, progress: Progress) -> None:
+    def __init__(self, target: Target, options: Options, progress: Progress, jobs: int) -> None:
+        self.jobs = jobs
         self.target = target
         self.options = options
         self.progress = progress
@@ -44,6 +59,10 @@ class Reporter:
         self.errors: list[str] = []
         self._cases: dict[str, Case] | None = None
         self._crashes: Counter[str] = Counter()
+        self._hangs: Counter[str] = Counter()
+        self._session: pytest.Session | None = None
+        self._collected: set[str] = set()
+        self._lost = 0
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -51,8 +70,28 @@ class Reporter:
         if terminal is not None:
             config.pluginmanager.unregister(terminal)
 
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """A worker that ends before its first case gives up a plugin, or after some of them the run."""
+        worker = node.gateway.id
+        if not error or worker in self._collected:
+            return
+        culprit = find_culprit(Path(self.options.journal), worker)
+        if culprit is not None and culprit.plugin not in excluded():
+            exclude(culprit)
+            return
+        self._lost += 1
+        if self._lost > LOST_STARTS * self.jobs and self._session is not None:
+            cause = how_it_ended(Path(self.options.journal), worker)
+            self.errors.append(f"{self._lost} worker processes ended before their first case: {cause}")
+            self._session.shouldstop = self.errors[-1]
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        self._collected.add(node.gateway.id)
         if not self.ids:
             self.ids = list(ids)
             self.progress(0, len(self.ids), None)
@@ -75,6 +114,14 @@ class Reporter:
         if self._crashes[key] == CRASHES_BEFORE_QUARANTINE:
             quarantine(Path(self.options.journal), key)
 
+    def _note_hang(self, result: Result) -> None:
+        """Gives an op up when too many of its cases did not end: each costs a time limit."""
+        if not self.options.journal or result.verdict != "timeout" or result.message.startswith(NOT_RUN):
+            return
+        self._hangs[result.op] += 1
+        if self._hangs[result.op] == HANGS_BEFORE_GIVING_UP:
+            give_up(Path(self.options.journal), result.op)
+
     def _result(self, case_id: str) -> Result:
         if self._cases is None:
             self._cases = {c.id: c for c in collect(self.target, self.options)}
@@ -85,6 +132,7 @@ class Reporter:
         result = result_of(report)
         if result is not None:
             self.results[result.id] = result
+            self._note_hang(result)
             self.progress(len(self.results), len(self.ids), result)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -135,7 +183,7 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="conformance-") as directory, _without_pytest_options():
         options = replace(options, journal=directory if jobs else "")
-        reporter = Reporter(target, options, progress)
+        reporter = Reporter(target, options, progress, jobs)
         arguments = [
             str(CASES_FILE), f"--timberframe-options={options.to_json()}", f"--rootdir={CASES_FILE.parent}",
             f"-c{CASES_FILE.parent / 'pytest.ini'}", "-pno:cacheprovider", "-pno:randomly", "--benchmark-disable",
@@ -147,7 +195,7 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
     if status not in ORDINARY and not reporter.errors:
         reporter.errors.append(f"pytest ended with status {int(status)}")
     if reporter.errors and not reporter.ids:
-        raise RuntimeError(reporter.errors[0])
+        raise NoStartError(reporter.errors[0])
     absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
     return Run(
         describe_device(target.device), environment(), reporter.ordered(), time.perf_counter() - start,

@@ -10,12 +10,14 @@ from typing import Any
 import timberframe as tf
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.types import as_attrs, attr_value
+from timberframe_conformance.isolation.loading import heed_exclusions, loading_over
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import UNKNOWN_RANK, AllocatorStatistics, Device, KernelNode, Value
+from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.targets import find_target
@@ -141,6 +143,14 @@ def open_target(options: Options) -> Target:
     under `process:<number of processes>`; the URL of any target means the first of its devices.
     Raises NoSuchDeviceError, which says what there is and why the named one is not; and ProfileError.
     """
+    heed_exclusions()
+    try:
+        return _open(options)
+    finally:
+        loading_over()
+
+
+def _open(options: Options) -> Target:
     profile = load_profile(options.profile_path)
     remote = _in_target(options.device)
     if remote is not None:
@@ -177,7 +187,7 @@ def _absence(name: str, kind: str, devices: list[Device]) -> str:
     """Why there is no such device, and what there is."""
     failures = loader.registry.failures()
     known = ", ".join(d.spec for d in devices) or "none"
-    reasons = [f"plugin '{plugin}' failed: {type(e).__name__}: {e}" for plugin, e in failures.items()]
+    reasons = [f"plugin '{plugin}' failed: {describe_failure(e)}" for plugin, e in failures.items()]
     if kind.lower() not in loader.registry.plugins and kind.upper() not in {d.type for d in devices}:
         installed = ", ".join(loader.registry.plugins) or "none"
         reasons.insert(0, f"no installed plugin is called '{kind.lower()}' (installed: {installed})")

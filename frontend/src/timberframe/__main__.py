@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from timberframe_core import logging
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import OpError, UnavailableError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
+from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.standard_output import run_command
 
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     probe.add_argument("others", nargs="*")
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = globals()[f"_{chosen.command}"]
+    logging.set_verbosity(logging.ERROR)  # the commands print which plugins failed
     try:
         return run_command(lambda: command(chosen))
     except OpError as e:
@@ -75,7 +78,7 @@ def _devices(arguments: argparse.Namespace) -> int:
             print(f"{row['device']:<20} {row['memory'] / 2**30:8.1f} GiB  {row['model']} (priority {row['priority']})")
         for name, error in failures.items():
             absent = isinstance(error, UnavailableError)
-            print(f"plugin {name} {'has no device' if absent else f'failed: {type(error).__name__}'}: {error}")
+            print(f"plugin {name} {'has no device' if absent else 'failed'}: {describe_failure(error)}")
         if not rows:
             print("no devices; install a plugin such as timberframe-cpu")
     return 0 if rows and all(isinstance(e, UnavailableError) for e in failures.values()) else 1
@@ -150,7 +153,8 @@ def _kernels(arguments: argparse.Namespace) -> int:
             mark += " fallback" if k.fallback else ""
             print(f"{k.op:<28} {k.device:<10} {types}{mark}  [{k.origin()}]")
     if not found:
-        print(f"no kernels match; plugins that failed: {dict(loader.registry.failures()) or 'none'}", file=sys.stderr)
+        failed = "; ".join(f"{n}: {describe_failure(e)}" for n, e in loader.registry.failures().items())
+        print(f"no kernels match; plugins that failed: {failed or 'none'}", file=sys.stderr)
     return 0 if found else 1
 
 
@@ -195,7 +199,7 @@ def _probe(arguments: argparse.Namespace) -> int:
         print(failure)
         return _NO_DEVICE
     if failure is not None:
-        print(f"{type(failure).__name__}: {failure}")
+        print(describe_failure(failure))
         return 1
     for device in found:
         sent = np.arange(1024, dtype=np.float32)

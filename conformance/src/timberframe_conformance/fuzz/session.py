@@ -236,11 +236,11 @@ def replay(finding: Finding, task: Task, timeout: float) -> tuple[str, str]:
 
 def _cause(status: int, folder: Path) -> tuple[str, str]:
     """``crash`` or ``timeout``, and a message."""
-    verdict, reason, location = read_trace(folder / "trace")
-    if verdict == "timeout":
-        return verdict, f"the program did not end in time; the process was at {location}"
-    reason = reason or _errors(folder)
-    return verdict, f"the process ended with status {status}: {reason}{' at ' + location if location else ''}"
+    death = read_trace(folder / "trace")
+    if death.verdict == "timeout":
+        return death.verdict, f"the program did not end in time; the process was at {death.location}"
+    where = f" at {death.location}" if death.frames else ""
+    return death.verdict, f"the process ended with status {status}: {death.reason or _errors(folder)}{where}"
 
 
 def _errors(folder: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import faulthandler
 import json
 import subprocess
 import sys
@@ -11,6 +12,10 @@ from timberframe_conformance.case import Case, Result
 from timberframe_conformance.options import Options
 
 MARK = "conformance-result "
+_TIMED_OUT = "Timeout ("
+"""How faulthandler's trace of a process begins that its watchdog ends."""
+_START_SECONDS = 20
+"""How long such a process may take until its case begins, and to end."""
 
 
 def run_in_child(case: Case, options: Options) -> Result:
@@ -18,13 +23,18 @@ def run_in_child(case: Case, options: Options) -> Result:
     command = [sys.executable, "-m", "timberframe_conformance.isolation.child", options.to_json(), case.id]
     result = Result(case.id, case.suite, case.op, dict(case.types), "crash", level=case.level, expected=case.expected)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout + 20, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=options.timeout + _START_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
         return result
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
             return Result(**json.loads(line.removeprefix(MARK)))
+    if _TIMED_OUT in done.stderr:
+        result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
+        return result
     last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
     result.message = f"the process of this case ended with status {done.returncode}: {last[0]}"
     return result
@@ -38,7 +48,10 @@ def main(options_text: str, case_id: str) -> None:
 
     options = Options.from_json(options_text)
     target = open_target(options)
-    result = judge_case(find_case(target, case_id, options), target)
+    case = find_case(target, case_id, options)
+    faulthandler.dump_traceback_later(options.timeout, exit=True)
+    result = judge_case(case, target)
+    faulthandler.cancel_dump_traceback_later()
     print(MARK + json.dumps(dataclasses.asdict(result)), flush=True)
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import faulthandler
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
 CRASHES_BEFORE_QUARANTINE = 3
 """After this many crashes of one (op, dtypes) its other cases run in processes of their own."""
 
-_QUARANTINE = "quarantine"
+HANGS_BEFORE_GIVING_UP = 3
+"""After this many cases of one op that did not end its other cases are not run."""
+
+_QUARANTINE, _HUNG = "quarantine", "hung"
+_CALLERS = ("judge_case", "plugin/loader.py")
 
 
 class Journal:
@@ -23,11 +28,10 @@ class Journal:
 
     def __init__(self, directory: Path, worker: str, timeout: float | None) -> None:
         self.timeout = timeout
-        self._directory = directory
         self._file = os.open(directory / f"{worker}.journal", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._trace: IO[str] = (directory / f"{worker}.trace").open("a")
-        self._quarantined: frozenset[str] = frozenset()
-        self._quarantine_stamp = 0
+        self._quarantined = _Names(directory / _QUARANTINE)
+        self._hung = _Names(directory / _HUNG)
         faulthandler.enable(file=self._trace, all_threads=False)
 
     def begin(self, case_id: str) -> None:
@@ -44,14 +48,30 @@ class Journal:
 
     def is_quarantined(self, key: str) -> bool:
         """Whether the cases of an (op, dtypes) are to run in processes of their own."""
+        return key in self._quarantined.read()
+
+    def is_given_up(self, op: str) -> bool:
+        """Whether the cases of an op are not to be run."""
+        return op in self._hung.read()
+
+
+class _Names:
+    """Names that another process appends to a file, one a line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._names: frozenset[str] = frozenset()
+        self._stamp = 0
+
+    def read(self) -> frozenset[str]:
         try:
-            stamp = os.stat(self._directory / _QUARANTINE).st_mtime_ns
+            stamp = os.stat(self._path).st_mtime_ns
         except FileNotFoundError:
-            return False
-        if stamp != self._quarantine_stamp:
-            self._quarantine_stamp = stamp
-            self._quarantined = frozenset((self._directory / _QUARANTINE).read_text().splitlines())
-        return key in self._quarantined
+            return self._names
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._names = frozenset(self._path.read_text().splitlines())
+        return self._names
 
 
 def quarantine(directory: Path, key: str) -> None:
@@ -60,16 +80,32 @@ def quarantine(directory: Path, key: str) -> None:
         file.write(key + "\n")
 
 
+def give_up(directory: Path, op: str) -> None:
+    """Has the other cases of an op not run."""
+    with (directory / _HUNG).open("a") as file:
+        file.write(op + "\n")
+
+
 class Death(NamedTuple):
     """What faulthandler wrote about the end of a process.
 
-    verdict: ``timeout`` or ``crash``. reason: the time limit or the fatal error, "" where it wrote nothing. location:
-    the lines of the stack.
+    verdict: ``timeout`` or ``crash``. reason: the time limit or the fatal error, "" where it wrote nothing. frames: the
+    lines of the stack, the innermost first.
     """
 
     verdict: str
     reason: str
-    location: str
+    frames: Sequence[str]
+
+    @property
+    def location(self) -> str:
+        """The stack in one line."""
+        return "; ".join(self.frames)[:500]
+
+    @property
+    def innermost(self) -> str:
+        """The innermost line of the stack that is no part of Python's import system."""
+        return next((f for f in self.frames if "<frozen " not in f), "")
 
 
 def read_trace(path: Path) -> Death:
@@ -77,29 +113,35 @@ def read_trace(path: Path) -> Death:
     trace = path.read_text(errors="replace") if path.exists() else ""
     start = max(trace.rfind("Timeout ("), trace.rfind("Fatal Python error"))
     last = trace[start:] if start >= 0 else ""
-    location = "; ".join(line.strip() for line in _busy_thread(last) if line.strip().startswith("File"))[:500]
+    frames = [line.strip() for line in _busy_thread(last) if line.strip().startswith("File")]
     if last.startswith("Timeout ("):
-        return Death("timeout", last[9 : last.find(")")], location)
-    return Death("crash", last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "", location)
+        return Death("timeout", last[9 : last.find(")")], frames)
+    return Death("crash", last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "", frames)
 
 
 def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str]:
     """``("timeout" | "crash", message)`` for a worker that died in a case."""
-    verdict, reason, location = read_trace(directory / f"{worker}.trace")
-    if verdict == "timeout":
-        return verdict, f"did not end within {reason}; the worker was ended at {location}"
+    death = read_trace(directory / f"{worker}.trace")
+    if death.verdict == "timeout":
+        return death.verdict, f"did not end within {death.reason}; the worker was ended at {death.location}"
     began = is_open(directory / f"{worker}.journal", case_id)
-    reason = reason or "the worker process ended without a message"
-    return verdict, f"{reason}{'' if began else ' (between cases)'}{' at ' + location if location else ''}"
+    reason = death.reason or "the worker process ended without a message"
+    where = f" at {death.location}" if death.frames else ""
+    return death.verdict, f"{reason}{'' if began else ' (between cases)'}{where}"
 
 
 def _busy_thread(trace: str) -> list[str]:
-    """The lines of the thread that ran the case, out of a trace of all threads."""
+    """The lines of the thread that ran the case, or loaded the plugin, out of a trace of all threads."""
     threads = re.split(r"\n(?=(?:Current )?[Tt]hread )", trace)
-    return next((t for t in threads if "judge_case" in t), trace).splitlines()
+    return next((t for t in threads if any(caller in t for caller in _CALLERS)), trace).splitlines()
 
 
 def is_open(journal: Path, case_id: str) -> bool:
     """Whether the last line of a journal says that this case began."""
+    return open_entry(journal) == case_id
+
+
+def open_entry(journal: Path) -> str | None:
+    """What began last, by the last line of a journal; None where that has ended."""
     lines = journal.read_text(errors="replace").splitlines() if journal.exists() else []
-    return bool(lines) and lines[-1] == f"begin {case_id}"
+    return lines[-1].removeprefix("begin ") if lines and lines[-1].startswith("begin ") else None

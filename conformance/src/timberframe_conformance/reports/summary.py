@@ -17,6 +17,10 @@ import numpy as np
 
 from timberframe_conformance import SUITE_VERSION
 from timberframe_conformance.case import LEVELS, VERDICTS, Result
+from timberframe_conformance.isolation.loading import excluded
+from timberframe_core.errors import UnavailableError
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.failures import describe_failure
 
 CASE_FIELDS = ("id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro")
 MORE_FIELDS = ("level", "expected", "worst", "note")
@@ -135,7 +139,15 @@ def environment() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "packages": versions,
         "variables": numerical_variables(),
+        "plugins_left_out": plugins_left_out(),
     }
+
+
+def plugins_left_out() -> Mapping[str, str]:
+    """The installed plugins that cannot be used, each with the reason; not those whose hardware is absent."""
+    failures = loader.registry.failures().items()
+    found = {name: describe_failure(e) for name, e in failures if not isinstance(e, UnavailableError)}
+    return {**found, **{name: f"it {reason}" for name, reason in excluded().items()}}
 
 
 def numerical_variables() -> Mapping[str, str]:

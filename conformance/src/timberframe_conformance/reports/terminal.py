@@ -85,6 +85,8 @@ def summary(console: Console, run: Run) -> None:
             console.print(f"[yellow]unexpected pass[/] {escape(r.id)}: {escape(r.note)}", highlight=False)
     console.print(_suites(run))
     console.print(_levels(run))
+    for plugin, reason in run.environment.get("plugins_left_out", {}).items():
+        console.print(f"[yellow]plugin '{plugin}' is left out:[/] {escape(reason)}", highlight=False)
     for reason, ops in left_to_the_host(run).items():
         console.print(f"left to the host: {', '.join(ops)}: {escape(reason)}", highlight=False)
     counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)

@@ -19,6 +19,7 @@ from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import DEPENDS, Device, KernelNode, Support
+from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.plugin.kernels import KernelRegistry
 
@@ -79,7 +80,7 @@ class Devices:
             ("without a device", {n: e for n, e in absent.items() if n.upper() == wanted}),
         ):
             if found:
-                text += f"; plugins {words}: " + "; ".join(f"{n} ({e})" for n, e in found.items())
+                text += f"; plugins {words}: " + "; ".join(f"{n} ({describe_failure(e)})" for n, e in found.items())
         return text
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from timberframe_core import logging
-from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError
+from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, UnavailableError
 from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.device_defaults import complete
+from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.passes import PassRegistry
@@ -45,6 +47,12 @@ class Plugin:
     def loaded(self) -> bool:
         return self.manager is not None
 
+    def fail(self, error: BaseException) -> None:
+        """Leaves the plugin out, for this reason, which is logged; hardware that is absent is no fault and is not."""
+        self.failure = error
+        if not isinstance(error, UnavailableError):
+            logging.warning("plugin '%s' is left out: %s", self.name, describe_failure(error))
+
 
 class PluginRegistry:
     """All plugins of the process, and the kernels that they gave. Plugins load at first need, each only once."""
@@ -55,6 +63,9 @@ class PluginRegistry:
         self.plugins: dict[str, Plugin] = {}
         self.generation = 0
         """Counts plugins that were added by hand, whose devices earlier sets lack, and calls of `close`."""
+        self.watch: Callable[[Plugin | None], None] | None = None
+        """Called with a plugin before code of it runs (its import, its hooks), and with None after: whoever looks for
+        the plugin that ends the process, or never returns, sets it."""
         self._devices: list[Device] = []
         self._lock = threading.RLock()
         self._discovered = False
@@ -112,20 +123,40 @@ class PluginRegistry:
             self.passes.unregister(name)
             self.generation += 1
 
+    def exclude(self, name: str, reason: str) -> None:
+        """Leaves an installed plugin out, without importing it; messages give the reason as that of its failure."""
+        self.discover()
+        if name in self.plugins:
+            self.plugins[name].failure = InternalError(reason)
+
     def failures(self) -> Mapping[str, BaseException]:
         """The first exception of each plugin that cannot be used, and of devices that could not be made."""
         found = {p.name: p.failure for p in self.plugins.values() if p.failure is not None}
         found.update({p.name: p.device_failures[0] for p in self.plugins.values() if p.device_failures})
         return found
 
+    @contextmanager
+    def _watched(self, plugin: Plugin) -> Iterator[None]:
+        """Tells the watcher, where there is one, that the plugin's code runs in the block."""
+        watch = self.watch
+        if watch is None:
+            yield
+            return
+        watch(plugin)
+        try:
+            yield
+        finally:
+            watch(None)
+
     def _import(self, plugin: Plugin) -> object | None:
         """The plugin's module; None, with the exception kept, where it does not load."""
         assert plugin.entry is not None
         try:
             check_api(plugin.entry.dist)
-            return plugin.entry.load()  # type: ignore[no-any-return]  # any module
-        except Exception as e:
-            plugin.failure = e
+            with self._watched(plugin):
+                return plugin.entry.load()  # type: ignore[no-any-return]  # any module
+        except (Exception, SystemExit) as e:
+            plugin.fail(e)
             return None
 
     def _contribution(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
@@ -137,9 +168,10 @@ class PluginRegistry:
             manager.register(module, plugin.name)
             manager.check_pending()
             _check_marks(manager, module)
-            return manager, [k for result in manager.hook.timberframe_kernels() for k in result]
-        except Exception as e:
-            plugin.failure = e
+            with self._watched(plugin):
+                return manager, [k for result in manager.hook.timberframe_kernels() for k in result]
+        except (Exception, SystemExit) as e:
+            plugin.fail(e)
             return manager, []
 
     def _accept(self, plugin: Plugin, manager: pluggy.PluginManager, kernels: list[KernelDef]) -> None:
@@ -150,8 +182,8 @@ class PluginRegistry:
             passes = [p for some in manager.hook.timberframe_passes() for p in some]
             with self.passes.registered(passes, plugin.name):
                 self.kernels.register(kernels, plugin.name)
-        except Exception as e:
-            plugin.failure = e
+        except (Exception, SystemExit) as e:
+            plugin.fail(e)
             return
         plugin.manager, plugin.kernels = manager, len(kernels)
         if manager.hook.timberframe_generated_kernels.get_hookimpls():
@@ -165,13 +197,16 @@ class PluginRegistry:
         """
         assert plugin.manager is not None
         try:
-            devices = [d for result in plugin.manager.hook.timberframe_devices(config=config) for d in result]
+            with self._watched(plugin):
+                devices = [d for result in plugin.manager.hook.timberframe_devices(config=config) for d in result]
             for device in devices:
                 complete(device)
                 device.kernels = self.kernels
         except InvalidArgumentError:
             raise  # the user's own settings are wrong: another device must not take over in silence
-        except Exception as e:
+        except (Exception, SystemExit) as e:
+            if not plugin.device_failures and not isinstance(e, UnavailableError):
+                logging.warning("plugin '%s' has no device: %s", plugin.name, describe_failure(e))
             plugin.device_failures = [e]
             return []
         plugin.device_failures = []

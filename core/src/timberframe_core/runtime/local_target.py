@@ -8,6 +8,7 @@ from timberframe_core.config import SessionConfig
 from timberframe_core.errors import FailedPreconditionError
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import Device
+from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.targets import register_target
 
@@ -21,7 +22,7 @@ class LocalTarget:
     def devices(self) -> Sequence[Device]:
         found = devices_for(self._config)
         if not found:
-            failures = "; ".join(f"{n}: {e}" for n, e in loader.registry.failures().items())
+            failures = "; ".join(f"{n}: {describe_failure(e)}" for n, e in loader.registry.failures().items())
             raise FailedPreconditionError(
                 f"no device is available (plugins that failed: {failures or 'none'}); "
                 "install a device plugin such as timberframe-cpu"

@@ -1,0 +1,5 @@
+"""Waits for ever when it is imported."""
+
+import threading
+
+threading.Event().wait()
