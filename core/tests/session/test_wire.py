@@ -97,6 +97,10 @@ GRAPHS: dict[str, Callable[[tf.Tensor], Any]] = {
     "a shape known only by running": lambda x: tf.where(x > 0),
     "a loop": counted,
     "a branch": lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: tf.exp(x), lambda: x - 1.0),
+    "a branch that gives a constant": lambda x: tf.cond(
+        tf.reduce_sum(x) > 0, lambda: [tf.constant(1.0), tf.exp(x)], lambda: [tf.constant(2.0), x]
+    ),
+    "an assignment of a constant": lambda x: tf.get_variable("v", []).assign(tf.constant(3.0), read_value=False),
     "random numbers": lambda x: x + tf.random_uniform([2, 3], seed=3),
     "an optimizer": trained,
     "an assignment": lambda x: tf.assign_add(tf.get_variable("v", [2, 3]), x),
@@ -106,7 +110,7 @@ GRAPHS: dict[str, Callable[[tf.Tensor], Any]] = {
 
 @pytest.fixture(params=GRAPHS)
 def cluster(request: pytest.FixtureRequest) -> Cluster:
-    found = [c for c in clusters(GRAPHS[request.param]) if c.nodes]
+    found = [c for c in clusters(GRAPHS[request.param]) if c.nodes or c.updates]
     assert found
     return found[0]
 

@@ -84,17 +84,18 @@ class _Nodes:
         for kernel_node in cluster.nodes:
             self._write_node(kernel_node)
         for i, value in enumerate(cluster.outputs):
-            node = self._add("_Retval", f"_retval_{i}", {"index": i})
-            node.input.append(self._reference(value))
+            reference = self._reference(value)  # first: a constant gets its node here, and readers go from above
+            self._add("_Retval", f"_retval_{i}", {"index": i}).input.append(reference)
 
     def write_updates(self, updates: Iterable[Update]) -> None:
         """The new versions of variables."""
         for i, update in enumerate(updates):
-            handle = self._handle(update.variable)
+            inputs = [self._handle(update.variable), self._reference(update.new)]
+            old = "" if update.old is None else self._reference(update.old)
             node = self._add("AssignVariableOp", f"_assign_{i}", {"_in_place": update.in_place})
-            node.input.extend([handle, self._reference(update.new)])
-            if update.old is not None:
-                node.attr["_old"].s = self._reference(update.old).encode()
+            node.input.extend(inputs)
+            if old:
+                node.attr["_old"].s = old.encode()
 
     def _add(self, op: str, name: str, attrs: dict[str, Any] | None = None) -> Any:
         """A node; a name that is taken gets a number after it, and the attr `_name`."""
