@@ -1,4 +1,4 @@
-"""Puts a known bug into a device's kernels, and takes it out again."""
+"""Puts a known bug into a device's kernels, or into what is around them, and takes it out again."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 _registered: set[str] = set()
 _right: list[OpDef] = []
 """The definition that a mutant of a gradient replaces."""
+_replaced = base.Replacements()
+"""What a mutant of a seam replaces."""
 
 
 def activate(target: Target, name: str) -> None:
-    """Makes a mutant the kernel, or the gradient, of its op; any other name takes all out."""
+    """Makes a mutant the kernel, or the gradient, of its op, or puts it into its seam; another name takes all out."""
     device = target.device
     registry = device.kernels
     if device.type not in _registered:
@@ -31,7 +33,10 @@ def activate(target: Target, name: str) -> None:
     registry.register([])  # forgets which kernels were found before
     while _right:
         ops.substitute(_right.pop())
+    _replaced.undo()
     mutant = base.MUTANTS.get(name)
+    if mutant is not None and mutant.of_seam:
+        mutant.bug(_replaced, target)
     if mutant is not None and mutant.of_gradient:
         op = ops.get(mutant.op)
         _right.append(ops.substitute(dataclasses.replace(op, gradient=mutant.bug(op.gradient))))

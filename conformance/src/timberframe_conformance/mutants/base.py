@@ -25,6 +25,7 @@ VALUE_SUITES = frozenset(
         "determinism",
         "graphs",
         "patterns",
+        "prepared",
         "models",
         "errors",
         "gradient",
@@ -82,7 +83,7 @@ class Call:
             )
 
 
-Bug = Callable[[Any], Any]
+Bug = Callable[..., Any]
 """Computes a Call with the bug: returns the outputs to write, or None when it wrote them itself."""
 
 
@@ -95,7 +96,8 @@ class Mutant:
     empty). verdict: what noticing looks like. isolate: it ends or stops the process, so it only runs in worker
     processes. through: ops whose gradients run the kernel. of_gradient: the bug is in the op's gradient function, and
     `bug` makes the wrong function from the correct one. covers: it is a kernel for these nodes, the last of which is of
-    the op.
+    the op. of_seam: the bug is in what carries a device's part out, and `bug` gets Replacements and the Target; the op
+    says what it is about. It is tried with all cases of its suites.
     """
 
     name: str
@@ -112,6 +114,11 @@ class Mutant:
     through: tuple[str, ...] = ()
     of_gradient: bool = False
     covers: tuple[Part, ...] = ()
+    of_seam: bool = False
+
+    @property
+    def of_kernel(self) -> bool:
+        return not (self.of_gradient or self.of_seam)
 
     def build(self, node: KernelNode) -> Callable[..., Any]:
         """The builder of its kernel."""
@@ -150,6 +157,30 @@ def mutant(
     return add
 
 
+class Replacements:
+    """What a bug of a seam replaces, until it is undone."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Replaces a function, or a method of a class or object, by what `make` makes of it."""
+        own = name in vars(owner)
+        old = vars(owner).get(name)
+        setattr(owner, name, make(getattr(owner, name)))
+        self._undo.append(lambda: setattr(owner, name, old) if own else delattr(owner, name))
+
+    def undo(self) -> None:
+        """Puts back what was there, the last first."""
+        while self._undo:
+            self._undo.pop()()
+
+
+def seam_mutant(name: str, what: str, *suites: str, **rest: Any) -> Callable[[Bug], Bug]:
+    """Declares a function as a mutant of a seam: it is called with Replacements and the Target."""
+    return mutant(name, "", what, suites=suites, of_seam=True, also=frozenset(), **rest)
+
+
 def first_type_attr(op: str) -> str:
     """The name of the type attr that an op's first typed input has."""
     from timberframe_conformance.cases.types import type_attrs
@@ -185,5 +216,5 @@ def kernels(device_type: str) -> list[KernelDef]:
             name=m.name,
         )
         for i, m in enumerate(MUTANTS.values())
-        if not m.of_gradient
+        if m.of_kernel
     ]

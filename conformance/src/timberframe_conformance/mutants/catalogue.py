@@ -6,6 +6,7 @@ from timberframe_conformance.mutants import memory as memory
 from timberframe_conformance.mutants import movement as movement
 from timberframe_conformance.mutants import patterns as patterns
 from timberframe_conformance.mutants import pointwise as pointwise
+from timberframe_conformance.mutants import prepared as prepared
 from timberframe_conformance.mutants import random as random
 from timberframe_conformance.mutants import reductions as reductions
 from timberframe_conformance.mutants import training as training

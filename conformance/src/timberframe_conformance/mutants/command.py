@@ -45,7 +45,8 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
         return prove_framework(given.device or _best_device(), given.name, console)
     if given.list:
         for m in MUTANTS.values():
-            console.print(f"{m.name}: {m.op}: {m.what} ({', '.join(m.suites)})", highlight=False)
+            subject = "" if m.of_seam else f"{m.op}: "
+            console.print(f"{m.name}: {subject}{m.what} ({', '.join(m.suites)})", highlight=False)
         return 0
     names = _selected(given, list(MUTANTS))
     start = time.perf_counter()

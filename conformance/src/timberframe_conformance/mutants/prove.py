@@ -51,17 +51,17 @@ class Proof:
 def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
     """Runs the cases of the mutant's op with the mutant in place, and judges who noticed."""
     proof = Proof(mutant)
-    if registry.find(mutant.op) is None:
+    if not mutant.of_seam and registry.find(mutant.op) is None:
         proof.skipped = f"op {mutant.op} is not registered"
         return proof
     cases = _cases(target, mutant, options)
     own = [c for c in cases if affects(mutant, c)]
     if not own:
-        proof.skipped = f"the device has no kernel of {mutant.op} in these dtypes"
+        proof.skipped = _lacking(mutant)
         return proof
     if mutant.isolate:
         return _prove_isolated(target, mutant, options, own, proof)
-    chosen = _sample(own) + [c for c in cases if not affects(mutant, c)][:CONTROLS]
+    chosen = (own if mutant.of_seam else _sample(own)) + [c for c in cases if not affects(mutant, c)][:CONTROLS]
     with active(target, mutant.name):
         results = [judge_case(c, target) for c in chosen]
     _judge(proof, results)
@@ -73,6 +73,8 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
 
     activate(target, "")
     target.forget()
+    if mutant.of_seam:
+        return list(collect(target, replace(options, ops=(), suites=mutant.suites)))
     found = list(collect(target, replace(options, ops=(mutant.op,), suites=())))
     if mutant.through:
         found += collect(target, replace(options, ops=mutant.through, suites=("gradient",)))
@@ -82,9 +84,18 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
 def affects(mutant: Mutant, case: Case) -> bool:
     """Whether the mutant's kernel, or gradient, runs in a case."""
     types = dict(case.types)
+    if mutant.of_seam:
+        return case.suite in mutant.suites and (not mutant.only or any(text in case.id for text in mutant.only))
     if mutant.of_gradient and case.suite != "gradient":
         return False
     return case.op in (mutant.op, *mutant.through) and all(types.get(name) in allowed for name, allowed in mutant.types)
+
+
+def _lacking(mutant: Mutant) -> str:
+    """Why no case can notice it."""
+    if mutant.of_seam:
+        return f"no case of {', '.join(mutant.suites)} that may notice applies to the device"
+    return f"the device has no kernel of {mutant.op} in these dtypes"
 
 
 def _sample(cases: Sequence[Case]) -> list[Case]:
@@ -108,7 +119,7 @@ def _judge(proof: Proof, results: Sequence[Result]) -> None:
         r.suite for r in results if r.verdict != "unsupported" and all(r.dtypes.get(n) in t for n, t in mutant.types)
     }
     if not ran:
-        proof.skipped = f"the device has no kernel of {mutant.op} in these dtypes"
+        proof.skipped = _lacking(mutant)
         return
     for suite in mutant.suites:
         if not suites[suite] and not (suite in tried and suite not in ran):
@@ -133,7 +144,7 @@ def _prove_isolated(target: Target, mutant: Mutant, options: Options, own: Seque
     wanted = [c for c in own if c.suite in suites and c.dtype_label in _labels(mutant, c)][:ISOLATED_CASES]
     asked = replace(
         options,
-        ops=(mutant.op,),
+        ops=(mutant.op,) if mutant.op else (),
         suites=suites,
         timeout=ISOLATED_TIMEOUT,
         mutant=mutant.name,

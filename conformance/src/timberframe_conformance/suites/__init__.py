@@ -23,6 +23,7 @@ from timberframe_conformance.suites import (
     leaks,
     models,
     patterns,
+    prepared,
     random,
     soak,
     variants,
@@ -57,6 +58,7 @@ SUITES: Mapping[str, Collector] = {
     "leaks": leaks.collect,
     "graphs": _graphs,
     "patterns": patterns.collect,
+    "prepared": prepared.collect,
     "models": models.collect,
     "soak": soak.collect,
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 import timberframe
 from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
-from timberframe_conformance.suites.flow import same
+from timberframe_conformance.suites.checks import same
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -119,14 +119,16 @@ def _device_arrays(target: Target) -> Measured | None:
         y = tf.add(x, x)
     with target.session(graph) as session:
         session.run(y, {x: a})
+        allocator = next(d for d in session.list_devices() if d.spec == target.spec).allocator
         gc.collect()
-        before = target.statistics()
+        before = allocator.statistics()
         kept = session.run(y, {x: a}, tf.RunOptions(fetch_on_device=True))
         again = session.run(y, {x: kept}, tf.RunOptions(fetch_on_device=True))
         same(np.asarray(again), 4 * a)
         same(np.asarray(kept), 2 * a, "an array that was fed")
         del kept, again
-        after = target.settled(before)
+        gc.collect()
+        after = allocator.statistics()  # of the session's own device, which tells its process what was dropped
         if after.used > before.used:
             raise CaseFailedError(f"{after.used - before.used} bytes stay in use when the arrays are gone")
     return None

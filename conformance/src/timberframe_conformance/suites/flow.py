@@ -4,55 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import timberframe
-from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.suites.checks import Checks, in_threads, same, tf
 from timberframe_core.errors import FailedPreconditionError
-from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "graphs"
-tf: Any = timberframe  # its functions take anything that converts to a tensor
-Check = Callable[["Target", Any], Measured | None]
-
-_CHECKS: list[tuple[str, str, Check]] = []
-
-
-def check(op: str, detail: str) -> Callable[[Check], Check]:
-    """Adds a check for an op to the suite. It is called with the target, inside a graph on its device."""
-
-    def add(function: Check) -> Check:
-        _CHECKS.append((op, detail, function))
-        return function
-
-    return add
-
-
-def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """The checks of this module."""
-    for op, detail, function in _CHECKS:
-        level = "training" if detail.startswith("gradient") else "inference"
-        yield Case(SUITE, op, (), detail, functools.partial(_run, function), level)
-
-
-def _run(function: Check, target: Target) -> Measured | None:
-    graph = tf.Graph()
-    with graph.as_default(), tf.device(target.spec):
-        return function(target, graph)
-
-
-def same(got: Any, wanted: Any, what: str = "the result") -> None:
-    """Raises CaseFailedError unless both are equal in dtype, shape and values."""
-    x, y = np.asarray(got), np.asarray(wanted)
-    if x.shape != y.shape or not np.array_equal(x, y):
-        raise CaseFailedError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+check = Checks(SUITE)
+collect = check.collect
 
 
 @check("While", "counts")
@@ -182,10 +148,10 @@ def _gradient(build: Callable[[Any], Any], target: Target, graph: Any) -> None:
 
 
 for _name, _build in (("loop", _power), ("arrays", _states), ("branches-in-loop", _branches)):
-    check("While", f"gradient-{_name}")(functools.partial(_gradient, _build))
+    check("While", f"gradient-{_name}", "training")(functools.partial(_gradient, _build))
 
 
-@check("While", "gradient-of-variable")
+@check("While", "gradient-of-variable", "training")
 def _gradient_of_variable(target: Target, graph: Any) -> None:
     v = tf.Variable(np.array([1, 2], np.float32), name="v")
     count = tf.placeholder(tf.int32, ())
@@ -286,7 +252,7 @@ def _variable_threads(target: Target, graph: Any) -> None:
                 if not np.all(value == value[0]):
                     raise CaseFailedError("a read in another thread saw a half-written variable")
 
-        _in_threads(work, 3)
+        in_threads(lambda _: work(), 3)
         same(session.run(v), np.full(100, 75), "after 75 assign_add in three threads the variable")
 
 
@@ -385,7 +351,7 @@ def _threads(target: Target, graph: Any) -> None:
                 for _ in range(10):
                     same(session.run(y, {x: np.ones(n, np.float32)}), n)
 
-        _in_threads(work, 4)
+        in_threads(lambda _: work(), 4)
 
 
 @check("Graph", "grows-between-runs")
@@ -417,21 +383,3 @@ def _dynamic(target: Target, graph: Any) -> None:
     with target.session(graph) as session:
         for values in ([1, -2, 3], [-1], [], [5, 5]):
             same(session.run(total, {x: np.array(values, np.int32)}), sum(v for v in values if v > 0))
-
-
-def _in_threads(work: Callable[[], None], count: int) -> None:
-    errors: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            work()
-        except BaseException as e:
-            errors.append(e)
-
-    threads = [threading.Thread(target=body) for _ in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    if errors:
-        raise errors[0]

@@ -17,8 +17,8 @@ from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cluster import output_shapes
+from timberframe_conformance.suites.checks import same, tf
 from timberframe_conformance.suites.distributions import DISTRIBUTIONS
-from timberframe_conformance.suites.flow import same, tf
 from timberframe_conformance.suites.forward import supported
 from timberframe_conformance.tolerance.compare import check
 from timberframe_core.graph.apply import apply_op

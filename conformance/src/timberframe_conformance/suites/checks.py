@@ -1,0 +1,88 @@
+"""Checks: cases that are functions of a target, each called inside a graph on its device."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import timberframe
+from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
+from timberframe_core.ops.definition.opdef import OpDef
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+tf: Any = timberframe  # its functions take anything that converts to a tensor
+Check = Callable[["Target", Any], Measured | None]
+
+
+class Checks:
+    """The checks of a suite. level: the conformance level that needs them.
+
+    expected: whether a level is incomplete where a check says that the device does not take part.
+    """
+
+    def __init__(self, suite: str, level: str = "inference", expected: bool = True) -> None:
+        self.suite = suite
+        self.level = level
+        self.expected = expected
+        self._found: list[tuple[str, str, str, Check]] = []
+
+    def __call__(self, op: str, detail: str, level: str = "") -> Callable[[Check], Check]:
+        """Adds a check for an op, or for a subject such as ``Graph``; it is called with the target and a graph."""
+
+        def add(function: Check) -> Check:
+            self._found.append((op, detail, level or self.level, function))
+            return function
+
+        return add
+
+    def collect(self, target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+        """A case for each check."""
+        for op, detail, level, function in self._found:
+            run = functools.partial(_run, function, f"{self.suite}-{op}-{detail}")
+            yield Case(self.suite, op, (), detail, run, level, self.expected)
+
+
+def _run(function: Check, name: str, target: Target) -> Measured | None:
+    graph = tf.Graph()
+    scope = tf.name_scope(name) if target.url else contextlib.nullcontext()  # its variables outlive sessions
+    with graph.as_default(), tf.device(target.spec), scope:
+        return function(target, graph)
+
+
+def only_own_variables(target: Target) -> None:
+    """UnsupportedError where sessions share variables by name, as those of another process do."""
+    if target.url:
+        raise UnsupportedError("not applicable: sessions share the variables of a target")
+
+
+def same(got: Any, wanted: Any, what: str = "the result") -> None:
+    """Raises CaseFailedError unless both are equal in shape and values."""
+    x, y = np.asarray(got), np.asarray(wanted)
+    if x.shape != y.shape or not np.array_equal(x, y):
+        raise CaseFailedError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+
+
+def in_threads(work: Callable[[int], None], count: int) -> None:
+    """Calls ``work(number)`` in several threads at once, and raises the first of their errors."""
+    errors: list[BaseException] = []
+
+    def body(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as e:  # raised again by the thread that waits
+            errors.append(e)
+
+    threads = [threading.Thread(target=body, args=(number,)) for number in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        raise errors[0]

@@ -1,0 +1,201 @@
+"""Ops that sum products, on weights that are constants or variables, by the device's own kernels.
+
+Whatever a kernel keeps of its weights (packed, transposed, uploaded), results are those of the weights of this run.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe_conformance.case import Case, Measured, Types, seed
+from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cluster import one_node
+from timberframe_conformance.suites.checks import only_own_variables, tf
+from timberframe_conformance.suites.choice import chosen, has_kernel, input_size, odd_sized
+from timberframe_conformance.suites.forward import judge
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.accuracy import Accumulation
+from timberframe_core.ops.definition.opdef import OpDef
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "prepared"
+LARGEST = 2_000
+"""Most elements of a sample whose inputs are shared."""
+MOST_PAIRS = 4
+"""Pairs of nodes that share a constant, for each op and dtype."""
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """For each op in two dtypes: versions of variables, two sessions, a loop, and nodes that share a constant."""
+    for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2, kernel=sums_products):
+        for what, run in (("versions", _versions), ("sessions", _sessions), ("loop", _loop)):
+            yield _case(trial, f"{what}-{trial.detail}", run)
+        for one, other in _sharing(trial.op, trial.types):
+            yield _case(one, f"shared-{one.detail}-and-{other.number}", functools.partial(_shared, other))
+
+
+def sums_products(op: OpDef) -> bool:
+    """Whether elements of the op's outputs are sums of products of two inputs, of which one may be weights."""
+    return has_kernel(op) and isinstance(op.accuracy, Accumulation) and len(_products(op)) > 1
+
+
+def _products(op: OpDef) -> list[int]:
+    """The inputs that are data, of the dtype of the output."""
+    wanted = op.outputs[0].type_attr if op.outputs else None
+    data = [i for i, a in enumerate(op.inputs) if op.input_role(a) == "data" and not a.is_list]
+    return [i for i in data if op.inputs[i].type_attr == wanted and wanted is not None]
+
+
+def _case(trial: Trial, detail: str, run: Any) -> Case:
+    op, types = trial.op, trial.types
+    case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
+    return Case(SUITE, op.name, types, detail, functools.partial(run, trial, case_id), op.level, expected=False)
+
+
+def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:
+    """Pairs of trials that can read one constant, each pair with other attrs that differ."""
+    trials = [Trial(op, types, s, k) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
+    trials = [t for t in trials if not t.sample.implementation_defined and input_size(t) <= LARGEST]
+    trials.sort(key=input_size, reverse=True)  # small weights look alike in any form
+    seen: set[frozenset[str]] = set()
+    for i, one in enumerate(trials):
+        for other in trials[i + 1 :]:
+            mine, its = one.sample.attrs, other.sample.attrs
+            names = frozenset(n for n in mine.keys() | its.keys() if mine.get(n) != its.get(n))
+            if names and names not in seen and _shared_input(one, other) is not None:
+                seen.add(names)
+                yield one, other
+            if len(seen) == MOST_PAIRS:
+                return
+
+
+def _shared_input(a: Trial, b: Trial) -> int | None:
+    """The last of the factors that has one shape in both."""
+    shapes = [[getattr(x, "shape", None) for x in t.sample.inputs] for t in (a, b)]
+    return next((i for i in reversed(_products(a.op)) if shapes[0][i] and shapes[0][i] == shapes[1][i]), None)
+
+
+class _Node:
+    """A node of the trial's op. Its factors are what `factor` makes of their numbers and values, all else constant."""
+
+    def __init__(self, trial: Trial, arrays: Sequence[Any], factor: Any) -> None:
+        self.trial, self.arrays = trial, list(arrays)
+        self.attrs = trial.attrs(arrays)
+        products = _products(trial.op)
+        inputs = [factor(i, x) if i in products else tf.constant(x) for i, x in enumerate(arrays)]
+        made = apply_op(trial.op.name, inputs, self.attrs)
+        self.outputs = made if isinstance(made, list) else [made]
+
+    def judge(self, got: Sequence[Any], target: Target, arrays: Sequence[Any] | None = None) -> Measured | None:
+        """Compares outputs with the truth; arrays: inputs other than those that the node was made with."""
+        dtypes = [t.dtype.base_dtype.numpy for t in self.outputs]
+        return judge(self.trial, self.attrs, self.arrays if arrays is None else arrays, got, dtypes, target)
+
+
+class _OfVariables:
+    """A graph whose one node multiplies variables, which `feeds` sets."""
+
+    def __init__(self, trial: Trial, case_id: str, arrays: Sequence[Any], target: Target) -> None:
+        self.graph = tf.Graph()
+        self.values: dict[int, Any] = {}  # placeholders, by the number of the input
+        self.updates: list[Any] = []
+        self._name = f"factor-{seed(case_id)}"  # of its own, as variables of a target outlive sessions
+        with self.graph.as_default(), tf.device(target.spec):
+            self.node = _Node(trial, arrays, self._variable)
+
+    def _variable(self, i: int, x: np.ndarray) -> Any:
+        self.values[i] = tf.placeholder(tf.as_dtype(x.dtype), x.shape)
+        v = tf.Variable(self.values[i], name=f"{self._name}-{i}", use_resource=True)
+        self.updates.append(v.initializer)
+        return v.read_value()
+
+    def feeds(self, arrays: Sequence[Any]) -> Mapping[Any, Any]:
+        return {t: arrays[i] for i, t in self.values.items()}
+
+
+def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Each version of variables gives its own results, in later runs too, and the first ones again at the end."""
+    first, second = trial.arrays(case_id), trial.arrays(case_id + "/other")
+    made, measured = _OfVariables(trial, case_id, first, target), None
+    with target.session(made.graph) as session:
+        for arrays in (first, second, first):
+            session.run(made.updates, made.feeds(arrays))
+            for _ in range(2):
+                measured = made.node.judge(session.run(made.node.outputs), target, arrays)
+    return _noted(measured, trial, first, target)
+
+
+def _sessions(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Two sessions with values of their own for the same variables, run by turns."""
+    values = trial.arrays(case_id), trial.arrays(case_id + "/other")
+    only_own_variables(target)
+    made, measured = _OfVariables(trial, case_id, values[0], target), None
+    with target.session(made.graph) as one, target.session(made.graph) as other:
+        for session, arrays in zip((one, other), values, strict=True):
+            session.run(made.updates, made.feeds(arrays))
+        for _ in range(2):
+            for session, arrays in zip((one, other), values, strict=True):
+                measured = made.node.judge(session.run(made.node.outputs), target, arrays)
+    return measured
+
+
+def _loop(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """In the body of a loop, by constants from outside."""
+    arrays, graph, nodes = trial.arrays(case_id), tf.Graph(), []
+    with graph.as_default(), tf.device(target.spec):
+        constants = [tf.constant(x) for x in arrays]
+        start = _Node(trial, arrays, lambda i, x: constants[i]).outputs
+
+        def body(i: Any, *_: Any) -> list[Any]:
+            nodes.append(_Node(trial, arrays, lambda k, x: constants[k]))
+            return [i + 1, *nodes[-1].outputs]
+
+        made = tf.while_loop(lambda i, *_: i < 2, body, [tf.constant(0), *map(tf.zeros_like, start)])[1:]
+    measured = None
+    with target.session(graph) as session:
+        for _ in range(2):
+            measured = nodes[0].judge(session.run(list(made)), target)
+    return measured
+
+
+def _shared(other: Trial, trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Two nodes with different attrs read one constant: what is kept for one does not serve the other."""
+    arrays, others = trial.arrays(case_id), list(other.arrays(case_id + "/other"))
+    i = _shared_input(trial, other)
+    assert i is not None
+    others[i] = arrays[i]
+    graph = tf.Graph()
+    kept: dict[int, Any] = {}
+
+    def constant(_: int, x: np.ndarray) -> Any:
+        return kept.setdefault(id(x), tf.constant(x))
+
+    with graph.as_default(), tf.device(target.spec):
+        nodes = [_Node(t, x, constant) for t, x in ((trial, arrays), (other, others))]
+    measured = None
+    with target.session(graph) as session:
+        for _ in range(2):
+            got = session.run([n.outputs for n in nodes])
+            for node, values in zip(nodes, got, strict=True):
+                measured = node.judge(values, target)
+    return measured
+
+
+def _noted(measured: Measured | None, trial: Trial, arrays: Sequence[Any], target: Target) -> Measured:
+    """With a note that says whether the device's kernel prepares an input that is constant."""
+    found = measured or Measured()
+    op, attrs = trial.op, trial.attrs(arrays)
+    cluster, _ = one_node(target.device, op, attrs, list(map(np.asarray, arrays)))
+    for i, value in enumerate(cluster.nodes[0].inputs):
+        value.kind, value.constant = "const", np.asarray(arrays[i])
+    cluster.inputs.clear()
+    target.device.compile(cluster)
+    names = [op.inputs[p.input].name for p in cluster.nodes[0].preparations]
+    found.note = f"the kernel prepares {', '.join(names)}" if names else "no kernel prepares an input"
+    return found
