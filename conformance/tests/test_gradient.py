@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_conformance.backward import Evaluated
 from timberframe_conformance.cases.smooth import smooth_samples
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.suites.gradient import collect
@@ -128,20 +129,51 @@ def test_evaluator_follows_the_graph_in_float64() -> None:
     assert found == pytest.approx(2 * np.exp(values.astype(np.float64)).sum(), rel=1e-15)
 
 
+def perturbed(y: Any, feeds: dict[Any, Any]) -> np.ndarray:
+    """A tensor's value in an evaluation with all nodes perturbed."""
+    values = [np.asarray(v, x.dtype.numpy) for x, v in feeds.items()]
+    _, moved = Evaluator([y], list(feeds)).perturbed(values, np.random.default_rng(0), 1)
+    ((off,),) = moved
+    return off
+
+
 def test_perturbed_evaluation_moves_by_declared_errors() -> None:
+    values = np.linspace(-1, 1, 1000).astype(np.float32)
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, (1000,))
-        evaluator = Evaluator([tf.exp(x)], [x])
-    values = np.linspace(-1, 1, 1000).astype(np.float32)
-    (true,), ((off,),) = evaluator.perturbed([values], np.random.default_rng(0), 1)
+        off = perturbed(tf.exp(x), {x: values})
+    true = np.exp(values.astype(np.float64))
     ulps = np.abs(off - true) / true / 2.0**-23
     assert 1 < ulps.max() < 4
 
 
 def test_moved_elements_have_no_error() -> None:
+    values = np.array([1, -2, 3, 0.1], np.float32)
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, (4,))
-        evaluator = Evaluator([tf.reshape(tf.negative(x), (2, 2))], [x])
-    values = np.array([1, -2, 3, 0.1], np.float32)
-    _, ((off,),) = evaluator.perturbed([values], np.random.default_rng(0), 1)
+        off = perturbed(tf.reshape(tf.negative(x), (2, 2)), {x: values})
     assert np.array_equal(off, -values.reshape(2, 2).astype(np.float64))
+
+
+def test_zeros_have_no_error() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, (2,))
+        off = perturbed(tf.exp(x) * x, {x: [-2000.0, 0.0]})
+    assert np.array_equal(off, [0, 0])
+
+
+def test_errors_make_no_finite_number_infinite() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float64, (100,))
+        off = perturbed(tf.negative(x * 2.0), {x: np.full(100, np.finfo(np.float64).max / 2)})
+    assert np.isfinite(off).all()
+
+
+def test_errors_of_several_nodes_add_up_as_independent_ones_do() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, ())
+        one, other = tf.exp(x), tf.exp(x)
+        values = {x: np.float32(0.5)}
+        (alone,) = Evaluated([one], values).moves(2)
+        (both,) = Evaluated([one - other], values).moves(1000)
+    assert both == pytest.approx(math.sqrt(2) * alone, rel=0.05)

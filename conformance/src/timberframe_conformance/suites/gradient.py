@@ -21,10 +21,12 @@ from timberframe import device as device_scope
 from timberframe_conformance import drive
 from timberframe_conformance.backward import (
     DIRECTIONS,
+    FEW,
+    SLACK,
     WRITE_TWICE,
+    Evaluated,
     compare_differences,
     dense_gradients,
-    evaluate_setting,
     make_setting,
     placeholder,
     random_weights,
@@ -42,7 +44,6 @@ from timberframe_conformance.cases.types import is_expected
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.tolerance.ulp import FORMATS
-from timberframe_conformance.truth.graphs import Evaluator
 from timberframe_conformance.truth.reference import evaluate, quiet
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import UnimplementedError
@@ -215,19 +216,17 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
     measured, wide = run_setting(setting, second, target)
     if _has_free_phases(trial.op.name, setting.flat):
         return measured
-    fed = list(setting.values)
-    evaluator = Evaluator(setting.first, fed)
-    at_start, amplified = evaluate_setting(setting, setting.first)
-    errors = [8 * 2.0**-53 * a for a in amplified]
+    first = Evaluated(setting.first, setting.values)
+    errors = [SLACK * 2.0**-53 * a for a in first.moves(FEW)]
     noise = sum(e * float(np.sum(np.abs(widen(np.asarray(w))))) for e, w in zip(errors, weights, strict=True))
-    natural = sum(float(np.sum(np.abs(g))) for g in at_start)
+    natural = sum(float(np.sum(np.abs(g))) for g in first.wide)
     start = [widen(x) for x in setting.flat]
     indices = {x: i for i, x in zip(setting.positions, setting.xs, strict=True)}
-    others = [None if t in indices else widen(setting.values[t]) for t in fed]
+    others = [None if t in indices else widen(setting.values[t]) for t in setting.values]
 
     def value(at: Sequence[np.ndarray]) -> float:
-        values = [at[indices[t]] if o is None else o for t, o in zip(fed, others, strict=True)]
-        return weighted(evaluator.wide(values), weights)
+        values = [at[indices[t]] if o is None else o for t, o in zip(setting.values, others, strict=True)]
+        return weighted(first.evaluator.wide(values), weights)
 
     compare_differences(setting, wide, value, start, noise, natural, rng, DIRECTIONS // 2)
     return measured

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,23 +49,37 @@ class Evaluator:
 
     def perturbed(
         self, values: Sequence[np.ndarray], rng: np.random.Generator, draws: int
-    ) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
-        """Like `wide`, and `count` times with every node perturbed by as much as its op's declared accuracy allows.
+    ) -> tuple[list[np.ndarray], Iterator[list[np.ndarray]]]:
+        """Like `wide`, and `draws` times with every node perturbed by as much as its op's declared accuracy allows.
 
         Each element moves up or down at random. Errors are those of the node's dtype, but of float32 in place of
         float64, so that float64 can hold them.
         """
-        known = self._start(values)
-        others = [dict(known) for _ in range(draws)]
+        start = self._start(values)
+        known = dict(start)
+        errors = []
         for op in self._steps:
             inputs = [known[t] for t in op.inputs]
             outputs = _outputs(op, inputs)
             known.update(zip(op.outputs, outputs, strict=True))
-            sizes = _errors(op, inputs, outputs)
-            for other in others:
-                moved = _outputs(op, [other[t] for t in op.inputs])
-                other.update((t, _off(y, e, rng)) for t, y, e in zip(op.outputs, moved, sizes, strict=True))
-        return [known[t] for t in self.fetches], [[other[t] for t in self.fetches] for other in others]
+            errors.append(_errors(op, inputs, outputs))
+        return [known[t] for t in self.fetches], (self._moved(start, known, errors, rng) for _ in range(draws))
+
+    def _moved(
+        self,
+        start: Mapping[Any, np.ndarray],
+        known: Mapping[Any, np.ndarray],
+        errors: Sequence[Sequence[np.ndarray]],
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        moved = dict(start)
+        for op, sizes in zip(self._steps, errors, strict=True):
+            if all(moved[t] is known[t] for t in op.inputs):
+                outputs = tuple(known[t] for t in op.outputs)
+            else:
+                outputs = _outputs(op, [moved[t] for t in op.inputs])
+            moved.update((t, _off(y, e, rng)) for t, y, e in zip(op.outputs, outputs, sizes, strict=True))
+        return [moved[t] for t in self.fetches]
 
     def _start(self, values: Sequence[np.ndarray]) -> dict[Any, np.ndarray]:
         known = {t: widen(x) for t, x in self._fixed.items()}
@@ -106,6 +120,12 @@ def _once(y: np.ndarray, inputs: Sequence[np.ndarray], dtype: np.dtype) -> np.nd
 
 
 def _off(y: np.ndarray, error: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """y with each element moved up or down, but for zeros, and for finite numbers that would overflow.
+
+    What is zero has no terms, or underflowed far below: an exact result. (Cancelled terms, themselves moved, leave no
+    zero.) Numbers near the largest stand for infinity, as in logarithms of zero, and devices keep them finite.
+    """
     if y.dtype not in WIDE or not error.any():
         return y
-    return np.asarray(y + error * rng.choice((-1, 1), y.shape))
+    moved = y + error * rng.choice((-1, 1), y.shape)
+    return np.where((y == 0) | (np.isfinite(y) & ~np.isfinite(moved)), y, moved)
