@@ -28,6 +28,26 @@ def test_run_of_a_correct_device_passes(command: Any, tmp_path: Path) -> None:
     assert data["summary"]["pass"] + data["summary"]["unsupported"] == data["summary"]["cases"]
 
 
+def test_todo_says_what_a_level_lacks(command: Any) -> None:
+    status, output, _ = command("todo", "--device=reference", "--level=core", "--jobs=0")
+    assert status == 0
+    assert "core: nothing to do" in output
+    assert "inference" not in output
+
+
+def test_the_required_level_decides_the_status(command: Any, tmp_path: Path) -> None:
+    report = tmp_path / "run.json"
+    status, output, _ = command("run", "--device=reference", "--require=core", "--jobs=0", f"--json={report}")
+    assert status == 0, output
+    assert list(json.loads(report.read_text())["levels"]) == ["core"]
+
+
+def test_a_required_level_is_run_as_a_whole(command: Any) -> None:
+    status, _, errors = command("run", "--device=reference", "--require=core", "--op=MatMul", "--jobs=0")
+    assert status == 2
+    assert "with a part of the level" in errors
+
+
 def test_absent_device_is_a_wrong_call(command: Any) -> None:
     status, _, errors = command("run", "--device=acme")
     assert status == 2

@@ -53,7 +53,11 @@ def test_cases_have_both_orders_and_every_floating_dtype(target: Target) -> None
         "float16", "bfloat16", "float32", "float64", "complex64", "complex128"
     }  # fmt: skip
     assert {c.detail.split("-")[0] for c in cases} == {"first", "second"}
-    assert {c.level for c in cases} == {"training"}
+
+
+def test_first_gradients_of_what_networks_call_count_for_training(target: Target) -> None:
+    levels = {(c.detail.split("-")[0], c.dtype_label): c.level for c in collect(target, [registry.get("Tanh")])}
+    assert {key for key, level in levels.items() if level == "training"} == {("first", "float32")}
 
 
 def test_op_without_float64_has_cases_of_both_orders(target: Target) -> None:

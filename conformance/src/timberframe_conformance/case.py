@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
-VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "waived")
-LEVELS = ("core", "inference", "training", "models")
+VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "not applicable", "waived")
+FAILING = frozenset({"fail", "crash", "timeout"})
+LEVELS = ("core", "inference", "training", "breadth")
+"""In the order in which they build on each other; the last is what no network of the others needs."""
 SUBJECTS = ("Device", "Graph", "Model")
 """In place of an op's name in cases that are about no single op."""
 
@@ -33,6 +35,13 @@ class UnsupportedError(Exception):
     """The device has no kernel for this: a fact, not a failure."""
 
 
+class NotApplicableError(Exception):
+    """The device has nothing that the case could judge, such as a mode that it does not offer; the message says what.
+
+    Nothing went wrong as far as the case could look.
+    """
+
+
 @dataclass(slots=True)
 class Measured:
     """What a case measured: the worst error and its limit in ULP at that element, and the input that gave it."""
@@ -47,9 +56,10 @@ class Measured:
 class Case:
     """One case. `run(target)` raises CaseFailedError or UnsupportedError, or returns what it measured.
 
-    types: dtypes of the op's type attrs. level: the conformance level that needs it. expected: whether a level is
-    incomplete when the device has no kernel for it. isolate: run it in a process of its own. script: stand-alone Python
-    that shows the same, where the case can be written so.
+    types: dtypes of the op's type attrs. level: the conformance level that a failure keeps from being reached.
+    expected: whether a level is incomplete when the device has no kernel for it; asked_by: which one. networks: those
+    that need it. isolate: run it in a process of its own. script: stand-alone Python that shows the same, where the
+    case can be written so.
     """
 
     suite: str
@@ -57,10 +67,12 @@ class Case:
     types: Types
     detail: str
     run: Callable[[Target], Measured | None]
-    level: str = "core"
+    level: str = LEVELS[-1]
     expected: bool = True
     isolate: bool = False
     script: Callable[[str], str] | None = None
+    asked_by: str = LEVELS[-1]
+    networks: tuple[str, ...] = ()
 
     @property
     def dtype_label(self) -> str:
@@ -74,7 +86,7 @@ class Case:
 
 @dataclass(slots=True)
 class Result:
-    """The verdict on one case, as reports hold it."""
+    """The verdict on one case, as reports hold it. cause: what failures for the same reason have in common."""
 
     id: str
     suite: str
@@ -86,11 +98,21 @@ class Result:
     seconds: float = 0.0
     message: str = ""
     repro: str = ""
-    level: str = "core"
+    level: str = LEVELS[-1]
     expected: bool = True
     worst: str = ""
     note: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
+    asked_by: str = LEVELS[-1]
+    networks: Sequence[str] = ()
+    cause: str = ""
+
+    @staticmethod
+    def of(case: Case, verdict: str) -> Result:
+        """The result of a case, with what the case itself says."""
+        return Result(
+            case.id, case.suite, case.op, dict(case.types), verdict, level=case.level, expected=case.expected,
+            asked_by=case.asked_by, networks=case.networks,
+        )  # fmt: skip
 
 
 def seed(case_id: str) -> int:

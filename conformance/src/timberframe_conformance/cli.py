@@ -1,4 +1,4 @@
-"""The command `conformance`: run, list, repro, compare, report, bench, fuzz, hostile and mutants."""
+"""The command `conformance`: run, todo, list, repro, compare, report, bench, fuzz, hostile and mutants."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from timberframe_conformance import todo
 from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
@@ -42,8 +43,9 @@ _LARGE_COMMANDS = {
     "fuzz": ("judge random graphs on a device, and thereby the framework around its kernels", fuzz.add_arguments),
     "hostile": ("look for damaged files that lead to more than an error", hostile.add_arguments),
     "mutants": ("prove that the suite catches known bugs", mutants.add_arguments),
+    "todo": ("list what a device lacks for a level, and which networks need it", todo.add_arguments),
 }
-"""Commands that have packages of their own."""
+"""Commands that have modules of their own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     _selection(run)
     run.add_argument(
         "--jobs", type=whole(0), default=cores(), metavar="N", help="worker processes (default: one a core)"
+    )
+    run.add_argument(
+        "--require",
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="run this level; the status says whether it is reached",
     )
     run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
@@ -104,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
-    parser.add_argument("--level", default="all", choices=[*LEVELS, "all", "soak"])
+    parser.add_argument("--level", choices=[*LEVELS, "all", "soak"], help="run it and those below (default: all)")
     parser.add_argument("--op", default="", metavar="A,B", help="only cases of these ops")
     parser.add_argument("--suite", default="", metavar="A,B", help="only these suites")
     parser.add_argument(
@@ -134,7 +142,7 @@ def _options(given: argparse.Namespace) -> Options:
 
     suites = select(given.suite, collectors(), "suite")
     options = Options(
-        given.device, given.level, split_names(given.op), suites, given.timeout, given.profile,
+        given.device, given.level or "all", split_names(given.op), suites, given.timeout, given.profile,
         keyword=given.keyword, share=_share(given.share),
     )  # fmt: skip
     try:
@@ -155,7 +163,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.reports.terminal import progress, summary
     from timberframe_conformance.runner import NoStartError, run
 
-    options = replace(_options(given), mutant=given.mutant)
+    options = _required(replace(_options(given), mutant=given.mutant), given)
     if given.mutant and given.mutant not in MUTANTS:
         raise UsageError(f"mutant {given.mutant!r} is not known; `conformance mutants --list` shows all")
     target = open_device(options)
@@ -173,7 +181,21 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     summary(console, done)
     if not done.results:
         raise UsageError(_why_none(options))
+    if given.require:
+        return OK if done.reaches(given.require) else FAILED
     return FAILED if done.failed else OK
+
+
+def _required(options: Options, given: argparse.Namespace) -> Options:
+    """The options with the level that is required, where one is."""
+    if not given.require:
+        return options
+    level = given.level or given.require
+    if options.partial or not replace(options, level=level).wants_level(given.require):
+        raise UsageError(
+            f"--require {given.require} with a part of the level: leave out --op, --suite, -k, --share and lower levels"
+        )
+    return replace(options, level=level)
 
 
 def _why_none(options: Options) -> str:

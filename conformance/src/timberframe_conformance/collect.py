@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from timberframe_conformance.case import Case
+from timberframe_conformance.case import LEVELS, Case
 from timberframe_conformance.keyword import compile_keyword
+from timberframe_conformance.levels.requirement import ops_of
 from timberframe_conformance.options import Options
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target
@@ -27,7 +28,7 @@ def collectors() -> Mapping[str, Collector]:
 
 def collect(target: Target, options: Options) -> Iterator[Case]:
     """The cases that the options ask for; of two with the same id, which say the same, the first."""
-    ops = [op for op in registry.all_ops() if options.wants_op(op.name)]
+    ops = [op for op in registry.all_ops() if options.wants_op(op.name) and _may_have_cases(op, options)]
     seen: set[str] = set()
     matches = compile_keyword(options.keyword) if options.keyword else None
     for name, suite in collectors().items():
@@ -44,6 +45,11 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
                 continue
             seen.add(case.id)
             yield case
+
+
+def _may_have_cases(op: OpDef, options: Options) -> bool:
+    """Whether the levels of the run have cases of the op: networks of the lower ones need few ops."""
+    return options.highest_level == LEVELS[-1] or op.name in ops_of(options.highest_level)
 
 
 def find_case(target: Target, case_id: str, options: Options) -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 
-from timberframe_conformance.case import Case, CaseFailedError, Measured, Result, UnsupportedError
+from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError, Result, UnsupportedError
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
 from timberframe_core.errors import NoKernelError, OpError
@@ -13,12 +13,14 @@ from timberframe_core.errors import NoKernelError, OpError
 
 def judge_case(case: Case, target: Target) -> Result:
     """The verdict: pass, fail, unsupported, or waived if the profile has a waiver for the failure."""
-    result = Result(case.id, case.suite, case.op, dict(case.types), "pass", level=case.level, expected=case.expected)
+    result = Result.of(case, "pass")
     start = time.perf_counter()
     try:
         _measure(result, case.run(target))
     except UnsupportedError as e:
         result.verdict, result.message = "unsupported", str(e)
+    except NotApplicableError as e:
+        result.verdict, result.message = "not applicable", str(e)
     except CaseFailedError as e:
         result.verdict, result.message = "fail", str(e)
         _measure(result, e.measured)
@@ -40,8 +42,10 @@ def finish(result: Result, target: Target) -> Result:
     """Adds the command that shows a failure, and applies what the device and its profile declare."""
     waiver = target.profile.waiver(result.id)
     reason = target.device.attributes.unsupported_ops.get(result.op)
-    if result.verdict == "unsupported" and reason is not None:
-        result.expected, result.note = False, f"left to the host: {reason}"
+    if result.verdict == "unsupported":
+        result.level = result.asked_by
+        if reason is not None:
+            result.note = f"left to the host: {reason}"
     if result.verdict in ("fail", "crash", "timeout"):
         result.repro = one_line(result.id, target.name)
         if waiver is not None:

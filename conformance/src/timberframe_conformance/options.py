@@ -42,6 +42,11 @@ class Options:
             return False
         return self.level == "all" or (level in LEVELS and LEVELS.index(level) <= LEVELS.index(self.level))
 
+    @property
+    def highest_level(self) -> str:
+        """The last of the levels that a run can reach."""
+        return self.level if self.level in LEVELS else LEVELS[-1]
+
     def wants_op(self, op: str) -> bool:
         """Whether cases of an op are part of the run."""
         return (not self.ops or op in self.ops) and zlib.crc32(op.encode()) % self.share[1] == self.share[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from timberframe_conformance.case import Case, Result
+from timberframe_conformance.case import FAILING, Case, Result
 from timberframe_conformance.commands import split_names
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import HANGS_BEFORE_GIVING_UP, Journal
@@ -37,7 +37,7 @@ PROPERTY = "timberframe-conformance"
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("timberframe", "Timberframe device conformance")
     group.addoption("--timberframe-device", metavar="NAME", help="collect the conformance cases of this device")
-    group.addoption("--timberframe-level", default="all", help="core, inference, training, models, all or soak")
+    group.addoption("--timberframe-level", default="all", help="core, inference, training, breadth, all or soak")
     group.addoption("--timberframe-op", default="", metavar="A,B", help="only cases of these ops")
     group.addoption("--timberframe-suite", default="", metavar="A,B", help="only these suites")
     group.addoption(
@@ -155,7 +155,7 @@ class Runner:
 
 def not_run(case: Case) -> Result:
     """The verdict on a case of an op that hung too often."""
-    result = Result(case.id, case.suite, case.op, dict(case.types), "timeout", level=case.level, expected=case.expected)
+    result = Result.of(case, "timeout")
     result.message = f"{NOT_RUN}: {case.op} hung in {HANGS_BEFORE_GIVING_UP} cases"
     return result
 
@@ -186,7 +186,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def report_of(result: Result, location: tuple[str, int | None, str]) -> pytest.TestReport:
     """A pytest report that carries the result."""
-    outcome: Any = {"pass": "passed", "unsupported": "skipped", "waived": "skipped"}.get(result.verdict, "failed")
+    outcome: Any = "passed" if result.verdict == "pass" else "failed" if result.verdict in FAILING else "skipped"
     detail: Any = None
     if outcome == "failed":
         detail = f"{result.verdict}: {result.message}\n{result.repro}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from timberframe_conformance.case import Case, Result
+from timberframe_conformance.case import LEVELS, Case, Result
 from timberframe_conformance.cases.types import required_ops
 from timberframe_conformance.collect import collect
 from timberframe_conformance.isolation.journal import (
@@ -125,8 +125,7 @@ class Reporter:
     def _result(self, case_id: str) -> Result:
         if self._cases is None:
             self._cases = {c.id: c for c in collect(self.target, self.options)}
-        case = self._cases[case_id]
-        return Result(case_id, case.suite, case.op, dict(case.types), "crash", level=case.level, expected=case.expected)
+        return Result.of(self._cases[case_id], "crash")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
@@ -199,5 +198,5 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
     absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
     return Run(
         describe_device(target.device), environment(), reporter.ordered(), time.perf_counter() - start,
-        {"core": absent} if absent else {}, options.partial,
+        {LEVELS[-1]: absent} if absent else {}, options.partial, level=options.highest_level,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import timberframe as tf
@@ -69,9 +69,11 @@ class Target:
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
         if not needs_kernel(op):
-            return None if self.holds(types) else f"the device holds {', '.join(self.device.attributes.dtypes)} alone"
+            return None if self.holds(op, types) else self._absent_dtype()
         if op.update_op:
             return self.supports(registry.get(op.update_op), tuple(("T", dtype) for _, dtype in types))
+        if not self.holds(op, types):
+            return self._absent_dtype()
         key = op.name, types
         if key not in self._supports:
             self._supports[key] = self._answer(op, types)
@@ -80,17 +82,30 @@ class Target:
     def _answer(self, op: OpDef, types: Types) -> str | None:
         """None if the device takes a node of the op with the attrs of any sample, else why not that of the first."""
         first = None
-        for node in probes(self.device, op, types):
-            answer = self.device.supports(node)
-            if not isinstance(answer, str):
+        for chosen in _sample_attrs(op.name):
+            answer = self.declines(op, types, chosen)
+            if answer is None:
                 return None
             first = first or answer
         return first
 
-    def holds(self, types: Types) -> bool:
-        """Whether the device says that it has these dtypes at all: a level asks for nothing in the others."""
+    def declines(self, op: OpDef, types: Types, attrs: Mapping[str, Any]) -> str | None:
+        """Why the device takes no node of the op with these attrs, whatever the shapes; None if it may take one."""
+        answer = self.device.supports(probe(self.device, op, types, attrs))
+        return answer if isinstance(answer, str) else None
+
+    def holds(self, op: OpDef, types: Types) -> bool:
+        """Whether the device declares the dtypes of the tensors that an op moves: `breadth` asks for no others.
+
+        What the op is planned by, such as axes, stays on the host.
+        """
         held = self.device.attributes.dtypes
-        return not held or all(dtype in held for _, dtype in types)
+        planned = {a.type_attr for a in op.inputs if a.name in op.shape_inputs}
+        moved = {a.type_attr for a in (*op.inputs, *op.outputs) if a.name not in op.shape_inputs}
+        return not held or all(dtype in held for name, dtype in types if name in moved or name not in planned)
+
+    def _absent_dtype(self) -> str:
+        return f"the device holds {', '.join(self.device.attributes.dtypes)} alone"
 
     def forget(self) -> None:
         """Asks the device again what it supports, when its kernels have changed."""
@@ -109,14 +124,13 @@ class Target:
         return now
 
 
-def probes(device: Device, op: OpDef, types: Types) -> Iterator[KernelNode]:
-    """Nodes of the op in these dtypes, without shapes, as the placer asks about them: one for each attrs of samples."""
+def probe(device: Device, op: OpDef, types: Types, chosen: Mapping[str, Any]) -> KernelNode:
+    """A node of the op in these dtypes, without shapes, as the placer asks about it. chosen: the attrs that are set."""
     inputs = [Value(i, _numpy(a, types), UNKNOWN_RANK, "input") for i, a in enumerate(op.inputs)]
     outputs = [Value(len(inputs) + i, _numpy(a, types), UNKNOWN_RANK) for i, a in enumerate(op.outputs)]
-    for chosen in _sample_attrs(op.name):
-        attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
-        attrs |= {n: attr_value(op.attrs[n].kind, v) for n, v in chosen.items()} | as_attrs(types)
-        yield KernelNode(op.name, "probe", attrs, inputs, outputs, device, placing=True)
+    attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
+    attrs |= {n: attr_value(op.attrs[n].kind, v) for n, v in chosen.items()} | as_attrs(types)
+    return KernelNode(op.name, "probe", attrs, inputs, outputs, device, placing=True)
 
 
 @functools.lru_cache(maxsize=4096)

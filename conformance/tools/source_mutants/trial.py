@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from timberframe_conformance.case import Case
+from timberframe_conformance.case import FAILING, Case
 from timberframe_conformance.collect import collect
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
-from timberframe_conformance.reports.summary import FAILING
 from timberframe_conformance.target import open_target
 
 CASE_SECONDS = 60.0

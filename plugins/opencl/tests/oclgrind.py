@@ -80,7 +80,7 @@ def run_here(path: Path) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--level", default="core")
+    parser.add_argument("--level", default="breadth")
     parser.add_argument("--share", default="0/1", metavar="K/N")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--options", type=Path, help=argparse.SUPPRESS)

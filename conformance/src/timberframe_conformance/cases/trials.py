@@ -14,6 +14,7 @@ from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.types import as_attrs, attr_value
 from timberframe_conformance.cases.values import make_array, reshaped
+from timberframe_conformance.levels.requirement import level_of
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound
@@ -46,6 +47,11 @@ class Trial:
         parts.append("_".join(_shape(a) for a in self.sample.inputs) or "none")
         parts += [self.layout] * (self.layout != "dense") + ["special"] * self.special + ["dynamic"] * (not self.known)
         return "-".join(parts) + f"#{self.number}"
+
+    @property
+    def level(self) -> str:
+        """The lowest level with a network that calls the op in such a way."""
+        return level_of(self.op, self.types, self.sample.attrs)
 
     def arrays(self, case_id: str) -> list[np.ndarray | list[np.ndarray]]:
         """The inputs; a list input is a list. Their values depend on the id alone."""

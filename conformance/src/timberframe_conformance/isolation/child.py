@@ -21,7 +21,7 @@ _START_SECONDS = 20
 def run_in_child(case: Case, options: Options) -> Result:
     """Runs a case in a new process; a crash or timeout is its verdict."""
     command = [sys.executable, "-m", "timberframe_conformance.isolation.child", options.to_json(), case.id]
-    result = Result(case.id, case.suite, case.op, dict(case.types), "crash", level=case.level, expected=case.expected)
+    result = Result.of(case, "crash")
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=options.timeout + _START_SECONDS, check=False

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from timberframe_conformance.case import Case, Result
+from timberframe_conformance.case import FAILING, Case, Result
 from timberframe_conformance.collect import collect
 from timberframe_conformance.commands import shortened
 from timberframe_conformance.judge import judge_case
@@ -15,8 +15,8 @@ from timberframe_conformance.mutants.activate import activate, active
 from timberframe_conformance.mutants.base import Mutant
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.options import Options
-from timberframe_conformance.reports.summary import FAILING
 from timberframe_conformance.runner import run
+from timberframe_conformance.suites import networks
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 
@@ -78,7 +78,7 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
     found = list(collect(target, replace(options, ops=(mutant.op,), suites=())))
     if mutant.through:
         found += collect(target, replace(options, ops=mutant.through, suites=("gradient",)))
-    return found
+    return [c for c in found if c.suite != networks.SUITE]  # which tries what the others try
 
 
 def affects(mutant: Mutant, case: Case) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from timberframe_conformance.reports.summary import FAILING, Run
+from timberframe_conformance.case import FAILING
+from timberframe_conformance.reports.summary import Run
 
 GOOD = frozenset({"pass"})
 

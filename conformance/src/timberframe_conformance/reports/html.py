@@ -11,7 +11,7 @@ import jinja2
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.reports.summary import Run, failing, left_to_the_host
 
-_SEVERITY = ("crash", "timeout", "fail", "waived", "unsupported", "pass")
+_SEVERITY = ("crash", "timeout", "fail", "waived", "unsupported", "not applicable", "pass")
 
 
 def html(run: Run) -> str:

@@ -16,21 +16,19 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance import SUITE_VERSION
-from timberframe_conformance.case import LEVELS, VERDICTS, Result
+from timberframe_conformance.case import FAILING, LEVELS, VERDICTS, Result
 from timberframe_conformance.isolation.loading import excluded
 from timberframe_core.errors import UnavailableError
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.failures import describe_failure
 
 CASE_FIELDS = ("id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro")
-MORE_FIELDS = ("level", "expected", "worst", "note")
-
-FAILING = frozenset({"fail", "crash", "timeout"})
+MORE_FIELDS = ("level", "expected", "worst", "note", "asked_by", "networks")
 
 
 @dataclass
 class Run:
-    """All results of a run. missing: for each level, the ops that are not declared."""
+    """All results of a run. missing: for each level, the ops that are not declared. level: the highest that was run."""
 
     device: dict[str, Any]
     environment: dict[str, Any]
@@ -39,6 +37,7 @@ class Run:
     missing: dict[str, list[str]] = field(default_factory=dict)
     partial: bool = False
     suite_version: str = SUITE_VERSION
+    level: str = LEVELS[-1]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -50,18 +49,25 @@ class Run:
         return any(r.verdict in FAILING for r in self.results)
 
     def levels(self) -> dict[str, dict[str, Any]]:
-        """For each level: whether it is reached, and what keeps it from being so. Levels build on each other."""
+        """For each level that was run: whether it is reached, and all that keeps it from being so.
+
+        Levels build on each other. `failing` is a number, waived failures included; `missing` are the ids of cases for
+        which there is no kernel, and ops.
+        """
         table: dict[str, dict[str, Any]] = {}
         below = True
-        for level in LEVELS:
+        for level in LEVELS[: LEVELS.index(self.level) + 1]:
             own = [r for r in self.results if r.level == level]
             bad = [r.id for r in own if r.verdict in FAILING or r.verdict == "waived"]
-            lacking = [r.id for r in own if r.verdict == "unsupported" and r.expected] + self.missing.get(level, [])
+            lacking = [r.id for r in own if is_missing(r)] + self.missing.get(level, [])
             reached = below and bool(own) and not (bad or lacking or self.partial)
-            table[level] = {"reached": reached, "cases": len(own), "failing": len(bad), "missing": lacking[:50]}
-            table[level]["missing_count"] = len(lacking)
+            table[level] = {"reached": reached, "cases": len(own), "failing": len(bad), "missing": lacking}
             below = reached
         return table
+
+    def reaches(self, level: str) -> bool:
+        """Whether a level, with all below it, was run and is reached."""
+        return bool(self.levels().get(level, {}).get("reached"))
 
     def to_json(self) -> str:
         """The report as JSON, one case to a line."""
@@ -74,12 +80,18 @@ class Run:
                 "cases": len(self.results),
                 "seconds": round(self.seconds, 2),
                 "partial": self.partial,
+                "level": self.level,
             },
             "levels": self.levels(),
         }
         cases = ",\n".join("    " + json.dumps(_case(r), allow_nan=False) for r in self.results)
         text = json.dumps(head, indent=2, allow_nan=False)
         return f'{text[:-2]},\n  "cases": [\n{cases}\n  ]\n}}\n'
+
+
+def is_missing(r: Result) -> bool:
+    """Whether a result says that a level lacks something."""
+    return r.verdict == "unsupported" and r.expected
 
 
 def _finite(x: float | None) -> float | None:
@@ -106,7 +118,7 @@ def load_run(path: Path) -> Run:
     summary = data["summary"]
     return Run(
         data["device"], data["environment"], results, summary["seconds"], missing, summary["partial"],
-        data.get("suite_version", ""),
+        data.get("suite_version", ""), summary.get("level", LEVELS[-1]),
     )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from timberframe_conformance.case import VERDICTS, Result
-from timberframe_conformance.reports.summary import FAILING, Run, failing, left_to_the_host
+from timberframe_conformance.case import FAILING, VERDICTS, Result
+from timberframe_conformance.reports.summary import Run, failing, left_to_the_host
 
 STYLES = {
     "pass": "green",
@@ -21,8 +21,10 @@ STYLES = {
     "crash": "bold red",
     "timeout": "bold red",
     "unsupported": "dim",
+    "not applicable": "dim",
     "waived": "yellow",
 }
+SHORT = {"not applicable": "n/a"}
 SHOWN = 30
 """Failing cases that the summary lists."""
 
@@ -101,7 +103,7 @@ def _suites(run: Run) -> Table:
     table = Table(title=None, box=None, pad_edge=False)
     table.add_column("suite")
     for verdict in VERDICTS:
-        table.add_column(verdict, justify="right", style=STYLES[verdict])
+        table.add_column(SHORT.get(verdict, verdict), justify="right", style=STYLES[verdict])
     table.add_column("seconds", justify="right")
     for suite in dict.fromkeys(r.suite for r in run.results):
         own = [r for r in run.results if r.suite == suite]
@@ -117,6 +119,6 @@ def _levels(run: Run) -> Table:
     for name, level in run.levels().items():
         part = run.partial or not level["cases"]
         reached = "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if part else "[red]no[/]"
-        lacking = f"{level['missing_count']}, such as {level['missing'][0]}" if level["missing_count"] else ""
+        lacking = f"{len(level['missing'])}, such as {level['missing'][0]}" if level["missing"] else ""
         table.add_row(name, reached, str(level["cases"]), str(level["failing"]), escape(lacking))
     return table

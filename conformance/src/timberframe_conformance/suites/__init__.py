@@ -22,6 +22,7 @@ from timberframe_conformance.suites import (
     guards,
     leaks,
     models,
+    networks,
     patterns,
     prepared,
     random,
@@ -59,6 +60,7 @@ SUITES: Mapping[str, Collector] = {
     "graphs": _graphs,
     "patterns": patterns.collect,
     "prepared": prepared.collect,
+    "networks": networks.collect,
     "models": models.collect,
     "soak": soak.collect,
 }

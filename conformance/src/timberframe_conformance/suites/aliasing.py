@@ -35,7 +35,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 detail = f"{what}-{trial.detail}"
                 case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
                 yield Case(
-                    SUITE, trial.op.name, trial.types, detail, functools.partial(run, trial, case_id), trial.op.level
+                    SUITE, trial.op.name, trial.types, detail, functools.partial(run, trial, case_id), trial.level
                 )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe
-from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
+from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, UnsupportedError
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ Check = Callable[["Target", Any], Measured | None]
 
 
 class Checks:
-    """The checks of a suite. level: the conformance level that needs them.
+    """The checks of a suite. level: the conformance level that they count for.
 
     expected: whether a level is incomplete where a check says that the device does not take part.
     """
 
-    def __init__(self, suite: str, level: str = "inference", expected: bool = True) -> None:
+    def __init__(self, suite: str, level: str = LEVELS[-1], expected: bool = True) -> None:
         self.suite = suite
         self.level = level
         self.expected = expected

@@ -38,17 +38,11 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """COUNT random graphs in each of several dtypes."""
     for dtype in DTYPES:
         for number in range(COUNT):
-            yield Case(
-                SUITE,
-                "Graph",
-                (("T", dtype),),
-                f"random#{number}",
-                functools.partial(run_random, dtype, number),
-                "inference",
-            )
+            run = functools.partial(run_random, dtype, number)
+            yield Case(SUITE, "Graph", (("T", dtype),), f"random#{number}", run)
         for number in range(TREES):
             run = functools.partial(run_tree, dtype, number)
-            yield Case(SUITE, "Graph", (("T", dtype),), f"tree#{number}", run, "inference")
+            yield Case(SUITE, "Graph", (("T", dtype),), f"tree#{number}", run)
 
 
 def run_random(dtype: str, number: int, target: Target) -> Measured | None:

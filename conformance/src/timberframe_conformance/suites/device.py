@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError, generator
+from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, UnsupportedError, generator
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
@@ -48,7 +48,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "dlpack-keeps-memory": _dlpack_keeps_memory,
     }
     for name, check in checks.items():
-        yield Case(SUITE, "Device", (), name, check, expected=name not in OPTIONAL)
+        yield Case(SUITE, "Device", (), name, check, LEVELS[0], name not in OPTIONAL, asked_by=LEVELS[0])
     held = target.device.attributes.dtypes
     for dtype in TESTABLE:
         if dtype == "string":
@@ -56,7 +56,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         for layout in LAYOUTS:
             check = functools.partial(_copies, dtype, layout)
             expected = not held or dtype in held
-            yield Case(SUITE, "Device", (("T", dtype),), f"copy-{layout}", check, expected=expected)
+            yield Case(
+                SUITE, "Device", (("T", dtype),), f"copy-{layout}", check, LEVELS[0], expected, asked_by=LEVELS[0]
+            )
 
 
 def _attributes(target: Target) -> Measured | None:

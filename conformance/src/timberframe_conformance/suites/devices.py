@@ -27,11 +27,9 @@ COUNT = 2
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Graphs over two devices of the type; unsupported where a session cannot have two."""
     for name, function in (("there-and-back", _there_and_back), ("side-by-side", _side_by_side), ("loop", _loop)):
-        yield Case(
-            SUITE, "Graph", (), f"two-devices-{name}", functools.partial(_run, function), "inference", expected=False
-        )
-    yield Case(SUITE, "Graph", (), "two-devices-error", _error, "inference", expected=False)
-    yield Case(SUITE, "Graph", (), "device-arrays", _device_arrays, "inference")
+        yield Case(SUITE, "Graph", (), f"two-devices-{name}", functools.partial(_run, function), expected=False)
+    yield Case(SUITE, "Graph", (), "two-devices-error", _error, expected=False)
+    yield Case(SUITE, "Graph", (), "device-arrays", _device_arrays)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                     trial = Trial(op, types, sample, number, known=known)
                     case_id = Case(SUITE, op.name, types, trial.detail, lambda _: None).id
                     yield Case(
-                        SUITE, op.name, types, trial.detail, functools.partial(_run, trial, error, case_id), op.level
+                        SUITE, op.name, types, trial.detail, functools.partial(_run, trial, error, case_id), trial.level
                     )
 
 

@@ -29,7 +29,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=2):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
         yield Case(
-            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.op.level
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.level
         )
 
 

@@ -148,10 +148,10 @@ def _gradient(build: Callable[[Any], Any], target: Target, graph: Any) -> None:
 
 
 for _name, _build in (("loop", _power), ("arrays", _states), ("branches-in-loop", _branches)):
-    check("While", f"gradient-{_name}", "training")(functools.partial(_gradient, _build))
+    check("While", f"gradient-{_name}")(functools.partial(_gradient, _build))
 
 
-@check("While", "gradient-of-variable", "training")
+@check("While", "gradient-of-variable")
 def _gradient_of_variable(target: Target, graph: Any) -> None:
     v = tf.Variable(np.array([1, 2], np.float32), name="v")
     count = tf.placeholder(tf.int32, ())

@@ -38,7 +38,7 @@ def supported(op: OpDef, target: Target) -> tuple[dict[str, list[Types]], list[T
         for types in found:
             if target.supports(op, types) is None:
                 groups.setdefault(key, []).append(types)
-            elif is_expected(op.name, dict(types)) is not False and target.holds(types):
+            elif is_expected(op.name, dict(types)) is not False and target.holds(op, types):
                 missing.append(types)
     return groups, missing
 
@@ -51,24 +51,24 @@ def collect(target: Target, ops: Sequence[OpDef], soak: bool = False) -> Iterato
         groups, missing = supported(op, target)
         samples = samples_of(op, soak)
         if not soak and not samples:
-            yield Case(SUITE, op.name, (), "no-samples", _no_samples, op.level)
+            yield Case(SUITE, op.name, (), "no-samples", _no_samples)
             continue
         if not soak:
             for types in missing:
                 if is_expected(op.name, dict(types)):
-                    yield Case(SUITE, op.name, types, "no-kernel", functools.partial(_no_kernel, op, types), op.level)
+                    yield Case(SUITE, op.name, types, "no-kernel", functools.partial(_no_kernel, op, types))
         for trial in trials(op, groups, soak):
             expected = is_expected(op.name, dict(trial.types)) is not False
-            level = "soak" if soak else op.level
-            yield trial_case(SUITE, trial, functools.partial(_run, trial), level, expected)
+            level = "soak" if soak else trial.level
+            yield trial_case(SUITE, trial, functools.partial(run_trial, trial), level, expected)
 
 
-def trial_case(suite: str, trial: Trial, run: Any, level: str, expected: bool = True) -> Case:
-    """A case that runs a trial; `run(case_id, target)`."""
+def trial_case(suite: str, trial: Trial, run: Any, level: str, expected: bool = True, **rest: Any) -> Case:
+    """A case that runs a trial; `run(case_id, target)`. rest: further fields of Case."""
     case_id = Case(suite, trial.op.name, trial.types, trial.detail, run).id
     return Case(
         suite, trial.op.name, trial.types, trial.detail, functools.partial(run, case_id), level, expected,
-        script=functools.partial(_script, trial, case_id),
+        script=functools.partial(_script, trial, case_id), **rest,
     )  # fmt: skip
 
 
@@ -80,7 +80,8 @@ def _no_kernel(op: OpDef, types: Types, target: Target) -> Measured | None:
     raise UnsupportedError(target.supports(op, types) or "no kernel")
 
 
-def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
+def run_trial(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Calls the op as the trial says, and compares what it gives with the truth."""
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     got, dtypes = drive.call(target, trial.op, attrs, arrays, known=trial.known)

@@ -33,7 +33,7 @@ from timberframe_conformance.backward import (
     run_setting,
     weighted,
 )
-from timberframe_conformance.case import Case, CaseFailedError, Measured, Types, generator
+from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, Types, generator
 from timberframe_conformance.cases.smooth import (
     empty_sample,
     floating,
@@ -133,7 +133,7 @@ def _plain_cases(op: OpDef, combinations: Sequence[Types], what: str, run: Run) 
 def _case(trial: Trial, order: str, run: Run) -> Case:
     detail = f"{order}-{trial.detail}"
     case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
-    level = "models" if trial.op.level == "models" else "training"
+    level = "training" if order == "first" and trial.level != LEVELS[-1] else LEVELS[-1]
     expected = is_expected(trial.op.name, dict(trial.types)) is not False
     return Case(
         SUITE, trial.op.name, trial.types, detail, functools.partial(_without_warnings, run, trial, case_id), level,

@@ -44,7 +44,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     for op, detail, shape, f in _FUNCTIONS:
         for order in (1, 2):
             name = f"{('first', 'second')[order - 1]}-{detail}"
-            yield Case(SUITE, op, (), name, functools.partial(_run, f, shape, order, f"{op}/{name}"), "training")
+            yield Case(SUITE, op, (), name, functools.partial(_run, f, shape, order, f"{op}/{name}"))
 
 
 def _run(f: Function, shape: tuple[int, ...], order: int, case_id: str, target: Target) -> Measured | None:

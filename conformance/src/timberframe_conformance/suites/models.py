@@ -26,7 +26,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 if dtype == "float64" and name == "mobile":
                     continue  # FusedBatchNormV3 has no float64
                 run = functools.partial(_run, build, name, dtype, batch)
-                yield Case(SUITE, "Model", (("T", dtype),), f"{name}-batch={batch}", run, "models")
+                yield Case(SUITE, "Model", (("T", dtype),), f"{name}-batch={batch}", run)
 
 
 class Net:

@@ -18,6 +18,7 @@ from timberframe_conformance.case import Case, Measured, Types, UnsupportedError
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.cases.values import make_array
+from timberframe_conformance.levels.requirement import level_of
 from timberframe_conformance.suites.choice import input_size
 from timberframe_conformance.twin import Twin, Value
 from timberframe_core.errors import OpError
@@ -45,7 +46,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                     detail = f"{kernel.op}-{trial.detail}"
                     case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
                     run = functools.partial(_run, kernel, trial, case_id)
-                    yield Case(SUITE, op.name, types, detail, run, op.level, expected=False)
+                    yield Case(SUITE, op.name, types, detail, run, level_of(op, types), expected=False)
 
 
 def _types(op: OpDef, kernel: KernelDef) -> list[Types]:

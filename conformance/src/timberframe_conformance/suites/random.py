@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "random"
-LEVEL = "training"
 SEED, SEED2 = 20, 2**40 + 7
 THREADS = (1, 2, 5)
 MOST_TYPES = 4
@@ -58,28 +57,28 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     by_name = {op.name: op for op in ops}
     if BITS in by_name and target.supports(by_name[BITS], (("dtype", "uint32"), ("Tshape", "int32"))) is None:
         for k in range(len(VECTORS)):
-            yield Case(SUITE, BITS, (), f"vector{k}", functools.partial(_vector, k), LEVEL)
+            yield Case(SUITE, BITS, (), f"vector{k}", functools.partial(_vector, k))
     for op in ops:
         if op.stream is not None:
             for types in _types(op, target):
                 yield from _streams(target, op, types)
     if "RandomUniform" in by_name and target.supports(by_name["RandomUniform"], _UNIFORMS) is None:
         for name, build in _BODIES.items():
-            yield Case(SUITE, "RandomUniform", _UNIFORMS, name, functools.partial(_body, build), LEVEL)
-        yield Case(SUITE, "RandomUniform", _UNIFORMS, "unseeded", _unseeded, LEVEL)
+            yield Case(SUITE, "RandomUniform", _UNIFORMS, name, functools.partial(_body, build))
+        yield Case(SUITE, "RandomUniform", _UNIFORMS, "unseeded", _unseeded)
     for name, types in _GAMMAS.items():
         if name in by_name and target.supports(by_name[name], types) is None:
-            yield Case(SUITE, name, types, "gradient", functools.partial(_gamma_gradient, name, types), LEVEL)
+            yield Case(SUITE, name, types, "gradient", functools.partial(_gamma_gradient, name, types))
     for d in DISTRIBUTIONS:
         if d.op in by_name and target.supports(by_name[d.op], d.types) is None:
-            yield Case(SUITE, d.op, d.types, f"distribution-{d.name}", functools.partial(_distribution, d), LEVEL)
+            yield Case(SUITE, d.op, d.types, f"distribution-{d.name}", functools.partial(_distribution, d))
 
 
 _UNIFORMS: Types = (("T", "int32"), ("dtype", "float32"))
 
 
 def _case(trial: Trial, op: str, what: str, run: Callable[..., Measured | None]) -> Case:
-    return Case(SUITE, op, trial.types, f"{what}-{trial.detail}", functools.partial(run, trial), LEVEL)
+    return Case(SUITE, op, trial.types, f"{what}-{trial.detail}", functools.partial(run, trial))
 
 
 def _types(op: OpDef, target: Target) -> list[Types]:

@@ -46,7 +46,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             detail = f"{variant[1]}-{trial.detail}"
             case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
             run = functools.partial(_run, trial, variant, case_id)
-            yield Case(SUITE, trial.op.name, trial.types, detail, run, trial.op.level)
+            yield Case(SUITE, trial.op.name, trial.types, detail, run, trial.level)
 
 
 def _pick(trials: list[Trial]) -> list[Trial]:

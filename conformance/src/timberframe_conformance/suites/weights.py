@@ -55,7 +55,7 @@ def _products(op: OpDef) -> list[int]:
 def _case(trial: Trial, detail: str, run: Any) -> Case:
     op, types = trial.op, trial.types
     case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
-    return Case(SUITE, op.name, types, detail, functools.partial(run, trial, case_id), op.level, expected=False)
+    return Case(SUITE, op.name, types, detail, functools.partial(run, trial, case_id), trial.level, expected=False)
 
 
 def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:

@@ -1,0 +1,112 @@
+"""Networks: what makes up the levels. Each way in which their networks call an op, and the networks as a whole."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import timberframe as tf
+from timberframe_conformance.bench.models.catalogue import Model
+from timberframe_conformance.bench.models.measure import TOLERANCE, difference
+from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, UnsupportedError
+from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.levels.derive import needed_nodes, networks
+from timberframe_conformance.levels.requirement import Requirement, requirements
+from timberframe_conformance.suites import forward
+from timberframe_conformance.truth.interpreter import Interpreter
+from timberframe_conformance.truth.reference import quiet
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "networks"
+STEPS = 2
+"""Of a training network."""
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """Each requirement of each level, which a device lacks if it has no kernel for it; and the levels' networks."""
+    names = {op.name for op in ops}
+    whole: set[str] = set()
+    for level in LEVELS[:-1]:
+        for requirement in requirements(level):
+            if requirement.op in names:
+                yield from cases_of(requirement)
+        for name, build in networks(level).items():
+            if name not in whole:
+                run = functools.partial(_whole, build)
+                detail = name.replace(" ", "-")
+                yield Case(
+                    SUITE, "Model", (("T", "float32"),), detail, run, level, asked_by=level, networks=(name,)
+                )  # fmt: skip
+        whole.update(networks(level))
+
+
+def cases_of(requirement: Requirement) -> Iterator[Case]:
+    """A case for each example of a requirement."""
+    op, level = registry.get(requirement.op), requirement.level
+    for number, sample in enumerate(requirement.samples()):
+        trial = Trial(op, requirement.types, sample, number)
+        run = functools.partial(_call, trial)
+        yield forward.trial_case(SUITE, trial, run, level, asked_by=level, networks=tuple(requirement.networks))
+
+
+def _call(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    why = target.supports(trial.op, trial.types)
+    if why is None and not trial.op.update_op:
+        why = target.declines(trial.op, trial.types, trial.sample.attrs)
+    if why is not None:
+        raise UnsupportedError(why)
+    return forward.run_trial(trial, case_id, target)
+
+
+def _whole(build: Callable[..., Model], target: Target) -> Measured | None:
+    """A network that is built on the device gives what references give in float64.
+
+    UnsupportedError if a node that computes is elsewhere.
+    """
+    model = build(device=target.spec)
+    with target.session(model.graph, allow_soft_placement=True) as session:
+        _require_device(model, session, target)
+        if model.initialize is not None:
+            session.run(model.initialize)
+        got = [session.run(model.fetches, model.feeds)]
+        for _ in range(STEPS if model.step is not None else 0):
+            session.run(model.step, model.feeds)
+            got.append(session.run(model.fetches, model.feeds))
+    with quiet():
+        for i, (results, wanted) in enumerate(zip(got, _truth(model), strict=True)):
+            for t, x, y in zip(model.fetches, results, wanted, strict=True):
+                off = difference(np.asarray(x, np.float64), np.asarray(y))
+                if not off <= TOLERANCE:
+                    after = f" after {i} steps" if model.step is not None else ""
+                    raise CaseFailedError(
+                        f"{t.name}{after} differs from float64 by {off:.3g} of its largest magnitude; at most "
+                        f"{TOLERANCE:g} is allowed"
+                    )
+    return None
+
+
+def _require_device(model: Model, session: tf.Session, target: Target) -> None:
+    wanted = {node.name for node in needed_nodes(model)}
+    fetches = [*model.fetches, *([] if model.step is None else [model.step])]
+    placed = session.explain(fetches, model.feeds).placements
+    elsewhere = [p for p in placed if p.node in wanted and p.device != target.spec]
+    if elsewhere:
+        kinds = ", ".join(dict.fromkeys(p.op for p in elsewhere))
+        raise UnsupportedError(f"{len(elsewhere)} nodes run elsewhere: {kinds} ({elsewhere[0].reason})")
+
+
+def _truth(model: Model) -> Iterator[list[Any]]:
+    interpreter = Interpreter()
+    if model.initialize is not None:
+        interpreter.run([model.initialize], {})
+    yield interpreter.run(model.fetches, model.feeds)
+    for _ in range(STEPS if model.step is not None else 0):
+        interpreter.run([model.step], model.feeds)
+        yield interpreter.run(model.fetches, model.feeds)

@@ -1,0 +1,89 @@
+"""The command `conformance todo`: what a device lacks for a level, and which networks need it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from timberframe_conformance.case import FAILING, LEVELS, Result
+from timberframe_conformance.commands import cores, counted, duration, open_device, whole
+from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+from timberframe_conformance.reports.summary import is_missing
+
+if TYPE_CHECKING:
+    from timberframe_conformance.reports.summary import Run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
+    parser.add_argument("--level", default="training", choices=LEVELS, help="the level to reach (default: training)")
+    parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
+    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
+    parser.add_argument("--jobs", type=whole(0), default=cores(), metavar="N", help="worker processes")
+    parser.set_defaults(command=_todo)
+
+
+@dataclass
+class Item:
+    """One thing to do: what is called, why it is not right yet, and the networks that need it."""
+
+    what: str
+    why: str
+    networks: dict[str, None] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        needed = f"; {', '.join(self.networks)}" if self.networks else ""
+        return f"{self.what}: {self.why}{needed}"
+
+
+def items(results: Iterable[Result]) -> list[Item]:
+    """What results say is missing or wrong: several inputs of one op with the same cause are one item."""
+    found: dict[tuple[str, str], Item] = {}
+    for r in results:
+        why = r.message if r.verdict == "unsupported" else f"{r.verdict}: {r.message}"
+        what = f"{r.op} {','.join(r.dtypes.values()) or '-'} {_attrs(r)}".rstrip()
+        item = found.setdefault((what, r.cause or why), Item(what, why))
+        item.networks.update(dict.fromkeys(r.networks))
+    return list(found.values())
+
+
+def _attrs(r: Result) -> str:
+    """The attrs that the id shows, or the name of a network."""
+    detail = r.id.rsplit("/", 1)[-1]
+    return detail if r.op == "Model" else " ".join(part for part in detail.split("-") if "=" in part)
+
+
+def _todo(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.collect import collect
+    from timberframe_conformance.judge import judge_case
+    from timberframe_conformance.runner import run
+    from timberframe_conformance.suites import networks
+
+    options = Options(given.device, given.level, (), (networks.SUITE,), given.timeout, given.profile)
+    target = open_device(options)
+    done = run(target, options, jobs=given.jobs)
+    by_level = {level: _open(done, level) for level in LEVELS[: LEVELS.index(given.level) + 1]}
+    if given.level == LEVELS[-1]:
+        cases = collect(target, Options(given.device, LEVELS[-1], (), ("forward",)))
+        by_level[LEVELS[-1]] += [judge_case(c, target) for c in cases if c.detail == "no-kernel"]
+    for level, results in by_level.items():
+        found = items(results)
+        console.print(f"{level}: {counted(len(found), 'thing') if found else 'nothing'} to do", highlight=False)
+        for item in found:
+            console.print(f"  {escape(str(item))}", highlight=False)
+    left = any(by_level.values())
+    if not left:
+        console.print(f"`conformance run --device={given.device} --require {given.level}` says whether it is reached")
+    return int(left)
+
+
+def _open(done: Run, level: str) -> list[Result]:
+    """What keeps a level from being reached. Networks as a whole cannot run before all that they call can."""
+    found = [r for r in done.results if r.level == level and (r.verdict in FAILING or is_missing(r))]
+    return [r for r in found if r.op != "Model"] or found
