@@ -4,10 +4,8 @@
 """
 # ruff: noqa: F403 - the families' modules list their public names in __all__; see timberframe.api
 
-import importlib as _importlib
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from timberframe import bitwise as bitwise
 from timberframe import contrib as contrib
@@ -64,6 +62,7 @@ from timberframe.api.variable_collections import *
 from timberframe.api.variable_functions import *
 from timberframe.api.variable_scope import *
 from timberframe.boundary import guard as _guard
+from timberframe.lazy import lazy_names as _lazy_names
 from timberframe_core import __version__ as __version__
 from timberframe_core import errors as errors
 from timberframe_core import logging as logging
@@ -75,20 +74,25 @@ from timberframe_core.runtime.session import InteractiveSession as InteractiveSe
 from timberframe_core.runtime.session import Session as Session
 
 if _TYPE_CHECKING:
+    from timberframe import app as app
+    from timberframe import flags as flags
+    from timberframe import gfile as gfile
+    from timberframe import layers as layers
+    from timberframe import python_io as python_io
     from timberframe import saved_model as saved_model
+    from timberframe import summary as summary
     from timberframe.api.messages import *
 else:
     # What takes long to import and many programs do without.
-
-    def __getattr__(name: str) -> _Any:
-        if name == "saved_model":
-            return _importlib.import_module("timberframe.saved_model")
-        if name in _messages.__all__:
-            return getattr(_messages, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _MODULES = ("app", "flags", "gfile", "layers", "python_io", "saved_model", "summary")
+    _LATER = {
+        **{name: f"timberframe.{name}" for name in _MODULES},
+        **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},
+    }
+    __getattr__ = _lazy_names(__name__, _LATER)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_messages.__all__, "saved_model"})
+        return sorted({*globals(), *_LATER})
 
 
 _add_library_folder(__file__)

@@ -35,26 +35,27 @@ _WITH_SETTINGS = (
 )  # fmt: skip
 
 
-def guard(modules: Iterable[ModuleType]) -> None:
+def guard(modules: Iterable[ModuleType], space: str = "") -> None:
     """Puts the boundary around what modules offer: functions, and the constructors of classes that take settings.
 
-    A function that several modules offer is wrapped once, so that all of them offer the same one.
+    A function that several modules offer is wrapped once, so that all of them offer the same one. space: what users
+    know the modules by, `tf` and the module's name by default.
     """
     guarded: dict[FunctionType, Callable[..., Any]] = {}
     for module in modules:
-        space = ".".join(["tf", *module.__name__.split(".")[1:]])
+        known_as = space or ".".join(["tf", *module.__name__.split(".")[1:]])
         for name in _public(module):
             value = getattr(module, name)
             if isinstance(value, FunctionType):
                 if value not in guarded:
-                    guarded[value] = _guarded(value, f"{space}.{name}")
+                    guarded[value] = _guarded(value, f"{known_as}.{name}")
                 setattr(module, name, guarded[value])
             elif (
                 isinstance(value, type) and value.__module__.startswith(_WITH_SETTINGS) and not issubclass(value, Enum)
             ):
                 made = vars(value).get("__init__")
                 if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
-                    setattr(value, "__init__", _guarded(made, f"{space}.{name}"))  # noqa: B010 - mypy forbids assigning it
+                    setattr(value, "__init__", _guarded(made, f"{known_as}.{name}"))  # noqa: B010 - mypy forbids assigning it
 
 
 def _public(module: ModuleType) -> list[str]:

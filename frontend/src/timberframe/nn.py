@@ -3,17 +3,21 @@
 Its functions are defined in the modules of `timberframe.api`, which says how.
 """
 
-from typing import Any as _Any
-
 from timberframe.api import namespace as _namespace
-
-__all__ = sorted(_namespace("nn"))
+from timberframe.lazy import lazy_names as _lazy_names
 
 globals().update(_namespace("nn"))
 
+_DYNAMIC = ("bidirectional_dynamic_rnn", "dynamic_rnn", "raw_rnn")
+_STATIC = ("static_bidirectional_rnn", "static_rnn")
+_LATER = {
+    **{name: f"timberframe.recurrent.dynamic:{name}" for name in _DYNAMIC},
+    **{name: f"timberframe.recurrent.static:{name}" for name in _STATIC},
+    "rnn_cell": "timberframe.recurrent.rnn_cell",
+}
 
-def __getattr__(name: str) -> _Any:
-    raise AttributeError(f"tf.nn has no function {name!r}")
+__all__ = sorted([*_namespace("nn"), *_LATER])
+__getattr__ = _lazy_names("timberframe.nn", _LATER)
 
 
 def __dir__() -> list[str]:

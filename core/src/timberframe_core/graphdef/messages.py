@@ -41,6 +41,22 @@ BundleEntryProto: Any
 VariableDef: Any
 CheckpointState: Any
 RunOptionsMessage: Any
+Summary: Any
+SummaryMetadata: Any
+SummaryDescription: Any
+HistogramProto: Any
+Event: Any
+SessionLog: Any
+TaggedRunMetadata: Any
+Example: Any
+SequenceExample: Any
+Feature: Any
+Features: Any
+FeatureList: Any
+FeatureLists: Any
+BytesList: Any
+FloatList: Any
+Int64List: Any
 
 _RENAMED = {"OpDefMessage": "OpDef", "RunOptionsMessage": "RunOptions"}  # classes of ours have the short names
 

@@ -2,7 +2,8 @@
 
 A message is a list of ``name number type``. A type is a protobuf scalar, another message or an enum; ``[type]`` is a
 repeated field, ``{key: type}`` a map, and ``| group`` after it puts the field into that oneof. Only what graphs, ops,
-session settings and saved models need is here; fields that a newer producer wrote are kept, unread, by protobuf itself.
+session settings, saved models, summaries and examples need is here; fields that a newer producer wrote are kept,
+unread, by protobuf itself.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ ENUMS: Mapping[str, Mapping[str, int]] = {
         "VARIABLE_AGGREGATION_NONE": 0, "VARIABLE_AGGREGATION_SUM": 1, "VARIABLE_AGGREGATION_MEAN": 2,
         "VARIABLE_AGGREGATION_ONLY_FIRST_REPLICA": 3,
     },
+    "DataClass": {
+        "DATA_CLASS_UNKNOWN": 0, "DATA_CLASS_SCALAR": 1, "DATA_CLASS_TENSOR": 2, "DATA_CLASS_BLOB_SEQUENCE": 3,
+    },
+    "SessionLog.SessionStatus": {"STATUS_UNSPECIFIED": 0, "START": 1, "STOP": 2, "CHECKPOINT": 3},
     "RunOptions.TraceLevel": {"NO_TRACE": 0, "SOFTWARE_TRACE": 1, "HARDWARE_TRACE": 2, "FULL_TRACE": 3},
 }  # fmt: skip
 
@@ -174,4 +179,37 @@ _SAVING = {
     "all_model_checkpoint_timestamps 3 [double], last_preserved_timestamp 4 double",
 }
 
-MESSAGES: Mapping[str, str] = {**_GRAPH, **_TENSOR, **_FUNCTION, **_SESSION, **_SAVING}
+_SUMMARY = {
+    "HistogramProto": "min 1 double, max 2 double, num 3 double, sum 4 double, sum_squares 5 double, "
+    "bucket_limit 6 [double], bucket 7 [double]",
+    "SummaryMetadata": "plugin_data 1 SummaryMetadata.PluginData, display_name 2 string, "
+    "summary_description 3 string, data_class 4 DataClass",
+    "SummaryMetadata.PluginData": "plugin_name 1 string, content 2 bytes",
+    "SummaryDescription": "type_hint 1 string",
+    "Summary": "value 1 [Summary.Value]",
+    "Summary.Image": "height 1 int32, width 2 int32, colorspace 3 int32, encoded_image_string 4 bytes",
+    "Summary.Audio": "sample_rate 1 float, num_channels 2 int64, length_frames 3 int64, "
+    "encoded_audio_string 4 bytes, content_type 5 string",
+    "Summary.Value": "node_name 7 string, tag 1 string, metadata 9 SummaryMetadata, simple_value 2 float | value, "
+    "obsolete_old_style_histogram 3 bytes | value, image 4 Summary.Image | value, histo 5 HistogramProto | value, "
+    "audio 6 Summary.Audio | value, tensor 8 TensorProto | value",
+    "SessionLog": "status 1 SessionLog.SessionStatus, checkpoint_path 2 string, msg 3 string",
+    "TaggedRunMetadata": "tag 1 string, run_metadata 2 bytes",
+    "Event": "wall_time 1 double, step 2 int64, file_version 3 string | what, graph_def 4 bytes | what, "
+    "summary 5 Summary | what, session_log 7 SessionLog | what, tagged_run_metadata 8 TaggedRunMetadata | what, "
+    "meta_graph_def 9 bytes | what",
+}
+
+_EXAMPLE = {
+    "BytesList": "value 1 [bytes]",
+    "FloatList": "value 1 [float]",
+    "Int64List": "value 1 [int64]",
+    "Feature": "bytes_list 1 BytesList | kind, float_list 2 FloatList | kind, int64_list 3 Int64List | kind",
+    "Features": "feature 1 {string: Feature}",
+    "FeatureList": "feature 1 [Feature]",
+    "FeatureLists": "feature_list 1 {string: FeatureList}",
+    "Example": "features 1 Features",
+    "SequenceExample": "context 1 Features, feature_lists 2 FeatureLists",
+}
+
+MESSAGES: Mapping[str, str] = {**_GRAPH, **_TENSOR, **_FUNCTION, **_SESSION, **_SAVING, **_SUMMARY, **_EXAMPLE}

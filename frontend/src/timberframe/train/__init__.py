@@ -1,8 +1,8 @@
 """`tf.train`: optimizers, rates that change, the global step, averages of variables, checkpoints, queue runners."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
+from timberframe.lazy import lazy_names as _lazy_names
 from timberframe.train.adaptive import AdadeltaOptimizer as AdadeltaOptimizer
 from timberframe.train.adaptive import AdagradOptimizer as AdagradOptimizer
 from timberframe.train.adaptive import AdamOptimizer as AdamOptimizer
@@ -43,16 +43,31 @@ from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step
 from timberframe.train.steps import global_step as global_step
-from timberframe_core.graphdef import messages as _messages
 
 if _TYPE_CHECKING:
+    from timberframe.summary.writer import summary_iterator as summary_iterator
+    from timberframe_core.graphdef.messages import BytesList as BytesList
+    from timberframe_core.graphdef.messages import Event as Event
+    from timberframe_core.graphdef.messages import Example as Example
+    from timberframe_core.graphdef.messages import Feature as Feature
+    from timberframe_core.graphdef.messages import FeatureList as FeatureList
+    from timberframe_core.graphdef.messages import FeatureLists as FeatureLists
+    from timberframe_core.graphdef.messages import Features as Features
+    from timberframe_core.graphdef.messages import FloatList as FloatList
+    from timberframe_core.graphdef.messages import Int64List as Int64List
     from timberframe_core.graphdef.messages import SaverDef as SaverDef
+    from timberframe_core.graphdef.messages import SequenceExample as SequenceExample
 else:
-
-    def __getattr__(name: str) -> _Any:
-        if name == "SaverDef":  # made when it is first used
-            return _messages.SaverDef
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # What is made or imported when it is first used.
+    _MESSAGES = (
+        "BytesList", "Event", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
+        "SaverDef", "SequenceExample",
+    )  # fmt: skip
+    _LATER = {
+        **{name: f"timberframe_core.graphdef.messages:{name}" for name in _MESSAGES},
+        "summary_iterator": "timberframe.summary.writer:summary_iterator",
+    }
+    __getattr__ = _lazy_names(__name__, _LATER)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), "SaverDef"})
+        return sorted({*globals(), *_LATER})

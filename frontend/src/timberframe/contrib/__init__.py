@@ -1,0 +1,7 @@
+"""`tf.contrib`: where TensorFlow 1 had what is elsewhere here, and what programs used most of the rest."""
+
+from timberframe import lookup as lookup
+from timberframe.lazy import lazy_names as _lazy_names
+
+_MODULES = ("layers", "rnn")
+__getattr__ = _lazy_names(__name__, {name: f"timberframe.contrib.{name}" for name in _MODULES})

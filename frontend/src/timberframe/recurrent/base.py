@@ -1,0 +1,89 @@
+"""RNNCell: one step of a recurrent network, from inputs and state to output and next state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from timberframe.api.arrays import concat
+from timberframe.api.constants import zeros
+from timberframe.api.framework import convert_to_tensor, name_scope
+from timberframe.api.nn import bias_add
+from timberframe.layers.base import Layer
+from timberframe_core import nest
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.tensor_shape import TensorShape
+from timberframe_core.shapes import format_shape
+
+
+class RNNCell(Layer):
+    """Base of cells: ``output, state = cell(inputs, state)``.
+
+    inputs: [batch, ...]. The state is a tensor [batch, *state_size], or a structure of such tensors, as `state_size`
+    is. A cell of the user's own says `state_size` and `output_size` and has a method `call(inputs, state)`.
+    """
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of the state: an integer, a TensorShape, or a structure of them."""
+        raise NotImplementedError
+
+    @property
+    def output_size(self) -> Any:
+        """Size of the output: an integer or a TensorShape."""
+        raise NotImplementedError
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The output and the next state. scope: the variable scope, by default one of the cell's name."""
+        return super().__call__(inputs, state, *args, scope=scope, **kwargs)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros. batch_size: an integer or a scalar tensor."""
+        with name_scope(f"{type(self).__name__}ZeroState"):
+            return nest.map_structure(lambda size: zeros_for(batch_size, size, dtype), self.state_size)
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """`zero_state` for the batch and the dtype of inputs, or for those given."""
+        if inputs is not None:
+            first = convert_to_tensor(inputs)
+            batch_size, dtype = apply_op("GatherV2", [apply_op("Shape", [first]), 0, 0]), first.dtype
+        if batch_size is None or dtype is None:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}.get_initial_state: batch_size or dtype is None; give both, or inputs"
+            )
+        return self.zero_state(batch_size, dtype)
+
+
+def zeros_for(batch_size: Any, size: Any, dtype: Any) -> Tensor:
+    """Zeros of shape [batch_size, *size]."""
+    sizes = TensorShape(size).as_list() if not isinstance(size, int) else [size]
+    known = batch_size if isinstance(batch_size, int) else None
+    result: Tensor = zeros([batch_size, *sizes], dtype)
+    result.set_shape([known, *sizes])
+    return result
+
+
+def input_depth(cell: RNNCell, inputs_shape: Any) -> int:
+    """The size of the inputs' last axis, InvalidArgumentError where it is unknown."""
+    sizes = TensorShape(inputs_shape).as_tuple()
+    if sizes is None or not sizes or sizes[-1] is None:
+        raise InvalidArgumentError(
+            f"cell '{cell.name}': inputs have shape {format_shape(sizes)}; the size of their last axis must be known"
+        )
+    return sizes[-1]
+
+
+def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
+    """concat(parts, 1) . kernel + bias."""
+    return bias_add(apply_op("MatMul", [concat(parts, 1), kernel]), bias)
+
+
+def activation_of(cell: str, given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function that was given, or the default for None."""
+    if given is None:
+        return default
+    if not callable(given):
+        raise InvalidArgumentError(f"{cell}: activation is {given!r}; a function is required")
+    return given  # type: ignore[no-any-return]  # as was checked

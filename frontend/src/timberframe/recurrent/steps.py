@@ -1,0 +1,63 @@
+"""What networks along time share: checks, first states, rows that are over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timberframe.api.framework import convert_to_tensor
+from timberframe.api.selection import cast, where
+from timberframe.recurrent.base import RNNCell
+from timberframe_core import nest
+from timberframe_core.dtypes import int32
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.shapes import format_shape
+
+
+def check_cell(function: str, cell: Any) -> None:
+    """Raises InvalidArgumentError for what is no cell."""
+    if not isinstance(cell, RNNCell) and not (callable(cell) and hasattr(cell, "state_size")):
+        raise InvalidArgumentError(f"tf.nn.{function}: cell is {cell!r}; an RNNCell is required")
+
+
+def lengths_of(given: Any, batch: Any) -> Tensor | None:
+    """The lengths of the rows as int32, None where all are whole."""
+    if given is None:
+        return None
+    lengths: Tensor = cast(convert_to_tensor(given, name="sequence_length"), int32)
+    if lengths.shape.ndims not in (None, 1):
+        raise InvalidArgumentError(
+            f"tf.nn.dynamic_rnn: sequence_length has shape {format_shape(lengths.static_shape)}; "
+            "a vector of one length for each row is required"
+        )
+    known = (lengths.static_shape or (None,))[0]
+    if isinstance(batch, int) and known not in (None, batch):
+        raise InvalidArgumentError(
+            f"tf.nn.dynamic_rnn: {known} sequence lengths for {batch} rows; one for each is required"
+        )
+    return lengths
+
+
+def first_state(cell: Any, given: Any, batch: Any, dtype: Any, function: str) -> Any:
+    """The given state, or zeros."""
+    if given is not None:
+        nest.assert_same_structure(cell.state_size, given)
+        return nest.map_structure(convert_to_tensor, given)
+    if dtype is None:
+        raise InvalidArgumentError(f"tf.nn.{function}: initial_state and dtype are None; give one of them")
+    return cell.zero_state(batch, dtype)
+
+
+def ends(time: Any, lengths: Tensor | None, output: Any, before: Any, after: Any) -> tuple[Any, Any]:
+    """Output and state of a step: zeros and the state before for rows whose length it is past."""
+    if lengths is None:
+        return output, after
+    over = apply_op("GreaterEqual", [time, lengths])
+    output = nest.map_structure(lambda y: where(over, apply_op("ZerosLike", [y]), y), output)
+    return output, nest.map_structure(lambda old, new: kept(over, old, new), before, after)
+
+
+def kept(over: Tensor, old: Tensor, new: Tensor) -> Any:
+    """The old state of rows that are over, the new one of others; a scalar state always moves on."""
+    return new if new.shape.ndims == 0 else where(over, old, new)
