@@ -1,95 +1,143 @@
-"""Plugins that are broken in one way each: the report names what is wrong, and the runs of other devices go on."""
+"""Plugins that are broken in one way each: the suite says what is wrong with them, and with nothing else."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from timberframe_sdk.testing.installed import installed_plugin
+from timberframe_conformance.case import Result
+from timberframe_conformance.collect import collect
+from timberframe_conformance.judge import judge_case
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import open_target
+from timberframe_core.errors import AlreadyExistsError, InternalError, NotFoundError
+from timberframe_core.plugin import loader
+from timberframe_sdk.testing.loaded import loaded_plugin
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of kernels on extreme values
 PLUGINS = Path(__file__).parent / "broken_plugins"
-pytestmark = pytest.mark.slow
 
+LEFT_OUT = ("unsupported", "not applicable")
 
-class Ran(NamedTuple):
-    """A run of the command: its exit status, what it wrote, and the cases of its report."""
-
-    status: int
-    output: str
-    errors: str
-    cases: list[dict[str, Any]]
-
-
-Command = Callable[..., Ran]
+Judge = Callable[[str, str, str], dict[str, Result]]
 
 
 @pytest.fixture
-def conformance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """``conformance("acme", "--device=acme", "--op=Neg")`` runs the command where the broken plugin is installed."""
-    monkeypatch.setenv("BROKEN_PLUGIN_FIRST_PROCESS", str(tmp_path / "first"))
+def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
+    """``judge("acme", "forward", "Neg")``: the results of the cases of an op, by their ids without suite and op.
 
-    def run(plugin: str, *arguments: str) -> Ran:
-        report = tmp_path / "run.json"
-        monkeypatch.setenv("TIMBERFRAME_PLUGINS", f"cpu,{plugin}")
-        command = [sys.executable, "-m", "timberframe_conformance.cli", "run", *arguments, f"--json={report}"]
-        with installed_plugin(tmp_path, plugin, plugin):
-            path = os.pathsep.join([str(PLUGINS), os.environ["PYTHONPATH"]])
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=120,
-                env={**os.environ, "PYTHONPATH": path},
-            )
-        cases = json.loads(report.read_text())["cases"] if report.exists() else []
-        return Ran(done.returncode, done.stdout, done.stderr, cases)
+    Cases that the device has no kernel for are left out.
+    """
+    monkeypatch.syspath_prepend(PLUGINS)
 
-    return run
+    def run(plugin: str, suite: str, op: str) -> dict[str, Result]:
+        with loaded_plugin(plugin, importlib.import_module(plugin)):
+            options = Options(plugin, suites=(suite,), ops=(op,))
+            target = open_target(options)
+            results = [judge_case(case, target) for case in collect(target, options)]
+        return {r.id.split("/", 2)[2]: r for r in results if r.verdict not in LEFT_OUT}
+
+    yield run
+    for path in PLUGINS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
 
 
-OTHER = ("--device=cpu", "--op=Neg", "--suite=forward", "-k", "float32 and /17")
-BROKEN_AT_IMPORT = {
-    "raises_at_import": "OSError: libacme.so: cannot open shared object file  [",
-    "segfaults_at_import": "it ended the process while it was loaded: Segmentation fault, at File ",
-    "leaves_at_import": "it ended the process while it was loaded, with status 7",
-    "hangs_at_import": "it did not end within 0:00:02 while it was loaded, at File ",
+def failing(results: dict[str, Result]) -> dict[str, str]:
+    """The messages of the failing cases."""
+    return {name: r.message for name, r in results.items() if r.verdict == "fail"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "error", "words"),
+    [
+        ("wrong_contract", InternalError, r"it is written for version 99\.0 of the contract; this timberframe-sdk has"),
+        ("half_registered", NotFoundError, r"op Sqare: not registered; nearest names: Square"),
+        (
+            "duplicated_kernel",
+            AlreadyExistsError,
+            r"kernel Neg on DUPLICATED_KERNEL: claimed by broken_device\.kernels",
+        ),
+    ],
+)
+def test_a_plugin_that_cannot_be_registered_leaves_nothing(
+    judge: Judge, plugin: str, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words), loaded_plugin(plugin, importlib.import_module(plugin)):
+        pass
+    assert not [k for k in loader.registry.kernels.kernels() if k.device == plugin.upper()]
+
+
+DEVICE_FAULTS = {
+    "lying_allocator": {
+        "-/allocator-sizes": "the allocator gives 16 bytes where 64 are asked for; it must give as many",
+    },
+    "sharing_allocator": {
+        "-/allocator-sizes": "bytes of an allocation are overwritten through others; allocations must have the bytes",
+    },
+    "races_in_copies": {
+        "-/copies-concurrency": "copies of 4 threads at once disturb each other, while those of one thread are right: ",
+    },
+    "forgets_to_synchronize": {
+        "-/synchronize": "of 6 copies that were started before it were not done; it must wait for all pending work",
+    },
+    "aliases_host_memory": {
+        "-/copy-in-reads-at-once": "copy_in goes on reading the host array after it has returned: 7 of 7 elements are",
+    },
 }
 
 
-@pytest.mark.parametrize("plugin", BROKEN_AT_IMPORT)
-def test_a_plugin_that_does_not_load_is_named_and_disturbs_no_other_device(conformance: Command, plugin: str) -> None:
-    ran = conformance(plugin, *OTHER, "--timeout=0.5", "--jobs=0")
-    assert ran.status == 0, ran.output + ran.errors
-    assert {c["verdict"] for c in ran.cases} == {"pass"}
-    assert f"plugin '{plugin}' is left out: {BROKEN_AT_IMPORT[plugin]}" in ran.errors
-    assert f"plugin '{plugin}' is left out: {BROKEN_AT_IMPORT[plugin]}" in ran.output
-    assert ran.errors.count("is left out") == 1
+@pytest.mark.parametrize("plugin", DEVICE_FAULTS)
+def test_a_fault_of_the_device_fails_its_case_alone(judge: Judge, plugin: str) -> None:
+    found = failing(judge(plugin, "device", "Device"))
+    assert found.keys() == DEVICE_FAULTS[plugin].keys()
+    assert all(words in found[case] for case, words in DEVICE_FAULTS[plugin].items())
 
 
-@pytest.mark.parametrize("plugin", ["raises_at_import", "segfaults_at_import"])
-def test_the_device_of_a_plugin_that_does_not_load_is_refused_with_reason(conformance: Command, plugin: str) -> None:
-    ran = conformance(plugin, f"--device={plugin}", "--op=Neg")
-    assert ran.status == 2
-    assert f"conformance: device '{plugin}' does not exist" in ran.errors
-    assert BROKEN_AT_IMPORT[plugin] in ran.errors.splitlines()[-1].replace("InternalError: ", "it ")
+def test_copies_that_do_not_wait_are_told_as_such(judge: Judge) -> None:
+    found = failing(judge("forgets_to_wait", "device", "Device"))
+    assert found["-/copy-out-waits"].startswith("copy_out does not wait for the work that makes its tensor: ")
+    assert found["-/copies-concurrency"].startswith(
+        "copies that one thread makes one after the other are wrong already"
+    )
 
 
-def test_a_plugin_that_ends_worker_processes_is_named(conformance: Command) -> None:
-    ran = conformance("segfaults_in_workers", *OTHER, "--jobs=1")
-    assert ran.status == 0, ran.output + ran.errors
-    assert {c["verdict"] for c in ran.cases} == {"pass"}
-    assert "'segfaults_in_workers' is left out: it ended the process while it was loaded: Segmentation" in ran.output
+def test_results_that_are_taken_before_they_are_made_are_told_as_such(judge: Judge) -> None:
+    found = failing(judge("forgets_launches", "guards", "Square"))
+    assert found
+    assert all(m.startswith("copy_out does not wait for the launches that make its tensor") for m in found.values())
 
 
-def test_a_device_whose_workers_do_not_start_is_a_wrong_call(conformance: Command) -> None:
-    ran = conformance("segfaults_in_workers", "--device=segfaults_in_workers", "--op=Neg", "--jobs=1")
-    assert ran.status == 2, ran.output + ran.errors
-    assert "ended the process while it was loaded: Segmentation fault" in ran.errors.splitlines()[-1]
+def test_a_kernel_that_is_wrong_for_one_dtype_fails_in_that_alone(judge: Judge) -> None:
+    results = judge("wrong_for_one_dtype", "forward", "Square")
+    assert {name.partition("/")[0] for name in failing(results)} == {"int32"}
+    assert "elements differ; at [" in next(iter(failing(results).values()))
+    assert {r.verdict for name, r in results.items() if name.startswith("float32")} == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "suite", "words"),
+    [
+        (
+            "writes_past_output",
+            "guards",
+            "4 bytes after it were written, the first at offset 0; a kernel writes inside",
+        ),
+        ("leaks", "leaks", "4 more runs left 4 live allocations (480 bytes); a run must give back what it took"),
+        ("wrong_dtype", "forward", "output 0 has dtype float64; it must be "),
+        ("races", "concurrency", "while 3 threads run the node at once; runs must share nothing that they write to"),
+    ],
+)
+def test_a_fault_of_a_kernel_is_told_by_its_suite(judge: Judge, plugin: str, suite: str, words: str) -> None:
+    results = judge(plugin, suite, "Square")
+    assert results
+    assert all(words in r.message for r in results.values())
+
+
+@pytest.mark.parametrize("plugin", ["writes_past_output", "leaks", "races"])
+def test_a_fault_of_a_kernel_leaves_other_kernels_alone(judge: Judge, plugin: str) -> None:
+    for suite in ("forward", "guards", "leaks", "concurrency"):
+        assert not failing(judge(plugin, suite, "Neg"))

@@ -57,11 +57,16 @@ def one_node(
 
 
 def run_cluster(
-    device: Device, cluster: Cluster, arrays: Sequence[np.ndarray], mode: str, fence: str = ""
+    device: Device,
+    cluster: Cluster,
+    arrays: Sequence[np.ndarray],
+    mode: str,
+    fence: str = "",
+    synchronize: bool = False,
 ) -> list[np.ndarray]:
     """Compiles and runs a cluster in a mode, see RunContext, and brings its outputs to the host.
 
-    NoKernelError where the device declines one of its nodes.
+    synchronize: wait for the device before that. NoKernelError where the device declines one of its nodes.
     """
     for node in cluster.nodes:
         why = device.supports(node)
@@ -71,6 +76,8 @@ def run_cluster(
     results = executable.run(
         [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode, fence=fence)
     )
+    if synchronize:
+        device.synchronize()
     return [device.copy_out(a) for a in results]
 
 

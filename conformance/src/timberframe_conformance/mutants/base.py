@@ -23,6 +23,7 @@ VALUE_SUITES = frozenset(
         "faults",
         "aliasing",
         "determinism",
+        "concurrency",
         "graphs",
         "patterns",
         "prepared",

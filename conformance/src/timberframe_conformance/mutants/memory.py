@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from timberframe_conformance.mutants.base import Call, mutant
 FOREVER = 3600
 _leaked: list[Any] = []
 _calls = [0]
+_scratch: list[Any] = []
 
 
 def _address(a: Any) -> int:
@@ -143,6 +145,19 @@ def _(c: Call) -> Any:
 def _(c: Call) -> Any:
     _calls[0] += 1
     return np.nextafter(c.true[0], np.float32(np.inf)) if _calls[0] % 2 and c.inputs[0].size > 1 else c.true
+
+
+@mutant(
+    "shared-scratch",
+    "Expm1",
+    "computes in memory that runs of other threads use at the same time",
+    ("float32",),
+    suites=("concurrency",),
+)
+def _(c: Call) -> Any:
+    _scratch[:] = c.true
+    time.sleep(0.001)
+    return list(_scratch)
 
 
 @mutant("lanes-differ", "Tan", "an unaligned start gives other last bits", ("float32",), suites=("forward",))

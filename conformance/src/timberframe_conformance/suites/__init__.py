@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from timberframe_conformance.case import Case
 from timberframe_conformance.suites import (
     aliasing,
+    concurrency,
     dags,
     determinism,
     device,
@@ -52,6 +53,7 @@ SUITES: Mapping[str, Collector] = {
     "guards": guards.collect,
     "aliasing": aliasing.collect,
     "determinism": determinism.collect,
+    "concurrency": concurrency.collect,
     "variants": variants.collect,
     "gradient": _gradients,
     "random": random.collect,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
+from timberframe_conformance.suites import transfers
 from timberframe_core.dtypes import BY_NAME
 from timberframe_core.errors import ResourceExhaustedError
 from timberframe_core.ops.definition.opdef import OpDef
@@ -39,8 +39,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "allocator-close-twice": _close_twice,
         "allocator-exhaustion": _exhaustion,
         "allocator-concurrency": _concurrent_allocation,
-        "copies-concurrency": _concurrent_copies,
-        "synchronize": _synchronize,
+        **transfers.CHECKS,
         "copy-started": _started_copy,
         "copy-direct": _direct_copy,
         "dlpack-to-numpy": _dlpack_to_numpy,
@@ -173,24 +172,6 @@ def _refuse(allocator: Any) -> None:
         raise CaseFailedError(f"an allocation of {asked} bytes succeeded; ResourceExhaustedError is required")
 
 
-def _in_threads(work: Callable[[int], None], count: int = 4) -> None:
-    errors: list[BaseException] = []
-
-    def body(i: int) -> None:
-        try:
-            work(i)
-        except BaseException as e:
-            errors.append(e)
-
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    if errors:
-        raise errors[0]
-
-
 def _concurrent_allocation(target: Target) -> Measured | None:
     allocator = target.device.allocator
     gc.collect()
@@ -201,31 +182,10 @@ def _concurrent_allocation(target: Target) -> Measured | None:
             buffer = allocator.allocate(64 * (i + 1) + n)
             buffer.close()
 
-    _in_threads(work)
+    transfers.in_threads(work)
     after = allocator.statistics()
     if (after.used, after.live) != (before.used, before.live):
         raise CaseFailedError(f"after threads allocated and released, {after.used - before.used} bytes more are in use")
-    return None
-
-
-def _concurrent_copies(target: Target) -> Measured | None:
-    device = target.device
-
-    def work(i: int) -> None:
-        x = np.full(10_000, i, np.float32)
-        for _ in range(20):
-            if not np.array_equal(device.copy_out(device.copy_in(x)), x):
-                raise CaseFailedError("copies in several threads mix their data")
-
-    _in_threads(work)
-    return None
-
-
-def _synchronize(target: Target) -> Measured | None:
-    a = target.device.copy_in(np.arange(10, dtype=np.float32))
-    target.device.synchronize()
-    if not np.array_equal(target.device.copy_out(a), np.arange(10, dtype=np.float32)):
-        raise CaseFailedError("a copy differs after synchronize()")
     return None
 
 

@@ -42,7 +42,15 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
         return judge(trial, attrs, arrays, got, [v.dtype for v in cluster.outputs], target)
 
     got, cluster = _run_guarded(trial, attrs, flat, target)  # names the node of a write outside
-    measured = judged(got, cluster)
+    try:
+        measured = judged(got, cluster)
+    except CaseFailedError as e:
+        if target.device.asynchronous:
+            judged(*_run_guarded(trial, attrs, flat, target, synchronize=True))
+            raise CaseFailedError(
+                f"copy_out does not wait for the launches that make its tensor: {e}; after synchronize() it is right"
+            ) from e
+        raise
     if target.device.host_memory:
         for fence in ("end", "start"):
             again, cluster = _run_guarded(trial, attrs, flat, target, fence)
@@ -52,13 +60,18 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _run_guarded(
-    trial: Trial, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray], target: Target, fence: str = ""
+    trial: Trial,
+    attrs: Mapping[str, Any],
+    arrays: Sequence[np.ndarray],
+    target: Target,
+    fence: str = "",
+    synchronize: bool = False,
 ) -> tuple[list[np.ndarray], Cluster]:
     """The outputs of a guarded run, and the cluster that ran; CaseFailedError where an input was written to."""
     passed = [fenced_input(target.device, x, fence) for x in arrays] if fence else arrays
     before = [x.copy() for x in passed]
     cluster, fed = one_node(target.device, trial.op, attrs, passed)
-    got = run_cluster(target.device, cluster, fed, "guarded", fence)
+    got = run_cluster(target.device, cluster, fed, "guarded", fence, synchronize)
     for i, (x, old) in enumerate(zip(passed, before, strict=True)):
         if not _same(x, old):
             raise CaseFailedError(f"input {i} was written to; inputs are borrowed and never changed")

@@ -311,7 +311,10 @@ class Device(Protocol):
         """Prepares a cluster: the one way in which work reaches a device."""
 
     def copy_in(self, x: np.ndarray) -> Array:
-        """The device's copy of a host array of any strides; may be x itself where host_memory is set."""
+        """The device's copy of a host array of any strides; may be x itself where host_memory is set.
+
+        Elsewhere x may change as soon as it returns: it waits until x is read, or copies x first.
+        """
 
     def copy_out(self, a: Array) -> np.ndarray:
         """A host copy; waits for pending work and raises its errors."""

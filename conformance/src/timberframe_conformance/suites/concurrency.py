@@ -1,0 +1,87 @@
+"""Concurrency: several threads that run one node at once, each on its own inputs, get what they get one by one."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe_conformance import drive
+from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_conformance.suites.transfers import in_threads
+from timberframe_core.ops.definition.opdef import OpDef
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "concurrency"
+THREADS = 3
+RUNS = 4
+_SWITCH_SECONDS = 1e-5
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """One trial of each op, in one dtype; ops that draw random numbers are the suite `random`'s."""
+    without_streams = [op for op in ops if op.stream is None]
+    for trial in chosen(target, without_streams, lambda found: odd_sized(found)[-1:], dtypes=1):
+        case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
+        yield Case(
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.level
+        )
+
+
+def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    arrays = trial.arrays(case_id)
+    built = drive.build(trial.op, trial.attrs(arrays), arrays, target.spec)
+    feeds = [_other_values(built, trial, f"{case_id}/{i}", target) for i in range(THREADS)]
+    with target.session(built.graph) as session:
+        alone = [_outputs(session, built, each) for each in feeds]
+
+        def work(i: int) -> None:
+            for run in range(RUNS):
+                _compare(alone[i], _outputs(session, built, feeds[i]), i, run)
+
+        with _switching_often():
+            in_threads(work, THREADS)
+        for i, each in enumerate(feeds):
+            _compare(alone[i], _outputs(session, built, each), i, RUNS)
+    return None
+
+
+def _other_values(built: drive.Built, trial: Trial, seed: str, target: Target) -> dict[Any, np.ndarray]:
+    """Feeds with floating values of their own; integers, which may be sizes and indices, stay."""
+    arrays = trial.arrays(seed)
+    other = drive.build(trial.op, trial.attrs(arrays), arrays, target.spec).feeds.values()
+    return {t: new if new.dtype.kind in "fc" else x for (t, x), new in zip(built.feeds.items(), other, strict=True)}
+
+
+def _outputs(session: Any, built: drive.Built, feeds: Any) -> list[np.ndarray]:
+    return [np.array(x) for x in session.run(built.fetches, feeds)]
+
+
+def _compare(alone: Sequence[np.ndarray], got: Sequence[np.ndarray], thread: int, run: int) -> None:
+    for i, (x, y) in enumerate(zip(alone, got, strict=True)):
+        equal = np.array_equal(x, y) if x.dtype == object else x.shape == y.shape and x.tobytes() == y.tobytes()
+        if not equal:
+            raise CaseFailedError(
+                f"output {i} of run {run} of thread {thread} differs from what the same inputs give alone, while "
+                f"{THREADS} threads run the node at once; runs must share nothing that they write to, such as a "
+                "buffer of the kernel"
+            )
+
+
+@contextmanager
+def _switching_often() -> Iterator[None]:
+    """In the block Python gives each of its threads a short time only, so that they meet."""
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(old)

@@ -1,0 +1,219 @@
+"""Memory and copies of a device, told apart by what a driver gets wrong: sizes, overlap, waiting, sharing, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timberframe_conformance.case import CaseFailedError, Measured, NotApplicableError
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+    from timberframe_core.plugin.contracts import Device
+
+BUFFER_SIZES = (64, 1000, 65_537, 1 << 20)
+LARGE = 1 << 20
+"""Elements of a copy that takes a while."""
+AHEAD = 6
+"""Large copies that are enqueued first, so that what is not waited for is not done by chance."""
+
+
+def in_threads(work: Callable[[int], None], count: int = 4) -> None:
+    """Runs work(0), work(1), ... at once; raises the first error."""
+    errors: list[BaseException] = []
+
+    def body(i: int) -> None:
+        try:
+            work(i)
+        except BaseException as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        raise errors[0]
+
+
+def _numbers(seed: int, size: int) -> np.ndarray:
+    return np.arange(seed, seed + size, dtype=np.float32)
+
+
+def _busy(device: Device) -> list[Any]:
+    """Tensors whose copies keep an asynchronous device's queue busy for a while."""
+    return [device.copy_in(_numbers(i, LARGE)) for i in range(AHEAD)] if device.asynchronous else []
+
+
+def _buffer_sizes(target: Target) -> Measured | None:
+    """Each allocation has the bytes that were asked for, and shares none with another."""
+    device: Any = target.device
+    buffers = [device.allocator.allocate(n) for n in BUFFER_SIZES for _ in range(2)]
+    try:
+        for buffer in buffers:
+            handle = buffer.handle
+            if isinstance(handle, np.ndarray | memoryview | bytearray):
+                given = len(handle) if isinstance(handle, bytearray) else handle.nbytes
+                if given < buffer.nbytes:
+                    raise CaseFailedError(
+                        f"the allocator gives {given} bytes where {buffer.nbytes} are asked for; it must give as many"
+                    )
+        if hasattr(device, "array") and hasattr(device, "copy"):
+            _fill(device, buffers)
+    finally:
+        for buffer in buffers:
+            buffer.close()
+    return None
+
+
+def _fill(device: Any, buffers: list[Any]) -> None:
+    """Writes other bytes to each buffer and reads all of them: a short buffer would share its end with another."""
+    tensors, patterns = [], []
+    for i, buffer in enumerate(buffers):
+        patterns.append(np.full(buffer.nbytes, i + 1, np.uint8))
+        try:
+            tensors.append(device.array(buffer, 0, np.dtype(np.uint8), (buffer.nbytes,)))
+            device.copy(device.copy_in(patterns[-1]), tensors[-1])
+        except Exception as e:
+            raise CaseFailedError(
+                f"a tensor of {buffer.nbytes} bytes does not fit into a buffer of as many: {type(e).__name__}: {e}; "
+                "the allocator must give the bytes that are asked for"
+            ) from e
+    for buffer, tensor, wanted in zip(buffers, tensors, patterns, strict=True):
+        found = device.copy_out(tensor)
+        if not np.array_equal(found, wanted):
+            count = int(np.count_nonzero(found != wanted))
+            raise CaseFailedError(
+                f"{count} of the {buffer.nbytes} bytes of an allocation are overwritten through others; allocations "
+                "must have the bytes that are asked for, and share none"
+            )
+
+
+def _side_by_side(target: Target) -> Measured | None:
+    """Tensors that live at the same time do not share memory."""
+    device = target.device
+    arrays = [_numbers(1000 * i, n) for i, n in enumerate((1, 17, 1000, 10_000, 70_001))]
+    tensors = [device.copy_in(x) for x in arrays]
+    device.synchronize()
+    for i, (x, a) in enumerate(zip(arrays, tensors, strict=True)):
+        found = device.copy_out(a)
+        if not np.array_equal(found, x):
+            raise CaseFailedError(
+                f"tensor {i} of {len(arrays)}, of {x.nbytes} bytes, has other values in {np.count_nonzero(found != x)} "
+                "elements once the others are made; tensors that live at the same time must not share memory"
+            )
+    return None
+
+
+def _reads_at_once(target: Target) -> Measured | None:
+    """A host array may change as soon as copy_in has returned, unless the device's tensors are host arrays."""
+    device = target.device
+    if device.host_memory:
+        raise NotApplicableError("its tensors are host arrays, which it may borrow")
+    ahead = _busy(device)
+    for size in (7, 1000, LARGE):
+        x = _numbers(1, size)
+        a = device.copy_in(x)
+        x[...] = -1
+        device.synchronize()
+        found = device.copy_out(a)
+        if not np.array_equal(found, _numbers(1, size)):
+            raise CaseFailedError(
+                f"copy_in goes on reading the host array after it has returned: {np.count_nonzero(found == -1)} of "
+                f"{size} elements are those written to the array afterwards; copy_in must wait until the array is "
+                "read, or copy it first"
+            )
+    del ahead
+    return None
+
+
+def _copy_out_waits(target: Target) -> Measured | None:
+    """copy_out waits for the work that makes its tensor."""
+    device = target.device
+    ahead = _busy(device)
+    for size in (1000, LARGE):
+        x = _numbers(1, size)
+        a = device.copy_in(x)
+        found = _or_error(device, a)
+        if isinstance(found, np.ndarray) and np.array_equal(found, x):
+            continue
+        device.synchronize()
+        what = f"raises {found}" if isinstance(found, str) else f"gives {np.count_nonzero(found != x)} wrong elements"
+        if not np.array_equal(device.copy_out(a), x):
+            raise CaseFailedError(f"copy_out after copy_in of {size} elements {what}, after synchronize() too")
+        raise CaseFailedError(
+            f"copy_out does not wait for the work that makes its tensor: for {size} elements it {what}, and gives the "
+            "right ones after synchronize()"
+        )
+    del ahead
+    return None
+
+
+def _or_error(device: Device, a: Any) -> np.ndarray | str:
+    """What copy_out gives, as it is now, or the error that it raises."""
+    try:
+        return np.array(device.copy_out(a))
+    except Exception as e:
+        return f"{type(e).__name__}: {e}"
+
+
+def _synchronize(target: Target) -> Measured | None:
+    """All work that was enqueued before synchronize() is done when it returns."""
+    device = target.device
+    x = _numbers(0, LARGE if device.asynchronous else 10)
+    started = [device.start_copy_out(device.copy_in(x)) for _ in range(AHEAD)]
+    device.synchronize()
+    late = sum(not s.done() for s in started)
+    if late:
+        raise CaseFailedError(
+            f"synchronize() returned while {late} of {len(started)} copies that were started before it were not done; "
+            "it must wait for all pending work"
+        )
+    if not all(np.array_equal(s.result(), x) for s in started):
+        raise CaseFailedError("a copy that was started has other values after synchronize()")
+    return None
+
+
+def _in_several_threads(target: Target) -> Measured | None:
+    """Copies of several threads at once."""
+    device = target.device
+
+    def work(i: int) -> None:
+        for size in (10_000, 100) * 10:
+            x = np.full(size, i, np.float32)
+            found = device.copy_out(device.copy_in(x))
+            if not np.array_equal(found, x):
+                others = sorted({int(v) for v in np.unique(found) if v != i and v in range(4)})
+                raise CaseFailedError(
+                    f"{np.count_nonzero(found != x)} of {size} elements are wrong"
+                    + (f", with values of threads {others}" if others else "")
+                )
+
+    try:
+        for i in range(4):
+            work(i)
+    except CaseFailedError as e:
+        raise CaseFailedError(f"copies that one thread makes one after the other are wrong already: {e}") from e
+    try:
+        in_threads(work)
+    except CaseFailedError as e:
+        raise CaseFailedError(
+            f"copies of 4 threads at once disturb each other, while those of one thread are right: {e}; copy_in and "
+            "copy_out must lock what they share, such as a staging buffer"
+        ) from e
+    return None
+
+
+CHECKS: Mapping[str, Callable[[Target], Measured | None]] = {
+    "allocator-sizes": _buffer_sizes,
+    "copies-side-by-side": _side_by_side,
+    "copy-in-reads-at-once": _reads_at_once,
+    "copy-out-waits": _copy_out_waits,
+    "copies-concurrency": _in_several_threads,
+    "synchronize": _synchronize,
+}
+"""Cases of the suite `device`."""
