@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 
-@pytest.mark.cpu
 @pytest.mark.slow
 def test_a_device_in_another_process_passes_what_it_supports(command: Any) -> None:
     status, output, _ = command(
@@ -15,3 +14,14 @@ def test_a_device_in_another_process_passes_what_it_supports(command: Any) -> No
     )
     assert status == 0, output
     assert "/job:worker/replica:0/task:0/device:CPU:0:" in output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selection", [
+    "--suite=device",
+    "--suite=forward --op=AssignVariableOp",  # variables of one name, which stay there, in several dtypes
+    "--suite=guards --op=RandomShuffle",  # random streams of one name, which go on
+])  # fmt: skip
+def test_a_device_in_another_process_passes_what_earlier_cases_could_disturb(command: Any, selection: str) -> None:
+    status, output, _ = command("run", "--device=process:1", *selection.split(), "--jobs=0")
+    assert status == 0, output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ from timberframe_sdk.testing.guard import fenced
 
 if TYPE_CHECKING:
     from timberframe_core.plugin.contracts import Device
+
+
+_NUMBERS = itertools.count()
+"""Of random streams: those of one name go on, where another process has them."""
 
 
 def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> list[tuple[StaticShape, bool]]:
@@ -51,7 +56,7 @@ def one_node(
         for i, (t, (shape, dynamic)) in enumerate(zip(arg_dtypes(op.outputs, attrs), shapes, strict=True))
     ]
     node = KernelNode(op.name, "case", attrs, inputs, outputs, device)
-    node.stream = None if op.stream is None else RandomStream()
+    node.stream = None if op.stream is None else RandomStream(f"case {next(_NUMBERS)}")
     fed = [v for v in inputs if v.kind == "input"]
     return Cluster(device, [node], fed, outputs), [arrays[v.id] for v in fed]
 

@@ -16,6 +16,7 @@ def judge_case(case: Case, target: Target) -> Result:
     result = Result.of(case, "pass")
     start = time.perf_counter()
     try:
+        target.reset()
         _measure(result, case.run(target))
     except UnsupportedError as e:
         result.verdict, result.message = "unsupported", str(e)

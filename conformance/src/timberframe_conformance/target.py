@@ -66,6 +66,11 @@ class Target:
         """A session on a graph; keyword arguments are SessionConfig's."""
         return tf.Session(self.url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
+    def reset(self) -> None:
+        """Drops the variables that earlier sessions left in the target's processes."""
+        if self.url:
+            tf.Session.reset(self.url)
+
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
         if not needs_kernel(op):

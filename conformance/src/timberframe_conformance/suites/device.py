@@ -15,7 +15,7 @@ from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
 from timberframe_conformance.suites import transfers
 from timberframe_core.dtypes import BY_NAME
-from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.errors import ResourceExhaustedError, UnimplementedError
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg
 
@@ -28,6 +28,12 @@ SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 1, 3), (4, 0, 2), (70_001,))
 
 OPTIONAL = frozenset({"allocator-alignment", "copy-direct", "dlpack-there-and-back"})
 """What a device may be unable to show or do: handles without an address, direct copies, memory that others can use."""
+
+ALLOCATION = frozenset({
+    "allocator-alignment", "allocator-statistics", "allocator-close-twice", "allocator-exhaustion",
+    "allocator-concurrency",
+})  # fmt: skip
+"""What only a device of this process can show; the memory of others is allocated where they are."""
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
@@ -46,8 +52,10 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "dlpack-there-and-back": _dlpack_there_and_back,
         "dlpack-keeps-memory": _dlpack_keeps_memory,
     }
+    optional = OPTIONAL | ALLOCATION if target.url else OPTIONAL
     for name, check in checks.items():
-        yield Case(SUITE, "Device", (), name, check, LEVELS[0], name not in OPTIONAL, asked_by=LEVELS[0])
+        asked = functools.partial(_allocating, check) if name in ALLOCATION else check
+        yield Case(SUITE, "Device", (), name, asked, LEVELS[0], name not in optional, asked_by=LEVELS[0])
     held = target.device.attributes.dtypes
     for dtype in TESTABLE:
         if dtype == "string":
@@ -60,13 +68,25 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             )
 
 
+def _allocating(check: Callable[[Target], Measured | None], target: Target) -> Measured | None:
+    try:
+        return check(target)
+    except UnimplementedError as e:
+        if target.url:
+            raise UnsupportedError(str(e)) from None
+        raise
+
+
 def _attributes(target: Target) -> Measured | None:
     device = target.device
     problems = []
     if device.type != device.type.upper() or not device.type:
         problems.append(f"type is {device.type!r}; it must be upper case")
-    if not device.spec.startswith(f"/device:{device.type}:"):
-        problems.append(f"spec is {device.spec!r}; it must begin with /device:{device.type}:")
+    task, _, local = device.spec.rpartition("/device:")
+    if not local.startswith(f"{device.type}:"):
+        problems.append(f"spec is {device.spec!r}; it must end with /device:{device.type}: and an index")
+    if bool(task) != bool(target.url):
+        problems.append(f"spec is {device.spec!r}; it must name job and task where a target has the device, only there")
     if device.attributes.memory <= 0:
         problems.append(f"memory is {device.attributes.memory}; the bytes that it may use are required")
     alignment = device.allocator.alignment
