@@ -75,6 +75,7 @@ from timberframe_core.runtime.session import Session as Session
 
 if _TYPE_CHECKING:
     from timberframe import app as app
+    from timberframe import compat as compat
     from timberframe import flags as flags
     from timberframe import gfile as gfile
     from timberframe import layers as layers
@@ -84,7 +85,7 @@ if _TYPE_CHECKING:
     from timberframe.api.messages import *
 else:
     # What takes long to import and many programs do without.
-    _MODULES = ("app", "flags", "gfile", "layers", "python_io", "saved_model", "summary")
+    _MODULES = ("app", "compat", "flags", "gfile", "layers", "python_io", "saved_model", "summary")
     _LATER = {
         **{name: f"timberframe.{name}" for name in _MODULES},
         **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},

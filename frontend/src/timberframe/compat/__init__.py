@@ -1,0 +1,53 @@
+"""`tf.compat`: TensorFlow 1's API by the name that TensorFlow 2 gives it, and texts of either type.
+
+`import timberframe.compat.v1 as tf` is `import timberframe as tf`. `python -m timberframe.compat` runs programs that
+import tensorflow, and lists what they use that is not here.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from timberframe_core.errors import InvalidTypeError
+
+bytes_or_text_types = (bytes, str)
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """A text as bytes; bytes as they are. InvalidTypeError for anything else."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, bytes | bytearray):
+        return bytes(bytes_or_text)
+    raise InvalidTypeError(f"tf.compat.as_bytes: got {type(bytes_or_text).__name__}; bytes or a text is required")
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes as a text; a text as it is. InvalidTypeError for anything else."""
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    raise InvalidTypeError(f"tf.compat.as_text: got {type(bytes_or_text).__name__}; bytes or a text is required")
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any) -> str:
+    """Bytes as a text, and anything else as `str` makes it."""
+    return as_text(value) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: Any) -> Any:
+    """The text of a path object; anything else as it is."""
+    return as_text(os.fspath(path)) if hasattr(path, "__fspath__") else path
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("v1", "v2"):
+        import importlib
+
+        return importlib.import_module("timberframe.compat.v1")
+    raise AttributeError(f"tf.compat has no name {name!r}")

@@ -1,0 +1,50 @@
+"""`python -m timberframe.compat`: `run PROGRAM [ARGUMENTS]`, and `check PROGRAM ...`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from timberframe.compat.programs import check, run
+from timberframe_core.errors import OpError
+
+
+def _check(paths: Sequence[str]) -> int:
+    """Prints what is missing, a line each; 1 where anything is."""
+    count = 0
+    for path in paths:
+        for name, line, uses, hint in check(Path(path).read_text(), path):
+            count += 1
+            more = f", {uses} times" if uses > 1 else ""
+            print(f"{path}:{line}: tf.{name} is missing{more}" + (f"; {hint}" if hint else ""))
+    if not count:
+        print("nothing is missing")
+    return min(count, 1)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carries out the command line and returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m timberframe.compat", description="programs written for TensorFlow 1"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run", help="run a program, its imports of tensorflow answered by timberframe")
+    running.add_argument("program")
+    running.add_argument("arguments", nargs=argparse.REMAINDER)
+    checking = commands.add_parser("check", help="list what programs use that is missing; runs nothing")
+    checking.add_argument("programs", nargs="+")
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "run":
+            run(given.program, given.arguments)
+            return 0
+        return _check(given.programs)
+    except (OpError, OSError) as e:
+        print(f"timberframe.compat: {e}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Names of TensorFlow 1 that are not here on purpose, with what serves instead."""
+
+from __future__ import annotations
+
+NEVER = {
+    "keras": "Keras is a library of its own; tf.layers has the same layers for graphs",
+    "optimizers": "tf.train has the optimizers",
+    "contrib.tpu": "there are no TPUs; tf.train and tf.estimator train on all other devices",
+    "contrib.cluster_resolver": "there are no TPUs; tf.train.ClusterSpec describes a cluster",
+    "contrib.distribute": "tf.device places the parts of a graph on devices",
+    "distribute": "tf.device places the parts of a graph on devices",
+    "contrib.learn": "tf.estimator has the estimators",
+    "contrib.lite": "tf.saved_model keeps models",
+    "lite": "tf.saved_model keeps models",
+    "contrib.slim.nets": "networks are programs; tf.layers has their parts",
+    "contrib.legacy_seq2seq": "tf.contrib.seq2seq has decoders and attention",
+    "nn.seq2seq": "tf.contrib.seq2seq has decoders and attention",
+    "xla": "plugins compile clusters; see docs/write-a-compiler.md",
+    "profiler": "SessionConfig(trace=...) and tf.RunOptions(trace_level=...) trace runs",
+    "test.Benchmark": "conformance bench times devices",
+    "mul": "tf.multiply",
+    "sub": "tf.subtract",
+    "neg": "tf.negative",
+    "pack": "tf.stack",
+    "unpack": "tf.unstack",
+    "concat_v2": "tf.concat",
+    "select": "tf.where",
+    "scalar_summary": "tf.summary.scalar",
+    "histogram_summary": "tf.summary.histogram",
+    "image_summary": "tf.summary.image",
+    "audio_summary": "tf.summary.audio",
+    "merge_summary": "tf.summary.merge",
+    "merge_all_summaries": "tf.summary.merge_all",
+    "train.SummaryWriter": "tf.summary.FileWriter",
+    "batch_matmul": "tf.matmul",
+    "batch_svd": "tf.svd",
+    "batch_cholesky": "tf.cholesky",
+    "nn.deconv2d": "tf.nn.conv2d_transpose",
+    "complex_abs": "tf.abs",
+    "inv": "tf.reciprocal",
+}
+"""Names, each with all below it. Names that came before TensorFlow 1.0 or after 1.15 are among them."""
+
+
+def hint(name: str) -> str:
+    """What serves instead of a name such as `keras.layers.Dense`, empty where nothing is known."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        found = NEVER.get(".".join(parts[:end]))
+        if found is not None:
+            return found
+    return ""

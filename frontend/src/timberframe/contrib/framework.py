@@ -1,0 +1,170 @@
+"""`tf.contrib.framework`: argument scopes, variables by name, checkpoints."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from timberframe.api.framework import GraphKeys, add_to_collection, get_collection
+from timberframe.api.framework import device as on_device
+from timberframe.api.variable_scope import get_variable
+from timberframe.boundary import guard
+from timberframe.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
+from timberframe.train.checkpoint_utils import list_variables as list_variables
+from timberframe.train.checkpoint_utils import load_checkpoint as load_checkpoint
+from timberframe.train.checkpoint_utils import load_variable as load_variable
+from timberframe.train.steps import create_global_step as create_global_step
+from timberframe.train.steps import get_global_step as get_global_step
+from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step
+from timberframe_core import nest as nest
+from timberframe_core.errors import InvalidArgumentError
+
+__all__ = [
+    "add_arg_scope", "add_model_variable", "arg_scope", "create_global_step", "current_arg_scope", "get_global_step",
+    "get_model_variables", "get_or_create_global_step", "get_trainable_variables", "get_variables",
+    "get_variables_by_name", "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "list_variables",
+    "load_checkpoint", "load_variable", "model_variable", "nest", "variable",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+Scope = dict[str, dict[str, Any]]
+
+
+class _Scopes(threading.local):
+    """The defaults that argument scopes give to functions, by the functions' keys, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[Scope] = [{}]
+
+
+_scopes = _Scopes()
+
+
+def _key(function: Callable[..., Any]) -> str:
+    return getattr(function, "_arg_scope_key", "")
+
+
+def add_arg_scope(func: F) -> F:
+    """Lets `arg_scope` give defaults to a function; used as a decorator."""
+    key = f"{func.__module__}.{func.__qualname__}"
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **{**_scopes.stack[-1].get(key, {}), **kwargs})
+
+    call._arg_scope_key = key  # type: ignore[attr-defined]  # how arg_scope knows it
+    return call  # type: ignore[return-value]  # it has the same signature
+
+
+def has_arg_scope(func: Callable[..., Any]) -> bool:
+    """Whether `arg_scope` may give defaults to a function."""
+    return bool(_key(func))
+
+
+def current_arg_scope() -> Scope:
+    """The defaults that hold now."""
+    return _scopes.stack[-1]
+
+
+@contextmanager
+def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
+    """Gives defaults to functions that `add_arg_scope` marks, for all calls inside.
+
+    list_ops_or_scope: a list of functions, with the defaults as keywords; or a scope that was open before, alone.
+    Raises InvalidArgumentError for a function that is not marked or has no such argument.
+    """
+    if isinstance(list_ops_or_scope, Mapping):
+        if kwargs:
+            raise InvalidArgumentError("arg_scope: a scope and arguments are given; open the scope, then another one")
+        current = {key: dict(defaults) for key, defaults in list_ops_or_scope.items()}
+    else:
+        current = {key: dict(defaults) for key, defaults in _scopes.stack[-1].items()}
+        for function in list_ops_or_scope:
+            _check(function, kwargs)
+            current[_key(function)] = {**current.get(_key(function), {}), **kwargs}
+    _scopes.stack.append(current)
+    try:
+        yield current
+    finally:
+        _scopes.stack.pop()
+
+
+def _check(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    name = getattr(function, "__name__", repr(function))
+    if not _key(function):
+        raise InvalidArgumentError(f"arg_scope: {name} takes no defaults; it must be decorated with add_arg_scope")
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    unknown = [key for key in given if key not in parameters]
+    if unknown:
+        raise InvalidArgumentError(f"arg_scope: {name} has no argument {', '.join(map(repr, unknown))}")
+
+
+@add_arg_scope
+def variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,
+             trainable: bool = True, collections: Any = None, caching_device: Any = None, device: Any = None,
+             partitioner: Any = None, custom_getter: Any = None, use_resource: bool | None = None) -> Any:  # fmt: skip
+    """`tf.get_variable`, under an argument scope. device: where it is, a name or a function."""
+    names = list(collections) if collections else [GraphKeys.GLOBAL_VARIABLES]
+    with on_device(device or ""):
+        return get_variable(
+            name, shape, dtype, initializer, regularizer, trainable, list(dict.fromkeys(names)), caching_device,
+            partitioner, use_resource=use_resource, custom_getter=custom_getter,
+        )  # fmt: skip
+
+
+@add_arg_scope
+def model_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,
+                   trainable: bool = True, collections: Any = None, caching_device: Any = None, device: Any = None,
+                   partitioner: Any = None, custom_getter: Any = None,
+                   use_resource: bool | None = None) -> Any:  # fmt: skip
+    """`variable`, which is also of GraphKeys.MODEL_VARIABLES."""
+    names = [*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
+    return variable(name, shape, dtype, initializer, regularizer, trainable, names, caching_device, device,
+                    partitioner, custom_getter, use_resource)  # fmt: skip
+
+
+def add_model_variable(var: Any) -> None:
+    """Adds a variable to GraphKeys.MODEL_VARIABLES."""
+    if not any(v is var for v in get_collection(GraphKeys.MODEL_VARIABLES)):
+        add_to_collection(GraphKeys.MODEL_VARIABLES, var)
+
+
+def get_variables(
+    scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
+) -> list[Any]:
+    """The variables of a collection: those in a scope, and of a name that ends with `suffix`, where these are given."""
+    name = getattr(scope, "name", scope)
+    found = get_collection(collection, name)
+    return found if suffix is None else [v for v in found if v.op.name.rpartition("/")[2] == suffix]
+
+
+def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
+    """The variables whose last name is this one."""
+    return get_variables(scope, given_name)
+
+
+def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """`get_variables` of GraphKeys.MODEL_VARIABLES."""
+    return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
+
+
+def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """`get_variables` of GraphKeys.TRAINABLE_VARIABLES."""
+    return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
+
+
+def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
+    """The variables in the scopes `include` (all for None) that are in none of the scopes `exclude`."""
+    found = [v for scope in (include if include is not None else [None]) for v in get_variables(scope)]
+    left_out = {id(v) for scope in exclude or () for v in get_variables(scope)}
+    return [v for v in dict.fromkeys(found) if id(v) not in left_out]
+
+
+guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this module

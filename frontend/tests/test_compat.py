@@ -1,0 +1,114 @@
+"""timberframe.compat: programs that import tensorflow, and texts of either type."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import timberframe as tf
+from timberframe.compat.__main__ import main
+from timberframe.compat.absent import NEVER
+from timberframe.compat.programs import check, resolve
+
+PROGRAM = """
+import tensorflow.compat.v1 as tf
+from tensorflow.contrib import rnn
+from tensorflow.python_io import TFRecordWriter
+
+tf.disable_v2_behavior()
+
+def main(argv):
+    x = tf.placeholder(tf.float32, [None, 4])
+    y = tf.layers.dense(x, 3, kernel_initializer=tf.ones_initializer())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        print(argv[1:], session.run(y, {x: [[1, 2, 3, 4]]}).tolist(), rnn.GRUCell.__name__)
+
+if __name__ == "__main__":
+    tf.app.run()
+"""
+
+
+def test_the_first_version_is_the_whole_library() -> None:
+    import timberframe.compat.v1 as v1
+
+    assert v1 is tf
+    assert tf.compat.v1 is tf
+
+
+def test_texts_and_bytes() -> None:
+    assert (tf.compat.as_bytes("ä"), tf.compat.as_text(b"a"), tf.compat.as_str("a")) == ("ä".encode(), "a", "a")
+    assert (tf.compat.as_str_any(3), tf.compat.as_str_any(b"a")) == ("3", "a")
+    with pytest.raises(tf.errors.InvalidTypeError, match="got int; bytes or a text is required"):
+        tf.compat.as_bytes(3)
+
+
+@pytest.mark.slow
+def test_programs_run_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    command = [sys.executable, "-m", "timberframe.compat", "run", str(path), "one", "two"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "['one', 'two'] [[10.0, 10.0, 10.0]] GRUCell\n"), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import tensorflow as tf\ntf.keras", "AttributeError: tf.keras: is not in timberframe; Keras is a library"),
+        ("import tensorflow.keras.layers", "ModuleNotFoundError: tensorflow.keras: is not in timberframe; Keras is"),
+    ],
+)
+def test_what_is_missing_is_named_where_it_is_used(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    command = [sys.executable, "-m", "timberframe.compat", "run", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_check_lists_what_is_missing_with_lines() -> None:
+    text = """
+import tensorflow as tf
+from tensorflow.keras import layers as kl
+x = tf.nn.relu(tf.pack([1, 2]))
+y = tf.nn.seq2seq.rnn_decoder(x)
+tf.pack(x).eval().whatever
+other.pack()
+"""
+    found = check(text)
+    assert [(m.name, m.line, m.uses) for m in found] == [
+        ("keras.layers", 3, 1),
+        ("pack", 4, 2),
+        ("nn.seq2seq", 5, 1),
+    ]
+    assert found[1].hint == "tf.stack"
+
+
+def test_check_prints_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("import tensorflow as tf\ntf.mul(1, 2)\ntf.mul(1, 2)\n")
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out == f"{path}:2: tf.mul is missing, 2 times; tf.multiply\n"
+    path.write_text(PROGRAM)
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == "nothing is missing\n"
+
+
+def test_check_of_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("print 'x'\n")
+    assert main(["check", str(path)]) == 2
+    assert "a program of Python 3 is required" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "no.py")]) == 2
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_what_is_never_here_is_not(name: str) -> None:
+    with pytest.raises(AttributeError):
+        resolve(name)
