@@ -82,10 +82,11 @@ if _TYPE_CHECKING:
     from timberframe import python_io as python_io
     from timberframe import saved_model as saved_model
     from timberframe import summary as summary
+    from timberframe import test as test
     from timberframe.api.messages import *
 else:
     # What takes long to import and many programs do without.
-    _MODULES = ("app", "compat", "flags", "gfile", "layers", "python_io", "saved_model", "summary")
+    _MODULES = ("app", "compat", "flags", "gfile", "layers", "python_io", "saved_model", "summary", "test")
     _LATER = {
         **{name: f"timberframe.{name}" for name in _MODULES},
         **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},

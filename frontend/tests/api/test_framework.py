@@ -24,6 +24,10 @@ def test_constant_chooses_the_dtype(value: object, dtype: tf.DType) -> None:
     assert tf.constant(value).dtype is dtype
 
 
+def test_an_empty_graph_is_true() -> None:
+    assert tf.Graph()
+
+
 def test_constant_keeps_the_dtype_of_an_array() -> None:
     assert tf.constant(np.zeros(2)).dtype is tf.float64
 

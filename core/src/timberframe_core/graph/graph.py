@@ -187,6 +187,9 @@ class Graph:
     def __len__(self) -> int:
         return len(self._operations)
 
+    def __bool__(self) -> bool:
+        return True  # also while it is empty: programs write `graph or tf.get_default_graph()`
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Takes back the operations, functions and names added inside when it ends with an error."""
