@@ -124,6 +124,13 @@ def test_a_filter_packed_in_advance_changes_no_bit(
     assert packed.tobytes() == plain.tobytes()
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("pixels", [*range(1, 15), 18, 19])
+@pytest.mark.parametrize("channels", [16, 64, 160])
+def test_every_number_of_pixels_is_right(isa: str, pixels: int, channels: int) -> None:
+    _check("Conv2D", EVEN, _random((1, 1, pixels, 5)), _random((1, 3, 5, channels)), isa)
+
+
 def test_filters_of_a_saved_model_are_packed_once(tmp_path: Path) -> None:
     folder = str(tmp_path / "model")
     with tf.Graph().as_default(), tf.Session() as session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import timberframe as tf
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
 from timberframe_cpu.kernels.linalg import BEYOND_BLAS, gemm_parameters
 from timberframe_cpu.native import available_isas, call, native, using_isa
@@ -47,6 +48,49 @@ def test_product_of_several_parts(size, swap):
     out = run_op("MatMul", {"transpose_a": swap[0], "transpose_b": swap[1]}, [a, b])[0]
     expected = (a.T if swap[0] else a).astype(np.float64) @ (b.T if swap[1] else b)
     np.testing.assert_allclose(out, expected, rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 9, 13, 200])
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_product_with_a_matrix_packed_in_advance(isa, dtype, rows, swap):
+    a = (rng().standard_normal((rows, 260)) * 3).astype(dtype)
+    b = (rng().standard_normal((259, 260) if swap else (260, 259)) * 3).astype(dtype)
+    (out,) = run_op("MatMul", {"transpose_b": swap}, [a, b], isa, constants=(1,))
+    expected = a.astype(np.float64) @ (b.T if swap else b).astype(np.float64)
+    relative, absolute = (1e-3, 0.1) if dtype == "float16" else (1e-5, 1e-3)
+    np.testing.assert_allclose(out.astype(np.float64), expected, rtol=relative, atol=absolute)
+
+
+def test_a_batched_product_takes_a_packed_matrix_for_all_rows():
+    generator = rng()
+    a, b = generator.standard_normal((3, 4, 256)).astype(F), generator.standard_normal((1, 300, 256)).astype(F)
+    (out,) = run_op("BatchMatMulV2", {"adj_y": True}, [a, b], constants=(1,))
+    np.testing.assert_allclose(out, a.astype(np.float64) @ b[0].T, rtol=0, atol=1e-4)
+
+
+def test_a_packed_product_does_not_depend_on_the_number_of_threads():
+    a, b = rng().standard_normal((130, 300)).astype(F), rng().standard_normal((300, 500)).astype(F)
+    one, four = (run_op("MatMul", {}, [a, b], constants=(1,), threads=n)[0] for n in (1, 4))
+    np.testing.assert_array_equal(one, four)
+
+
+def test_weights_of_a_saved_model_are_packed_once(tmp_path):
+    folder = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 256], name="x")
+        y = tf.matmul(x, tf.Variable(rng().standard_normal((256, 300)).astype(F)), name="y")
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(session, folder, {"x": x}, {"y": y})
+    packed = 0
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.load(session, ["serve"], folder)
+        for batch in (2, 3, 2):
+            metadata = tf.RunMetadata()
+            session.run("y:0", {"x:0": np.ones((batch, 256), F)}, tf.RunOptions(trace=True), metadata)
+            packed += sum("prepare input 1" in e["name"] for e in metadata.trace["traceEvents"])
+    assert packed == 1
 
 
 def test_product_over_nothing_is_zero():

@@ -16,12 +16,14 @@
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
 #if TF_VECTOR_BYTES == 64
 #define PANEL_VECTORS 4
-#define TILE_ROWS(vectors) ((vectors) == 4 ? 6 : 8)
+/* Registers of a tile: two where the rows that the filter is then read for but once are all there are. */
+#define TILE_VECTORS(vectors, pixels) ((vectors) == 4 && (pixels) > 6 && (pixels) <= 12 ? 2 : (vectors))
 #else
 #define PANEL_VECTORS 2
-#define TILE_ROWS(vectors) ((vectors) == 2 ? 6 : 8)
+#define TILE_VECTORS(vectors, pixels) (vectors)
 #endif
-#define MAXIMUM_ROWS 8
+#define MAXIMUM_ROWS 12
+#define AHEAD 32             /* rows of a panel that are fetched ahead */
 #define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
 #define BLOCK_TERMS 1024     /* summed terms at a time: their part of a panel stays in the second-level cache */
 #define BLOCK_PIXELS 192     /* pixels that share a panel while it is there; a multiple of every tile's rows */
@@ -73,8 +75,17 @@ VOLUME_INPUT(double, double, double)
 VOLUME_INPUT(float16, float, float)
 VOLUME_INPUT(bfloat16, float, float)
 
+/* What Python must know of packed filters: the bytes of a register, and the registers of a panel. */
+static int32_t conv2d_panel(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                            const int64_t *parameters) {
+  (void)context, (void)inputs, (void)parameters;
+  int64_t *sizes = outputs[0]->data;
+  sizes[0] = TF_VECTOR_BYTES, sizes[1] = PANEL_VECTORS;
+  return TF_OK;
+}
+
 TF_TABLE(conv_conv2d) = {
-  TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
+  TF_ENTRY(conv2d_panel), TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
   TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_pack_float), TF_ENTRY(conv2d_pack_double), TF_ENTRY(conv2d_pack_int32),
   TF_ENTRY(conv2d_pack_float16), TF_ENTRY(conv2d_pack_bfloat16), TF_ENTRY(conv2d_packed_float),
   TF_ENTRY(conv2d_packed_double), TF_ENTRY(conv2d_packed_int32), TF_ENTRY(conv2d_packed_float16),

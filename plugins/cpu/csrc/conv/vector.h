@@ -23,11 +23,11 @@ typedef float unaligned_float __attribute__((vector_size(TF_VECTOR_BYTES), align
 typedef double unaligned_double __attribute__((vector_size(TF_VECTOR_BYTES), aligned(8), may_alias));
 typedef uint32_t unaligned_int32 __attribute__((vector_size(TF_VECTOR_BYTES), aligned(4), may_alias));
 
-/* Before a loop of at most 9 iterations that is to be unrolled completely, so that its arrays become registers. */
+/* Before a loop of at most 12 iterations that is to be unrolled completely, so that its arrays become registers. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define UNROLL _Pragma("GCC unroll 9")
+#define UNROLL _Pragma("GCC unroll 12")
 #endif
 
 /* a * b + c, rounded once where the processor can. */

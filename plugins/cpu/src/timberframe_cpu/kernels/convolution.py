@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from timberframe_cpu.kernels.reduction import reduction_parameters
-from timberframe_cpu.native import call, find, native
-from timberframe_cpu.native import isa as current_isa
+from timberframe_cpu.native import native
+from timberframe_cpu.packing import c_name, is_narrow, panel, prepare_packed, region_offsets
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
 
-ALIGNMENT = 64
 _PARTS = 16  # that the pixels are cut into for a filter too small to be shared by threads
 _PIECE = 3072  # elements of a filter that are work for a thread
 _PART_PIXELS = 2048  # pixels worth a part
 _PART_TERMS = 65536  # products worth a part
-VECTOR_BYTES = {"scalar": 16, "avx2": 32, "avx512": 64}  # TF_VECTOR_BYTES of csrc/conv/vector.h
-PANEL_VECTORS = {"scalar": 2, "avx2": 2, "avx512": 4}  # registers of a panel of the filter: csrc/conv/conv2d.c
 WIDEST_LANES = 16  # of a vector register: a panel of output channels is padded to whole registers
-
-
-def region_offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Byte offsets of aligned regions that follow each other, and their total size."""
-    offsets, at = [], 0
-    for size in sizes:
-        offsets.append(at)
-        at += -(-size // ALIGNMENT) * ALIGNMENT
-    return offsets, at
 
 
 class CPUConvolution(Convolution):
@@ -40,11 +25,7 @@ class CPUConvolution(Convolution):
     @property
     def narrow(self) -> bool:
         """Whether the elements are 16-bit floats, which are computed as float32."""
-        return self.x.dtype.itemsize == 2
-
-    def c_name(self, kernel: str) -> str:
-        """The name of a kernel for the elements' dtype."""
-        return f"{kernel}_{C_NAMES.get(self.x.dtype.name, self.x.dtype.name)}"
+        return is_narrow(self.x.dtype)
 
     @property
     def copied(self) -> bool:
@@ -64,14 +45,11 @@ class CPUConvolution(Convolution):
         """A kernel whose workspace has the regions at these offsets."""
         y, x = self.windows
         return native(
-            self.c_name(kernel),
+            c_name(kernel, self.x.dtype),
             self.x.shape[0], y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
             y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
             *self.groups, self.channels_first, *offsets, *more,
         )  # fmt: skip
-
-
-C_NAMES = {"float32": "float", "float64": "double"}
 
 
 def _conv2d(node: KernelNode) -> Native:
@@ -88,23 +66,11 @@ def _conv2d(node: KernelNode) -> Native:
 
 def _prepares_filter(conv: CPUConvolution) -> bool:
     """Has the filter packed once where it is a constant or a variable, unless packing would leave it as it is."""
-    pack = conv.with_offsets("conv2d_pack", [0] * 5)
-    isa = find(pack.name, current_isa())[1]
-    dtype = np.dtype(np.float32) if conv.narrow else conv.x.dtype
-    lanes, (groups, _, outside) = VECTOR_BYTES[isa] // dtype.itemsize, conv.groups
-    one_panel = groups == 1 and outside % lanes == 0 and outside <= PANEL_VECTORS[isa] * lanes
-    if one_panel and not conv.narrow:
+    (groups, _, outside), (vector, vectors) = conv.groups, panel()
+    lanes = vector // (4 if conv.narrow else conv.x.dtype.itemsize)
+    if groups == 1 and outside % lanes == 0 and outside <= vectors * lanes and not conv.narrow:
         return False
-    rows, padded = conv.filter.size // outside, -(-outside // lanes) * lanes
-    device: Any = conv.node.device
-
-    def make(filter: np.ndarray) -> np.ndarray:
-        packed: np.ndarray = device.empty(dtype, (rows, padded))
-        workspace = np.empty(max(1, conv.narrow * conv.filter.size * 4), np.uint8)
-        call(pack, [np.ascontiguousarray(filter)], [packed], workspace, device.threads)
-        return packed
-
-    return conv.node.prepared(1, ("conv2d", isa, groups), make, (rows, padded), dtype)
+    return prepare_packed(conv.node, 1, conv.with_offsets("conv2d_pack", [0] * 5), groups, outside, "conv2d")
 
 
 def _conv2d_input(node: KernelNode) -> Native:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from timberframe_cpu.kernels.convolution import C_NAMES, WIDEST_LANES, filter_parts, region_offsets
+from timberframe_cpu.kernels.convolution import WIDEST_LANES, filter_parts
 from timberframe_cpu.native import native
+from timberframe_cpu.packing import c_name, is_narrow, region_offsets
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
@@ -22,7 +23,7 @@ class VolumeConvolution(Convolution):
         packed, zeros: elements that the convolution of images asks for. image: height and width of padded images.
         """
         z, y, x = self.windows
-        first, narrow = self.channels_first, self.x.dtype.itemsize == 2
+        first, narrow = self.channels_first, is_narrow(self.x.dtype)
         channels, outside = self.filter.shape[3:]
         batch, wide, copied = self.x.shape[0], z.kernel * channels, first or narrow
         planes = batch * z.out_size
@@ -33,9 +34,8 @@ class VolumeConvolution(Convolution):
         )  # fmt: skip
         offsets, total = region_offsets([n * (4 if narrow else self.x.dtype.itemsize) for n in regions])
         self.node.workspace(total)
-        dtype = self.x.dtype.name
         return native(
-            f"{kernel}_{C_NAMES.get(dtype, dtype)}",
+            c_name(kernel, self.x.dtype),
             planes, y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
             y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
             1, wide, outside, False, 0, offsets[0], 0, offsets[1], offsets[2],

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_cpu.broadcast import check_rank
+from timberframe_cpu.kernels.convolution import WIDEST_LANES
 from timberframe_cpu.native import isa, native
+from timberframe_cpu.packing import c_name, is_narrow, prepare_packed, region_offsets
 from timberframe_sdk import FLOATING, INTEGER, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
 BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"
 _LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
 _LARGE_TILED = 2**22  # the same where csrc/linalg/panel_gemm.c serves the dtype
+_PACKED_WEIGHTS = 2**16  # elements of a matrix from which on it is packed
+_PACKED_ROWS = 512  # most rows that a packed matrix is multiplied by
+_PACKED_TYPES = ("float32", "float64", "float16", "bfloat16", "int32")
 _TILED_COLUMNS, _TILED_BLOCK = 128, 2**20  # its blocks: columns in multiples of so many, and least multiplications
 
 
@@ -79,6 +86,33 @@ def matmul_native(node: KernelNode, parameters: list[int]) -> Native:
     return native(f"matmul_{kind}", *parameters, reasons=(BEYOND_BLAS,))
 
 
+def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transposed: bool) -> Native | None:
+    """The product with the second operand packed once; None where that is not possible, or is slower.
+
+    It is slower for few weights, which a near cache holds in any form, and for so many rows that packing in each run
+    costs nothing. One row reads each weight once: the BLAS does that as fast with 16 registers.
+    """
+    if depth * columns < _PACKED_WEIGHTS or columns < WIDEST_LANES or not 0 < rows <= _PACKED_ROWS:
+        return None
+    if isa() == "scalar" or (isa() == "avx2" and rows == 1):
+        return None
+    dtype = node.inputs[1].dtype
+    matrix = 1, 1, rows, 1, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, depth, columns, 0  # as an image of one row of pixels
+    pack = native(c_name("conv2d_pack", dtype), *matrix, *[0] * 5)
+    key = "transposed" if transposed else "matrix"
+    if not prepare_packed(node, 1, pack, 1, columns, key, _columns_first if transposed else np.ascontiguousarray):
+        return None
+    narrow, nbytes = is_narrow(dtype), 4 if is_narrow(dtype) else dtype.itemsize
+    offsets, total = region_offsets([nbytes * n for n in (narrow * rows * depth, 0, narrow * rows * columns, 0, depth)])
+    node.workspace(total)
+    return native(c_name("conv2d_packed", dtype), *matrix, *offsets)
+
+
+def _columns_first(x: np.ndarray) -> np.ndarray:
+    """The matrix whose transpose x is."""
+    return np.ascontiguousarray(np.swapaxes(x, -1, -2))
+
+
 def is_tiled(node: KernelNode) -> bool:
     """Whether csrc/linalg/panel_gemm.c computes products of the node's dtype here."""
     return isa() == "avx512" and node.outputs[0].dtype.name in ("float32", "float16", "bfloat16")
@@ -88,6 +122,8 @@ def _matmul(node: KernelNode) -> Native:
     rows, columns = node.outputs[0].shape
     swap_a, swap_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
     depth = node.inputs[0].shape[0 if swap_a else 1]
+    if not swap_a and _is_packable(node) and (packed := packed_native(node, rows, depth, columns, swap_b)):
+        return packed
     swaps = int(swap_a), int(swap_b)
     return matmul_native(node, gemm_parameters(rows, columns, depth, swaps, (), (), is_tiled(node)))
 
@@ -98,7 +134,18 @@ def _batch_matmul(node: KernelNode) -> Native:
     adjoint = 2 if node.inputs[0].dtype.kind == "c" else 1
     flags = adjoint * node.attrs["adj_x"], adjoint * node.attrs["adj_y"]
     depth = x[-2 if flags[0] else -1]
+    if not flags[0] and _is_packable(node):
+        packed = packed_native(node, rows * math.prod(x[:-2]), depth, columns, bool(flags[1]))
+        if packed:
+            return packed
     return matmul_native(node, gemm_parameters(rows, columns, depth, flags, x[:-2], y[:-2], is_tiled(node)))
+
+
+def _is_packable(node: KernelNode) -> bool:
+    """Whether there is one matrix on the right, all dtypes being one that csrc/conv packs."""
+    x, y = node.inputs
+    same = x.dtype == y.dtype == node.outputs[0].dtype
+    return same and y.dtype.name in _PACKED_TYPES and math.prod(y.shape[:-2]) == 1
 
 
 def _cross(node: KernelNode) -> Native:

@@ -1,0 +1,78 @@
+"""Weights that csrc/conv packs: filters, and matrices, a product with which is a convolution of 1 x 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from timberframe_cpu.native import call, find, isa, native
+from timberframe_sdk import KernelNode
+from timberframe_sdk.native import Native
+
+ALIGNMENT = 64
+
+_NAMES = {"float32": "float", "float64": "double"}
+
+
+def c_name(kernel: str, dtype: np.dtype[Any]) -> str:
+    """The name of a kernel of csrc/conv for elements of this dtype."""
+    return f"{kernel}_{_NAMES.get(dtype.name, dtype.name)}"
+
+
+def is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Whether the elements are 16-bit floats, which are computed as float32."""
+    return dtype.itemsize == 2
+
+
+def region_offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
+    """Byte offsets of aligned regions that follow each other, and their total size."""
+    offsets, at = [], 0
+    for size in sizes:
+        offsets.append(at)
+        at += -(-size // ALIGNMENT) * ALIGNMENT
+    return offsets, at
+
+
+@cache
+def _panel_of(isa: str) -> tuple[int, int]:
+    del isa  # `native` finds the variant by it
+    sizes = np.zeros(2, np.int64)
+    call(native("conv2d_panel"), [], [sizes])
+    return int(sizes[0]), int(sizes[1])
+
+
+def panel() -> tuple[int, int]:
+    """Bytes of a register, and registers of a panel of the filter, in the variant that kernels are chosen for."""
+    return _panel_of(isa())
+
+
+def prepare_packed(
+    node: KernelNode,
+    input: int,
+    pack: Native,
+    groups: int,
+    outside: int,
+    key: str,
+    rows_of: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray,
+) -> bool:
+    """Has an input packed once by the kernel `pack`, where it is a constant or a variable.
+
+    outside: output channels of a group. rows_of: gives the filter in the order in which `pack` takes it.
+    """
+    value, narrow = node.inputs[input], is_narrow(node.inputs[input].dtype)
+    dtype = np.dtype(np.float32) if narrow else value.dtype
+    lanes = panel()[0] // dtype.itemsize
+    rows, padded = value.size // outside, -(-outside // lanes) * lanes
+    device: Any = node.device
+
+    def make(filter: np.ndarray) -> np.ndarray:
+        packed: np.ndarray = device.empty(dtype, (rows, padded))
+        workspace = np.empty(max(1, narrow * filter.size * 4), np.uint8)
+        call(pack, [rows_of(filter)], [packed], workspace, device.threads)
+        return packed
+
+    variant = find(pack.name, isa())[1]
+    return node.prepared(input, (key, variant, groups), make, (rows, padded), dtype)
