@@ -109,6 +109,8 @@ def test_wrong_calls_that_are_known_in_part_are_refused_or_accepted(op: OpDef) -
     for number, (attrs, inputs) in enumerate(calls(op, samples)):
         for c in contexts(op, attrs, inputs, f"{op.name}/{number}"):
             try:
-                infer(c)
+                shapes, values = infer(c)
             except (InvalidArgumentError, UnimplementedError):
                 continue
+            outputs = len(arg_dtypes(op.outputs, attrs))
+            assert (len(shapes), len(values)) == (outputs, outputs), f"{attrs} {c.shapes} {c.values}"

@@ -273,7 +273,7 @@ def test_a_session_is_refused_by_another_incarnation_of_its_worker() -> None:
             assert new.run(y, {x: 0}) == 1
         with pytest.raises(tf.errors.UnavailableError):  # found out by the first call
             s.run(y, {x: 0})
-        with pytest.raises(tf.errors.AbortedError, match=f"device {SECOND}: its process was started anew"):
+        with pytest.raises(tf.errors.AbortedError, match=f"device {SECOND}: its process was restarted"):
             s.run(y, {x: 0})
 
 

@@ -59,7 +59,7 @@ def test_loops_and_their_gradients_run_inside_programs(
     session: tf.Session, no_executor: None, build: Callable[[Any], Any]
 ) -> None:
     x = tf.placeholder(tf.float64, [None, 2])
-    session.run(tf.gradients(build(x), x)[0], {x: ROWS})
+    assert session.run(tf.gradients(build(x), x)[0], {x: ROWS}).shape == ROWS.shape
 
 
 @pytest.mark.parametrize("build", LOOPS, ids=["recurrent", "early exit", "nested", "map"])

@@ -183,8 +183,9 @@ def test_interpreter_exits_with_a_run_in_flight():
         "    while True: executable.run([feed], RunContext())\n"
         "threading.Thread(target=work, daemon=True).start()\n"
         "import time; time.sleep(0.1)\n"
+        "print('exits')\n"
     )
-    run_script(body)
+    assert run_script(body) == "exits"
 
 
 def test_blas_starts_no_threads():

@@ -1,4 +1,4 @@
-"""Which plugin is being loaded: whoever outlives the process knows by it which one a crash or a hang is due to."""
+"""Which plugin is being loaded: the process that outlives this one learns so which plugin crashed or hung."""
 
 from __future__ import annotations
 

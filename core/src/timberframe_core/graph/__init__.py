@@ -1,6 +1,6 @@
 """Graphs, operations and tensors.
 
-Whoever imports one of the modules gets tensors with their operators and slicing, and ops whose gradients can add nodes.
+An import of any of the modules gives tensors their operators and slicing, and lets gradients of ops add nodes.
 """
 
 from timberframe_core.graph import operators as operators

@@ -18,7 +18,7 @@ def called_functions(op: Operation, graph: Graph | None = None) -> tuple[FuncGra
     """The functions that the op's attrs name, in the order of the attrs. graph: to look in, by default the op's own.
 
     Raises NotFoundError where one is missing, and InvalidArgumentError where its arguments or results are not those
-    that the op has: nothing after this needs to doubt them.
+    that the op has: nothing after this has to check them.
     """
     found: list[FuncGraph] = []
     for role in op.op_def.function_attrs:

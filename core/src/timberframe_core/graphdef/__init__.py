@@ -1,4 +1,4 @@
-"""GraphDef, TensorFlow's file format for graphs. Whoever loads this package gets graphs with `as_graph_def`."""
+"""GraphDef, TensorFlow's file format for graphs. Its import gives graphs `as_graph_def`."""
 
 from __future__ import annotations
 

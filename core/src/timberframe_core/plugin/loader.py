@@ -64,8 +64,8 @@ class PluginRegistry:
         self.generation = 0
         """Counts plugins that were added by hand, whose devices earlier sets lack, and calls of `close`."""
         self.watch: Callable[[Plugin | None], None] | None = None
-        """Called with a plugin before code of it runs (its import, its hooks), and with None after: whoever looks for
-        the plugin that ends the process, or never returns, sets it."""
+        """Called with a plugin before code of it runs (its import, its hooks), and with None after: set to find
+        out which plugin ends the process, or never returns."""
         self._devices: list[Device] = []
         self._lock = threading.RLock()
         self._discovered = False

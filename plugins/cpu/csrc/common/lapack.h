@@ -29,7 +29,7 @@ typedef struct lapack_routines {
                    int32_t *iwork, int32_t liwork);
   int32_t (*heevd)(int layout, char job, char uplo, int32_t n, void *a, int32_t lda, void *w, void *work, int32_t lwork,
                    void *rwork, int32_t lrwork, int32_t *iwork, int32_t liwork);
-  /* Singular values and vectors, likewise. */
+  /* The same for singular values and vectors. */
   int32_t (*gesdd)(int layout, char job, int32_t m, int32_t n, void *a, int32_t lda, void *s, void *u, int32_t ldu,
                    void *vt, int32_t ldvt, void *work, int32_t lwork, int32_t *iwork);
   int32_t (*complex_gesdd)(int layout, char job, int32_t m, int32_t n, void *a, int32_t lda, void *s, void *u,

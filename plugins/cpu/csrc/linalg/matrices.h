@@ -11,7 +11,7 @@ enum { MATRIX_SLOTS = 32, MATRIX_WORDS = 4, MATRIX_FAULT = 1, MATRIX_INTERNAL = 
 
 /* A batch under work. Its parameters begin with the number of the type in tf_lapack, of matrices, of slots (each with a
  * workspace of its own; slot s treats matrices s, s + slots, ...) and of the workspace's bytes; `words` are those
- * behind. */
+ * after. */
 typedef struct matrix_job {
   const tf_tensor *const *inputs;
   tf_tensor *const *outputs;

@@ -1,4 +1,4 @@
-/* Moving blocks of elements: the engine behind transposing, slicing, joining, padding, repeating and filling.
+/* Moving blocks of elements: what serves transposing, slicing, joining, padding, repeating and filling.
  *
  * A move copies a box of up to MOVE_MAX_RANK dimensions between two tensors, each with its own strides. The plan comes
  * from Python (timberframe_cpu/moves.py), which has merged what can be merged, brought the dimensions into the order of

@@ -1,7 +1,7 @@
 """Rewriter: what passes see of a program or cluster, and how they change it.
 
 A pass records what it wants; the changes are made together when it has returned. The nodes themselves are not changed
-by a pass, so that one that fails in the middle leaves nothing behind.
+by a pass, so that one that fails in the middle changes nothing.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from timberframe_core.ops.definition import registry
 
 @dataclass(frozen=True)
 class Raised:
-    """The graph that takes the place of another. fetches: for each fetch what stands for it; feeds: likewise."""
+    """The graph that takes the place of another. fetches, feeds: for each fetch and feed what stands for it."""
 
     graph: Graph
     fetches: list[list[Tensor | Operation]]

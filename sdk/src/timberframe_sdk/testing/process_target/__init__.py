@@ -2,7 +2,7 @@
 
 ``tf.Session("process:2")`` has the devices of two workers, /job:worker/replica:0/task:0/device:CPU:0 and of task 1, and
 those of its own process after them. Workers start with the first session that needs them and end with the client; one
-that has died is started anew for the next session. Variables live in the workers, by container and name.
+that has died is started again for the next session. Variables live in the workers, by container and name.
 """
 
 from __future__ import annotations

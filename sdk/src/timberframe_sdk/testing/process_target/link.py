@@ -51,7 +51,7 @@ class Link:
             return _unavailable(who, ConnectionError("its connection has ended"))
         changed = f"it is now {found[0]}" if found[0] != self.incarnation else "its connection has ended"
         return AbortedError(
-            f"device {who}: its process was started anew or dropped the session (of incarnation {self.incarnation}; "
+            f"device {who}: its process was restarted or dropped the session (of incarnation {self.incarnation}; "
             f"{changed}), and what the session had there is lost; make a new session"
         )
 

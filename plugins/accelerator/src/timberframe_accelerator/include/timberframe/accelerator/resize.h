@@ -3,7 +3,8 @@
  * dimension goes over channels and its second over pixels; with 0 they go over the values of a row, and over rows.
  *
  * The rows of result row y are down[down[y]] to down[down[y + 1]] (without the last), their weights stand at the same
- * positions of down_weights; columns likewise. multiplier, shift: of tf_quotient by the number of channels. */
+ * positions of down_weights. across and across_weights are the same for columns. multiplier, shift: of tf_quotient by
+ * the number of channels. */
 #include <timberframe/accelerator/language.h>
 
 #include <timberframe/accelerator/division.h>
