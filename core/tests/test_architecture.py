@@ -23,6 +23,9 @@ ALLOWED = {
     "plugins/cuda/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_cuda"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
+TEMPLATES = WORKSPACE / "sdk/src/timberframe_sdk/templates"
+"""Packages for vendors to begin with, which the SDK has as data: they import what devices of vendors may."""
+FOR_VENDORS = {"timberframe_sdk", "timberframe_accelerator"}
 LAYERS = ("ops", "graph", "graphdef", "config", "plugin", "compiler", "gradients", "runtime")
 """Parts of the core, each above those that it may import. All other modules stand below them."""
 
@@ -30,7 +33,8 @@ LAYERS = ("ops", "graph", "graphdef", "config", "plugin", "compiler", "gradients
 def modules(package: str) -> dict[str, Path]:
     """The files of a package's modules by their names; native modules are known by their stubs."""
     root = WORKSPACE / package
-    names = {p.relative_to(root).with_suffix(""): p for kind in ("*.pyi", "*.py") for p in root.rglob(kind)}
+    found = (p for kind in ("*.pyi", "*.py") for p in root.rglob(kind))
+    names = {p.relative_to(root).with_suffix(""): p for p in found if TEMPLATES not in p.parents}
     return {".".join(n.parts).removesuffix(".__init__"): path for n, path in names.items()}
 
 
@@ -103,6 +107,13 @@ def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
 def test_packages_import_only_those_below_them(package: str) -> None:
     for path in modules(package).values():
         foreign = {m.split(".")[0] for m in imports(path) if m.startswith("timberframe")} - ALLOWED[package]
+        assert not foreign, f"{path} imports {foreign}"
+
+
+def test_packages_for_vendors_import_what_devices_may() -> None:
+    for path in TEMPLATES.glob("*/src/**/*.py"):
+        own = {f"timberframe_acme{path.relative_to(TEMPLATES).parts[0]}"}
+        foreign = {m.split(".")[0] for m in imports(path) if m.startswith("timberframe")} - FOR_VENDORS - own
         assert not foreign, f"{path} imports {foreign}"
 
 

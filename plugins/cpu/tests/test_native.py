@@ -1,6 +1,8 @@
 """Single native kernels: look-up, call, variants, and what the test helper finds."""
 
 import mmap
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,3 +111,12 @@ def test_run_op_gives_kernels_no_byte_outside_their_inputs(
     _use(monkeypatch, copy_op, lambda _: launch)
     testing.run_op(copy_op, {}, [np.zeros(9, np.int16)], fence=fence)
     assert addresses[0] % mmap.PAGESIZE == 0
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").is_file(), reason="the system lists no features of processors")
+def test_the_best_variant_follows_from_the_processors_features() -> None:
+    """As the system lists them, which leaves out those whose registers it does not save."""
+    flags = set(re.findall(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[0].split())
+    avx2 = {"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "popcnt"} <= flags
+    avx512 = avx2 and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags
+    assert native.available_isas()[-1] == ("avx512" if avx512 else "avx2" if avx2 else "scalar")

@@ -14,10 +14,10 @@ import pytest
 
 import timberframe as tf
 from timberframe_accelerator.kernels import accelerator_kernels
+from timberframe_accelerator.opencl_drivers import find_drivers
 from timberframe_core.plugin.contracts import KernelDef
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_opencl.device import OpenCLDevice
-from timberframe_opencl.drivers import find_drivers
 from timberframe_opencl.memory import Staging
 from timberframe_sdk import apply_op
 

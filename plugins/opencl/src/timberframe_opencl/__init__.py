@@ -11,7 +11,7 @@ from timberframe_sdk import Device, KernelDef, OpDef, hookimpl
 @hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
     """The devices that the installed drivers report, accelerators first."""
-    from timberframe_opencl.drivers import find_drivers
+    from timberframe_accelerator.opencl_drivers import find_drivers
 
     find_drivers()  # before pyopencl loads any
     from timberframe_opencl.device import devices

@@ -1,4 +1,4 @@
-"""Finding drivers that were installed with pip along with this package, such as intel-opencl-rt."""
+"""Finding OpenCL drivers that were installed with pip along with a plugin, such as intel-opencl-rt."""
 
 from __future__ import annotations
 

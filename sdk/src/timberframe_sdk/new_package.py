@@ -1,0 +1,56 @@
+"""Writes a package for a device: a copy of one of the packages in templates/, under another name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+TEMPLATES = Path(__file__).parent / "templates"
+TAKEN = frozenset(
+    {"accelerator", "all", "async", "conformance", "core", "cpu", "cuda", "gpu", "numpy", "opencl", "process"}
+    | {"reference", "sdk", "serving"}
+)
+"""Names that packages or devices of Timberframe's own have."""
+_NAME = re.compile(r"[a-z][a-z0-9]*")
+_MADE = re.compile(r"__pycache__|.*\.(egg-info|so|pyd|o|pyc)|build|dist|_native\.c")
+"""What working on a template leaves in its folder."""
+
+
+class NewPackageError(ValueError):
+    """A package cannot be written; the message says why, and what is required."""
+
+
+def create(name: str, kind: str, folder: Path) -> Path:
+    """Writes the package timberframe-NAME, for the device type NAME in capitals, into a new folder NAME; gives that.
+
+    kind: the name of a folder in templates/. Raises NewPackageError.
+    """
+    if not _NAME.fullmatch(name):
+        raise NewPackageError(f"name {name!r}: lower-case letters and digits are required, a letter first")
+    if name in TAKEN:
+        raise NewPackageError(f"name {name!r}: a part of Timberframe has it; a name of your own is required")
+    target = folder / name
+    if target.exists():
+        raise NewPackageError(f"folder {target}: exists; a new one is required")
+    for source in _files(TEMPLATES / kind):
+        made = target / renamed(source.relative_to(TEMPLATES / kind).as_posix(), kind, name)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.write_text(renamed(source.read_text(), kind, name))
+    return target
+
+
+def renamed(text: str, kind: str, name: str) -> str:
+    """A text of a template with another name of the device, in small letters, in capitals and as part of a class."""
+    old = f"acme{kind}"
+    return text.replace(old, name).replace(old.upper(), name.upper()).replace(old.capitalize(), name.capitalize())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if _MADE.fullmatch(path.name):
+            continue
+        if path.is_dir():
+            yield from _files(path)
+        else:
+            yield path

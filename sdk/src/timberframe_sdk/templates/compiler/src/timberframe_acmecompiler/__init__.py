@@ -1,0 +1,1 @@
+"""The device ACMECOMPILER for Timberframe."""

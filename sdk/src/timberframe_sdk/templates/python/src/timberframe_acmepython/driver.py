@@ -1,0 +1,114 @@
+"""Stands for the driver of your hardware: memory that the host cannot see, and a queue that works later, in order.
+
+device.py and kernels.py use nothing of it but Memory, Tensor and Queue: replace them by calls of your driver.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class Memory:
+    """Bytes of the device, which go back when the last reference to them is dropped."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._bytes = np.empty(nbytes, np.uint8)
+
+
+class Tensor:
+    """A dtype, a shape, and where in the device's memory the elements begin. owner: keeps that memory in use."""
+
+    def __init__(self, memory: Memory, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> None:
+        self.memory, self.offset, self.dtype, self.shape, self.owner = memory, offset, dtype, shape, owner
+
+    def _elements(self) -> np.ndarray:
+        end = self.offset + self.dtype.itemsize * math.prod(self.shape)
+        return self.memory._bytes[self.offset : end].view(self.dtype).reshape(self.shape)
+
+
+class Event:
+    """Something that the queue will do."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work, self._value, self._over = work, None, threading.Event()
+        self._error: Exception | None = None
+
+    def happen(self) -> None:
+        try:
+            with np.errstate(all="ignore"):
+                self._value = self._work()
+        except Exception as e:
+            self._error = e
+        self._work = lambda: None  # what it held can be dropped
+        self._over.set()
+
+    def done(self) -> bool:
+        """Whether it has been done; never waits."""
+        return self._over.is_set()
+
+    def result(self) -> Any:
+        """What it gave; waits, and raises its error."""
+        self._over.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class Queue:
+    """Does what it is given in order, on a thread of its own. A failed launch is the error of whatever comes next."""
+
+    def __init__(self) -> None:
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._failure: Exception | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            event = self._events.get()
+            event.happen()
+            del event
+
+    def _add(self, work: Callable[[], Any]) -> Event:
+        event = Event(work)
+        self._events.put(event)
+        return event
+
+    def launch(self, kernel: Callable[..., Any], *tensors: Tensor) -> None:
+        """Calls a kernel with the elements of tensors."""
+
+        def work() -> None:
+            try:
+                kernel(*(t._elements() for t in tensors))
+            except Exception as e:
+                self._failure = e
+
+        self._add(work)
+
+    def write(self, x: np.ndarray, target: Tensor) -> None:
+        """Copies a host array to the device; the caller may change it afterwards."""
+        sent = np.array(x)
+        self._add(lambda: np.copyto(target._elements(), sent))
+
+    def read(self, source: Tensor) -> Event:
+        """Copies a tensor to the host: the event's result."""
+
+        def work() -> np.ndarray:
+            self._raise_failure()
+            return source._elements().copy()
+
+        return self._add(work)
+
+    def marker(self) -> Event:
+        """Is done when everything before it is."""
+        return self._add(self._raise_failure)
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
