@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timberframe as tf
@@ -274,3 +276,27 @@ def test_update_runs_though_a_loop_over_what_it_made_needs_no_value_of_it(sessio
     count = tf.scan(lambda a, row: a + (tf.size(row) if rows == "their number" else 1), x, 0)
     assert session.run(count).tolist() == [1, 2]
     assert session.run(v).tolist() == [2.0, 3.0]
+
+
+def growing_beside(x: Any, n: Any) -> Any:
+    """A loop that the executor drives, since one variable grows, with another that it hands on."""
+    shapes = [tf.TensorShape([]), tf.TensorShape([None]), x.shape]
+    return tf.while_loop(
+        lambda i, v, _: i < n, lambda i, v, x: (i + 1, tf.pad(v, [[0, 1]]), x), [0, tf.constant([1.0]), x], shapes
+    )
+
+
+def test_a_loop_hands_on_large_arrays_without_a_copy(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [1 << 23])
+    y = growing_beside(x, 200)[2][0]
+    given = np.ones(1 << 23, np.float32)
+    start = time.process_time()
+    assert session.run(y, {x: given}) == 1
+    assert time.process_time() - start < 5  # 200 copies take twice as long
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_what_a_loop_hands_on_is_not_the_array_that_was_fed(session: tf.Session, count: int) -> None:
+    x = tf.placeholder(tf.float32, [1 << 10])
+    given = np.ones(1 << 10, np.float32)
+    assert not np.shares_memory(session.run(growing_beside(x, count)[2], {x: given}), given)

@@ -103,7 +103,7 @@ class Plan:
         self._reschedule()
         named = {n.variable for n in program.nodes if n.variable is not None}
         declared = {n.variable for n in program.nodes if n.op.role == "variable" and is_static(n.attrs["shape"])}
-        self._has_lists = any(f.dtype is variant for f in program.feeds)
+        self._list_feeds = [i for i, f in enumerate(program.feeds) if f.dtype is variant]
         self._open_variables = sorted(named - declared)  # their shapes are part of what a plan is bound to
 
     def _homes(self) -> dict[str, Device]:
@@ -172,8 +172,8 @@ class Plan:
 
     def _key(self, inputs: Sequence[Located]) -> Any:
         shapes: Any = tuple([a.shape for a, _ in inputs])
-        if self._has_lists:
-            shapes = shapes, tuple([known_of_list(a) for a, _ in inputs])
+        if self._list_feeds:
+            shapes = shapes, tuple([known_of_list(inputs[i][0]) for i in self._list_feeds])
         if not self.schedule.host_feeds and not self._open_variables:
             return shapes
         values = tuple(host_array(x).tobytes() for x in self._host_inputs(inputs).values())

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe_core.compiler.ir import Node, body_scope
-from timberframe_core.compiler.plan import Located, Plan, host_array
+from timberframe_core.compiler.ir import Node, Output, body_scope
+from timberframe_core.compiler.plan import Located, host_array
 from timberframe_core.compiler.state import variable_name
 from timberframe_core.dtypes import resource
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
 from timberframe_core.ops.control_flow.functional import branch_number
 from timberframe_core.runtime.host_steps import HostStep
+from timberframe_core.runtime.located import copied
 from timberframe_core.shapes import format_shape
 
 if TYPE_CHECKING:
@@ -39,21 +40,71 @@ class BodyStep:
 
     def call(self, run: Run) -> Sequence[Located]:
         """Runs the bodies as part of a run and returns the node's outputs."""
+        node = self.node
         inputs = [run.located(x) for x in self._inputs]
-        return _run_loop(self.node, inputs, run) if self.node.op.role == "loop" else _run_branch(self.node, inputs, run)
+        made = _run_loop(node, inputs, run) if node.op.role == "loop" else _run_branch(node, inputs, run)
+        fed = {id(array) for x, (array, device) in zip(self._inputs, inputs, strict=True) if x.node.feed and device}
+        if fed:  # bodies hand on what they are given as it is
+            made = [copied(x, device) if id(x) in fed and device else (x, device) for x, device in made]
+        return _with_handles(node, made)
 
 
-def _run_loop(node: Node, inputs: list[Located], run: Run) -> list[Located]:
-    cond, body = (_body(node, i, run) for i in range(2))
-    state = inputs
-    while _truth(node, _call(node, cond, state, run)[0]):
-        run.context.cancel.check()
-        state = _call(node, body, state, run)
-    return _with_handles(node, state)
+class _Body:
+    """A body of a loop or branch in a run: a function of arrays, in which handles have no part."""
+
+    __slots__ = ("_feeds", "_node", "_plan", "_results", "_run")
+
+    def __init__(self, node: Node, which: int, run: Run) -> None:
+        given = node.inputs if node.op.role == "loop" else node.inputs[1:]
+        handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype is resource}
+        function = node.bodies[which]
+        plan = run.runtime.function_plan(function, handles, body_scope(run.plan.scope, node, function))
+        self._node, self._plan, self._run = node, plan, run
+        self._feeds = _without_handles(plan.feeds)
+        self._results = _without_handles(plan.results)
+
+    def __call__(self, inputs: Sequence[Located]) -> Sequence[Located]:
+        depth = self._run.runtime.depth
+        if depth.value >= MAX_DEPTH:
+            raise ResourceExhaustedError(
+                f"{self._node.op.name} '{self._node.name}': bodies are nested {depth.value} deep; "
+                f"at most {MAX_DEPTH} levels can run",
+                self._node.name,
+            )
+        depth.value += 1
+        try:
+            if self._feeds is not None:
+                given: list[Located] = [_HANDLE] * len(self._plan.feeds)
+                for i, x in zip(self._feeds, inputs, strict=True):
+                    given[i] = x
+                inputs = given
+            results = self._run.call(self._plan, inputs)
+            return results if self._results is None else [results[i] for i in self._results]
+        finally:
+            depth.value -= 1
 
 
-def _run_branch(node: Node, inputs: list[Located], run: Run) -> list[Located]:
-    return _with_handles(node, _call(node, _body(node, _chosen(node, inputs[0]), run), inputs[1:], run))
+_HANDLE: Located = (np.empty((), object), None)
+"""Stands for a handle: what it means is known from planning."""
+
+
+def _without_handles(outputs: Sequence[Output]) -> list[int] | None:
+    """Positions of those that are no handles; None for all."""
+    found = [i for i, x in enumerate(outputs) if x.dtype is not resource]
+    return None if len(found) == len(outputs) else found
+
+
+def _run_loop(node: Node, inputs: Sequence[Located], run: Run) -> Sequence[Located]:
+    cond, body = _Body(node, 0, run), _Body(node, 1, run)
+    state, cancel = inputs, run.context.cancel
+    while _truth(node, cond(state)[0]):
+        cancel.check()
+        state = body(state)
+    return state
+
+
+def _run_branch(node: Node, inputs: Sequence[Located], run: Run) -> Sequence[Located]:
+    return _Body(node, _chosen(node, inputs[0]), run)(inputs[1:])
 
 
 def _chosen(node: Node, located: Located) -> int:
@@ -69,37 +120,13 @@ def _chosen(node: Node, located: Located) -> int:
     return branch_number(int(index), len(node.bodies))
 
 
-def _with_handles(node: Node, state: list[Located]) -> list[Located]:
+def _with_handles(node: Node, made: Sequence[Located]) -> Sequence[Located]:
     """What the bodies gave in the order of the node's outputs, where a resource has no array."""
-    arrays = iter(state)
-    nothing: Located = (np.empty((), object), None)
-    return [nothing if x.dtype.name == "resource" else next(arrays) for x in node.outputs]
-
-
-def _body(node: Node, which: int, run: Run) -> Plan:
-    given = node.inputs if node.op.role == "loop" else node.inputs[1:]
-    handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
-    function = node.bodies[which]
-    return run.runtime.function_plan(function, handles, body_scope(run.plan.scope, node, function))
-
-
-def _call(node: Node, plan: Plan, inputs: list[Located], run: Run) -> list[Located]:
-    runtime = run.runtime
-    depth = runtime.depth.value
-    if depth >= MAX_DEPTH:
-        raise ResourceExhaustedError(
-            f"{node.op.name} '{node.name}': bodies are nested {depth} deep; at most {MAX_DEPTH} levels can run",
-            node.name,
-        )
-    runtime.depth.value = depth + 1
-    try:
-        given = iter(inputs)
-        nothing: Located = (np.empty((), object), None)
-        feeds = [nothing if f.dtype.name == "resource" else next(given) for f in plan.feeds]
-        results = run.call(plan, feeds)
-        return [r for r, x in zip(results, plan.results, strict=True) if x.dtype.name != "resource"]
-    finally:
-        runtime.depth.value = depth
+    wanted = _without_handles(node.outputs)
+    if wanted is None:
+        return made
+    arrays = dict(zip(wanted, made, strict=True))
+    return [arrays.get(i, _HANDLE) for i in range(len(node.outputs))]
 
 
 def _truth(node: Node, located: Located) -> bool:

@@ -25,7 +25,7 @@ from timberframe_core.plugin.contracts import (
 )
 from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.drivers import prepare
-from timberframe_core.runtime.located import to_host
+from timberframe_core.runtime.located import copied, to_host
 from timberframe_core.runtime.overlap import Overlapped, overlapping, wait_for_each_other
 
 if TYPE_CHECKING:
@@ -119,10 +119,13 @@ class Run:
 
     def call(self, plan: Plan, inputs: Sequence[Located]) -> list[Located]:
         """Runs the plan of a body as part of this run."""
-        return Run(plan, inputs, self.runtime, self.context, self.state).results()
+        return Run(plan, inputs, self.runtime, self.context, self.state).results(own=False)
 
-    def results(self) -> list[Located]:
-        """Runs all stages and returns the plan's results, each with its device (None: on the host)."""
+    def results(self, own: bool = True) -> list[Located]:
+        """Runs all stages and returns the plan's results, each with its device (None: on the host).
+
+        own: none of them is an array that was fed.
+        """
         plan = self.plan
         if plan.static:
             stages = [self.level.stages[id(s)] for s in plan.schedule.stages]
@@ -135,7 +138,7 @@ class Run:
                     self.run_stage(stage)
         else:
             self._run_by_depth()
-        return [self._result(x) for x in plan.results]
+        return [self._result(x, own) for x in plan.results]
 
     def _run_by_depth(self) -> None:
         plan, bound = self.plan, dict(self.level.stages)
@@ -274,7 +277,8 @@ class Run:
         located = self.located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
-        raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
+        if x in self._pending_errors:
+            raise_late_errors(self._pending_errors[x], self.plan, self.context.cancel)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:
@@ -286,15 +290,15 @@ class Run:
             self.context.trace.event(f"_Recv {x.name}", "copy", start, end, device.spec, source=source.spec)
         return array
 
-    def _result(self, x: Output) -> Located:
+    def _result(self, x: Output, own: bool) -> Located:
         known = self.level.facts.values.get(x)
         if known is not None:
             return known.copy(), None
         array, device = self.found[x]
         if device is None:
-            return array.copy(), None  # a feed that is fetched
+            return (array.copy() if own else array), None  # a feed that is fetched
         if x.node.feed:
-            return device.copy_in(device.copy_out(array)), device
+            return copied(array, device) if own else (array, device)
         if x.node.on_lists and device.host_memory:
             return np.array(array), None  # an element that its list goes on to hold
         return array, device

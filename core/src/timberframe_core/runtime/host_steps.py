@@ -62,6 +62,7 @@ class HostStep:
     def call(self, run: Run) -> Sequence[Located]:
         """Carries the node out as part of a run and returns its outputs."""
         known, found, inputs = run.level.facts.values, run.found, []
+        waits = run.context.late is not None
         for x, manner in self._inputs:
             value: Any = known.get(x)
             if value is None:
@@ -70,8 +71,10 @@ class HostStep:
                     value = located
                 elif located[1] is None or manner == _AS_IT_IS:
                     value = located[0]
-                else:
+                elif waits or located[1].asynchronous:
                     value = run.on_host(x)
+                else:
+                    value = located[1].copy_out(located[0])
             elif manner == _LOCATED:
                 value = value, None
             inputs.append(value)

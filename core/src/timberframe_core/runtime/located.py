@@ -19,6 +19,11 @@ def move(located: Located, device: Device) -> Array:
     return device.copy_in(home.copy_out(array)) if direct is None else direct
 
 
+def copied(array: Array, device: Device) -> Located:
+    """A copy of an array on its device."""
+    return device.copy_in(np.array(device.copy_out(array))), device
+
+
 def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
     """The value on the host; stops waiting for it when the run is cancelled."""
     array, device = located

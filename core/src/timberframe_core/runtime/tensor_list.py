@@ -3,13 +3,14 @@
 Changing an element, pushing and popping give a new list and take constant time when the newest list of a family is
 changed, which is what loops do. The newest one holds the elements; an older one holds only how it differs from the next
 newer one, and takes the elements over when somebody reads it: persistent arrays by rerooting, H. Baker, "Shallow
-binding makes functional arrays fast", 1991. What no list refers to any more is freed.
+binding makes functional arrays fast", 1991. Where lists of one family are used by turns, so that this has taken more
+steps than they have elements, one of them gets elements of its own. What no list refers to any more is freed.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from timberframe_core.compiler.plan import Located
@@ -29,41 +30,59 @@ Element = Located | None
 
 
 class _Version:
-    """One state of a sequence: the newest holds all `items`, an older one (index, value) and the `newer` state."""
+    """One state of a sequence: the newest holds all `items`, an older one (index, value) and the `newer` state.
 
-    __slots__ = ("index", "items", "newer", "value")
+    steps: how many changes have been undone to give older states the items, since these were last copied.
+    """
 
-    def __init__(self, items: list[Element]) -> None:
+    __slots__ = ("index", "items", "newer", "steps", "value")
+
+    def __init__(self, items: list[Element], steps: int = 0) -> None:
         self.items: list[Element] | None = items
+        self.steps = steps
         self.index = 0
         self.value: Element = None
         self.newer: _Version | None = None
 
     def root(self) -> list[Element]:
-        """The items, taken over from the newer state that holds them."""
+        """The items, taken over from the newer state that holds them, or a copy of its own."""
         if self.items is None:
             chain: list[_Version] = []
-            at: _Version | None = self
-            while at is not None and at.items is None:
+            at = self
+            while at.items is None:
                 chain.append(at)
+                assert at.newer is not None
                 at = at.newer
-            assert at is not None
-            for older in reversed(chain):
-                items = at.items
-                assert items is not None
-                at.index, at.value, at.newer, at.items = older.index, items[older.index], older, None
-                items[older.index] = older.value
-                older.items, older.newer, older.value = items, None, None
-                at = older
+            steps = at.steps + len(chain)
+            if steps > len(at.items):
+                at.steps = self.steps = 0
+                items = at.items.copy()
+                for older in reversed(chain):
+                    items[older.index] = older.value
+                self.items, self.newer, self.value = items, None, None
+            else:
+                self._take_over(chain, at, steps)
         assert self.items is not None
         return self.items
+
+    def _take_over(self, chain: Sequence[_Version], root: _Version, steps: int) -> None:
+        """Makes this state the one that holds the items: all those between are from now on seen from here."""
+        at = root
+        for older in reversed(chain):
+            items = at.items
+            assert items is not None
+            at.index, at.value, at.newer, at.items = older.index, items[older.index], older, None
+            items[older.index] = older.value
+            older.items, older.newer, older.value = items, None, None
+            at = older
+        self.steps = steps
 
     def changed(self, index: int, value: Element) -> _Version:
         """The state with another item; `index` may be one past the end."""
         items = self.root()
         if index == len(items):
             items.append(None)
-        new = _Version(items)
+        new = _Version(items, self.steps)
         self.index, self.value, self.newer, self.items = index, items[index], new, None
         items[index] = value
         return new

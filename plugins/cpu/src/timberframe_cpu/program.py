@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +42,6 @@ KEPT_ARENA_BYTES = 1 << 18
 
 _CANCELLED, _RAISED_IN_PYTHON = 1, -1
 _ADDRESS_SPACE = 1 << 62
-_NOTHING = nullcontext()
 _INT32 = ffi.typeof("int32_t *")
 
 
@@ -273,7 +271,10 @@ class CpuExecutable:
             with running(context):
                 self._launch(piece, instance, arrays)
             return
-        with running(context) if self.emitter.calls_python else _NOTHING:
+        if self.emitter.calls_python:
+            with running(context):
+                code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
+        else:
             code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
         if code:
             self.fail(code, instance, context)
