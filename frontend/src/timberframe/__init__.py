@@ -79,16 +79,19 @@ if _TYPE_CHECKING:
     from timberframe import flags as flags
     from timberframe import gfile as gfile
     from timberframe import layers as layers
+    from timberframe import metrics as metrics
     from timberframe import python_io as python_io
     from timberframe import saved_model as saved_model
     from timberframe import summary as summary
     from timberframe import test as test
     from timberframe.api.messages import *
+    from timberframe.metrics.confusion import confusion_matrix as confusion_matrix
 else:
     # What takes long to import and many programs do without.
-    _MODULES = ("app", "compat", "flags", "gfile", "layers", "python_io", "saved_model", "summary", "test")
+    _MODULES = ("app", "compat", "flags", "gfile", "layers", "metrics", "python_io", "saved_model", "summary", "test")
     _LATER = {
         **{name: f"timberframe.{name}" for name in _MODULES},
+        "confusion_matrix": "timberframe.metrics.confusion:confusion_matrix",
         **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},
     }
     __getattr__ = _lazy_names(__name__, _LATER)
