@@ -88,7 +88,7 @@ class PreparedInput:
     """An input that a kernel gets in another form (see KernelNode.prepared).
 
     value: what the node reads in place of `source`: a constant, whose `form` is set, or a tensor that each run
-    brings.
+    brings. was_made: a run has brought it.
     """
 
     node: KernelNode
@@ -96,6 +96,7 @@ class PreparedInput:
     source: Value
     value: Value
     form: Form | None = None
+    was_made: bool = False
 
 
 @dataclass(slots=True)

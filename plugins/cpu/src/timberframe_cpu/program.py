@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_cpu.changing import program_for_versions
 from timberframe_cpu.direct import direct_call
 from timberframe_cpu.emission import Emitter, PythonPiece
 from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
@@ -81,6 +82,7 @@ class CpuExecutable:
 
     def __init__(self, device: Any, cluster: Cluster, layout: Layout = DENSE) -> None:
         self.device = device
+        self.given = cluster
         self.source = cluster.source or cluster
         self.rewritten = cluster.source is not None
         self.prepared: Prepared = prepare(cluster, device.builder, layout)
@@ -91,8 +93,8 @@ class CpuExecutable:
         self.owned = [v for v in _unique(cluster.outputs) if _escapes(v) and v.id not in shared]
         written = [u.new for u in updates if u.new.id >= 0]
         self.forms = self.prepared.forms
-        brought = [f.value for f in self.forms if f.form is None]
-        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned, *brought]
+        self.brought = [f for f in self.forms if f.form is None]
+        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned, *(f.value for f in self.brought)]
         self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
         overwriting = {u.new.id for u in updates if u.in_place}
         whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
@@ -105,6 +107,7 @@ class CpuExecutable:
         self.free: list[Instance] = []
         self.guarded: dict[str, CpuExecutable] = {}  # the twins that run in mode `guarded`, by fence
         self.unrewritten: CpuExecutable | None = None  # the one that runs in mode `nodes`
+        self.unprepared: CpuExecutable | None = None  # the one that takes variables as they are
         pieces = self.emitter.pieces
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
         self._stateful = bool(self.transaction)
@@ -178,9 +181,10 @@ class CpuExecutable:
             from timberframe_cpu.watched import run_watched
 
             return run_watched(self, inputs, context)
-        instance = self.take()
-        outputs = self.run_on(instance, inputs, context, self.device.allocator.empty, self.execute)
-        self.give(instance)  # one that failed is dropped, and its arena with it
+        program = program_for_versions(self) if self.brought else self
+        instance = program.take()
+        outputs = program.run_on(instance, inputs, context, self.device.allocator.empty, program.execute)
+        program.give(instance)  # one that failed is dropped, and its arena with it
         return outputs
 
     def run_on(
@@ -204,9 +208,8 @@ class CpuExecutable:
             return self.outputs(instance, arrays)
         with self.transaction.begin(empty) as versions:
             arrays |= versions
-            for given in self.forms:
-                if given.form is None:
-                    self._bring_form(given, arrays, context)
+            for given in self.brought:
+                self._bring_form(given, arrays, context)
             execute(instance, arrays, context)
             for value, own in self._copies:
                 np.copyto(versions[own.id], self.array(value, instance, arrays))
@@ -217,6 +220,7 @@ class CpuExecutable:
         array = arrays[given.source.id]
         form = self.device.builder.forms.get(given.node, given.source, given.given, array)
         arrays[given.value.id] = form.array
+        given.was_made = True
         if context.trace is not None:
             form.report(context.trace, given.node, given.given.input, self.device.spec)
 
