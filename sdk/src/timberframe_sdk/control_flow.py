@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,14 +15,19 @@ from timberframe_core.plugin.nodes import role
 _current: ContextVar[RunContext | None] = ContextVar("timberframe_run", default=None)
 
 
-@contextmanager
-def running(context: RunContext) -> Iterator[None]:
+class running:  # noqa: N801  # a context manager is called like a function; a generator would take three times as long
     """Has the bodies of loops and branches that are launched in the block stop when the run `context` is cancelled."""
-    token = _current.set(context)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._context)
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
 
 
 def current_context() -> RunContext:

@@ -49,7 +49,7 @@ class Transaction:
 
     def begin(self, empty: EmptyArray) -> TransactionRun:
         """Locks what is written and binds every version to an array; `empty` makes those that are new."""
-        return TransactionRun(self, empty)
+        return TransactionRun(self, empty) if self.value_ids else _NO_VARIABLES
 
 
 class TransactionRun:
@@ -102,6 +102,22 @@ class TransactionRun:
                 variable.array = self.arrays[update.old.id]
         for variable in reversed(self._transaction.locked):
             variable.lock.release()
+
+
+class _NoVariables(TransactionRun):
+    """The part of any run that needs no variable."""
+
+    def __init__(self) -> None:
+        self.arrays = {}
+
+    def __enter__(self) -> dict[int, Array]:
+        return {}
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+_NO_VARIABLES = _NoVariables()
 
 
 def _allows(inplace: InplacePairs, maker: KernelNode, update: Update) -> bool:

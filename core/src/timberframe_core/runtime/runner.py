@@ -102,6 +102,8 @@ class Runner:
             if len(self._direct_calls) >= _DIRECT_CALLS:
                 self._direct_calls.clear()
             self._direct_calls[shapes] = self._direct_call(inputs)
+        if self.direct is self._direct_calls[shapes]:
+            return
         with self.session.lock:
             if not self.session.closed:
                 self.direct = self._direct_calls[shapes]

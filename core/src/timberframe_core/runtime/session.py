@@ -213,7 +213,7 @@ class BaseSession(Evaluator):
         """Marks a run as over."""
         with self._idle:
             self._active.discard(token)
-            if not self._active:
+            if self.closed and not self._active:  # `close` waits
                 self._idle.notify_all()
 
     def as_default(self) -> Any:
