@@ -5,7 +5,7 @@ with its coefficients rounded to the working precision one after the other, lowe
 fitted again each time, so that the rounding costs next to nothing. The weight is the reciprocal of the whole function's
 value, which makes the error relative. The largest relative error that is left is printed beside each polynomial.
 
-Needs mpmath. The tables of fits, one for each precision, are the modules `fits_float32` and `fits_float64`;
+Needs mpmath. The tables of fits are the modules `fits`, for both precisions, `fits_float32` and `fits_float64`;
 the headers are the SDK's timberframe/math/polynomials_float32.h and polynomials_float64.h.
 """
 

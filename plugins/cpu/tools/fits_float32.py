@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from fit_polynomials import Fit, quotient, rounded, value
+from fits import common_fits
 from mpmath import mp, mpf
-
-HALF_LN2 = mp.log(2) / 2 * mpf("1.001")  # the argument left by the reduction, with room for its rounding
-QUARTER_PI = mp.pi / 4 * mpf("1.001")
-ROOT_HALF = mp.sqrt(mpf(1) / 2)
-
-
-def atanh_series(x: mpf) -> mpf:
-    """log(1 + x) less its first two terms, divided by x cubed."""
-    return (mp.log1p(x) - x + x * x / 2) / x**3
-
 
 TANH_RANGE = mpf("9.02") ** 2
 
@@ -31,71 +22,8 @@ def tanh_weight(x: mpf) -> mpf:
 _, _bottom = quotient(lambda x: 2 * tanh_ratio(x), tanh_weight, mpf("1e-12"), TANH_RANGE, 2, 3)
 TANH_DENOMINATOR = [2 * rounded(c, 24) for c in _bottom]
 
-
 FITS = [
-    Fit(
-        "exp_poly_f32",
-        "(exp(x) - 1 - x) / x^2",
-        4,
-        -HALF_LN2,
-        HALF_LN2,
-        lambda x: (mp.expm1(x) - x) / x**2,
-        lambda x: x * x / mp.expm1(x),
-    ),
-    Fit(
-        "sinh_poly_f32",
-        "(sinh(sqrt(x)) / sqrt(x) - 1) / x",
-        2,
-        mpf(0),
-        mpf("1.002"),
-        lambda x: (mp.sinh(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-        lambda x: x * mp.sqrt(x) / mp.sinh(mp.sqrt(x)),
-    ),
-    Fit(
-        "log_poly_f32",
-        "(log(1 + x) - x + x^2 / 2) / x^3",
-        6,
-        ROOT_HALF - 1 - mpf("1e-6"),
-        2 * ROOT_HALF - 1 + mpf("1e-6"),
-        atanh_series,
-        lambda x: x**3 / mp.log1p(x),
-    ),
-    Fit(
-        "sin_poly_f32",
-        "(sin(sqrt(x)) / sqrt(x) - 1) / x",
-        2,
-        mpf(0),
-        QUARTER_PI**2,
-        lambda x: (mp.sin(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-        lambda x: x * mp.sqrt(x) / mp.sin(mp.sqrt(x)),
-    ),
-    Fit(
-        "cos_poly_f32",
-        "(cos(sqrt(x)) - 1 + x / 2) / x^2",
-        2,
-        mpf(0),
-        QUARTER_PI**2,
-        lambda x: (mp.cos(mp.sqrt(x)) - 1 + x / 2) / x**2,
-        lambda x: x**2 / mp.cos(mp.sqrt(x)),
-    ),
-    Fit(
-        "asin_poly_f32",
-        "(asin(sqrt(x)) / sqrt(x) - 1) / x",
-        4,
-        mpf(0),
-        mpf("0.25"),
-        lambda x: (mp.asin(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-        lambda x: x * mp.sqrt(x) / mp.asin(mp.sqrt(x)),
-    ),
-    Fit(
-        "atan_poly_f32",
-        "(atan(sqrt(x)) / sqrt(x) - 1) / x",
-        3,
-        mpf(0),
-        mp.tan(mp.pi / 8) ** 2 * mpf("1.001"),
-        lambda x: (mp.atan(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-        lambda x: x * mp.sqrt(x) / mp.atan(mp.sqrt(x)),
-    ),
+    *common_fits("f32", {"exp": 4, "sinh": 2, "log": 6, "sin": 2, "cos": 2, "asin": 4, "atan": 3}),
     Fit(
         "erf_poly_f32",
         "-log(erfc(x)) / x",

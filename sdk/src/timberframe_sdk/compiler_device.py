@@ -25,6 +25,7 @@ from timberframe_core.plugin.contracts import (
 from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_sdk.allocator import Allocator, at_node
 from timberframe_sdk.cluster_function import ClusterFunction, single
+from timberframe_sdk.constants import PerConstant
 from timberframe_sdk.transaction import Transaction
 
 
@@ -59,7 +60,7 @@ class CompilerDevice(DeviceDefaults):
 
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"
-        self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
+        self._constants = PerConstant[Array]()
         self._unfinished: list[weakref.ref[Array]] = []
         self._lock = threading.Lock()
         self._programs: OrderedDict[str, Program] = OrderedDict()
@@ -134,13 +135,8 @@ class CompilerDevice(DeviceDefaults):
 
     def constant(self, x: np.ndarray) -> Array:
         """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
-        key = id(x)
-        found = self._constants.get(key)
-        if found is not None and found[1]() is x:
-            return found[0]
-        copied = self.copy_in(x)
-        self._constants[key] = copied, weakref.ref(x, lambda _: self._constants.pop(key, None))
-        return copied
+        found = self._constants.get(x)
+        return self._constants.keep(x, self.copy_in(x)) if found is None else found
 
     def note(self, arrays: Sequence[Array], sizes: Sequence[int]) -> None:
         """Has reserved memory released with the arrays that it was reserved for, and `marker` wait for them."""

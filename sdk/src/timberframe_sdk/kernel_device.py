@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,7 @@ from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
 from timberframe_sdk.allocator import Allocator, Buffer, at_node
+from timberframe_sdk.constants import PerConstant
 from timberframe_sdk.control_flow import control_flow, is_control_flow, running
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in
 from timberframe_sdk.launching import Launch, as_launch, build_kernel, true_shapes
@@ -60,7 +60,7 @@ class KernelDevice(DeviceDefaults):
 
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"
-        self._constants: dict[int, tuple[Array, weakref.ref[np.ndarray]]] = {}
+        self._constants = PerConstant[Array]()
         self.forms = PreparedForms(lambda x: self.copy_in(x))
 
     def __repr__(self) -> str:
@@ -164,14 +164,12 @@ class KernelDevice(DeviceDefaults):
 
     def constant(self, x: np.ndarray) -> Array:
         """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
-        key = id(x)
-        found = self._constants.get(key)
-        if found is not None and found[1]() is x:
-            return found[0]
-        copied = self.copy_in(x)
-        if copied is not x:
-            self._constants[key] = copied, weakref.ref(x, lambda _: self._constants.pop(key, None))
-        return copied
+        found = self._constants.get(x)
+        if found is None:
+            found = self.copy_in(x)
+            if found is not x:
+                self._constants.keep(x, found)
+        return found
 
 
 @dataclass

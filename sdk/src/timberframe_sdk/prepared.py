@@ -14,6 +14,7 @@ import numpy as np
 
 from timberframe_core.errors import OpError, UnknownError
 from timberframe_core.plugin.contracts import Array, KernelNode, Preparation, TraceSink, Value, Variable
+from timberframe_sdk.constants import PerConstant
 
 MOST_FORMS = 16
 """Of one constant, or of one version of a variable; the oldest goes for a further one."""
@@ -40,7 +41,7 @@ class PreparedForms:
 
     def __init__(self, load: Callable[[np.ndarray], Array]) -> None:
         self._load = load
-        self._constants: dict[int, tuple[weakref.ref[np.ndarray], dict[Any, Form]]] = {}
+        self._constants = PerConstant[dict[Any, Form]]()
         self._lock = threading.RLock()
 
     def get(self, node: KernelNode, value: Value, given: Preparation, array: Array = None) -> Form:
@@ -61,16 +62,14 @@ class PreparedForms:
             return form
 
     def _constant(self, node: KernelNode, x: np.ndarray, given: Preparation) -> Form:
-        number = id(x)
         with self._lock:
-            found = self._constants.get(number)
-            if found is None or found[0]() is not x:
-                found = weakref.ref(x, lambda _: self._constants.pop(number, None)), {}
-                self._constants[number] = found
-            form = found[1].get(given.key)
+            forms = self._constants.get(x)
+            if forms is None:
+                forms = self._constants.keep(x, {})
+            form = forms.get(given.key)
             if form is None:
                 form = _made(node, given, self._load(x))
-                _keep(found[1], given.key, form)
+                _keep(forms, given.key, form)
             return form
 
     def clear(self) -> None:

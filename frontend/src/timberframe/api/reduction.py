@@ -170,19 +170,18 @@ def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
     """The index of the first largest element along an axis (0 for None), as `output_type`."""
-    where = renamed("axis", axis, "dimension", dimension)
-    attrs = {"output_type": output_type}
-    result: Tensor = apply_op("ArgMax", [input, 0 if where is None else where], attrs, name)
-    return result
+    return _index_of("ArgMax", input, renamed("axis", axis, "dimension", dimension), output_type, name)
 
 
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
     """The index of the first smallest element along an axis (0 for None), as `output_type`."""
-    where = renamed("axis", axis, "dimension", dimension)
-    attrs = {"output_type": output_type}
-    result: Tensor = apply_op("ArgMin", [input, 0 if where is None else where], attrs, name)
+    return _index_of("ArgMin", input, renamed("axis", axis, "dimension", dimension), output_type, name)
+
+
+def _index_of(op: str, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
+    result: Tensor = apply_op(op, [input, 0 if axis is None else axis], {"output_type": output_type}, name)
     return result
 
 

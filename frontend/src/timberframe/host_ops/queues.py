@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.host_ops.handles import resource_of
 from timberframe.host_ops.queue_state import PaddingQueue, PriorityQueue, Queue, RandomQueue
 from timberframe_core.dtypes import DType, int64
-from timberframe_core.errors import FailedPreconditionError
 from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.shapes import Shape, format_shape
 
@@ -62,9 +62,7 @@ def _on_queue(work: Callable[[HostCall, Queue], list[Any]]) -> Callable[[HostCal
     """A host op of what is done with the queue that the handle means."""
 
     def run(call: HostCall) -> list[Any]:
-        queue = call.resources.find(call.handle())
-        if not isinstance(queue, Queue):
-            raise call.error(f"{call.handle()} does not exist; its handle must be made first", FailedPreconditionError)
+        queue = resource_of(call, Queue)
         if call.attrs.get("timeout_ms", -1) != -1:
             raise call.error(
                 f"timeout_ms is {call.attrs['timeout_ms']}; -1 is required: a run has RunOptions.timeout_in_ms"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.host_ops.handles import resource_of
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe_core.plugin.host_ops import HostCall, host_op
@@ -135,9 +136,7 @@ def _on_table(work: Callable[[HostCall, Table], list[Any]]) -> Callable[[HostCal
     """A host op of what is done with the table that the handle means."""
 
     def run(call: HostCall) -> list[Any]:
-        table = call.resources.find(call.handle())
-        if not isinstance(table, Table):
-            raise call.error(f"{call.handle()} does not exist; its handle must be made first", FailedPreconditionError)
+        table = resource_of(call, Table)
         attrs = call.attrs
         keys = next((attrs[a] for a in ("Tin", "Tkey", "Tkeys") if a in attrs), None)
         table.check(keys, next((attrs[a] for a in ("Tout", "Tval", "Tvalues") if a in attrs), None))
