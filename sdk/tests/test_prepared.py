@@ -101,7 +101,7 @@ def test_a_version_of_a_variable_is_prepared_once(device: str) -> None:
         assert len(made) == 1
         for factor in (2, 4):
             session.run(double)
-            for _ in range(20):
+            for _ in range(2):
                 np.testing.assert_array_equal(session.run(y, {x: np.ones((1, 2))}), np.ones((1, 2)) @ W * factor)
     assert len(made) == 3
 
@@ -112,24 +112,9 @@ def test_a_version_written_in_place_is_prepared_again(device: str) -> None:
     with tf.Session() as session:
         session.run(v.initializer)
         for step in range(4):
-            for _ in range(20):
-                np.testing.assert_array_equal(session.run(y, {x: np.ones((1, 2))}), np.ones((1, 2)) @ (W + step))
-            session.run(update)
-    assert len(made) == 4
-
-
-def test_the_cpu_prepares_a_version_that_replaced_a_prepared_one_when_it_has_stayed_for_some_runs() -> None:
-    with tf.Graph().as_default(), tf.device("/device:CPU:0"), tf.Session() as session:
-        x, v = tf.placeholder(tf.float32, [1, 2]), tf.Variable(W)
-        y, update = by_rows(x, v), v.assign_add(np.ones_like(W)).op
-        session.run(v.initializer)
-        for step in range(4):
             np.testing.assert_array_equal(session.run(y, {x: np.ones((1, 2))}), np.ones((1, 2)) @ (W + step))
             session.run(update)
-        assert len(made) == 1
-        for _ in range(20):
-            np.testing.assert_array_equal(session.run(y, {x: np.ones((1, 2))}), np.ones((1, 2)) @ (W + 4))
-    assert len(made) == 2
+    assert len(made) == 4
 
 
 def test_the_form_of_an_old_version_is_dropped(device: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_cpu import packing
 from timberframe_cpu.kernels.linalg import BEYOND_BLAS, gemm_parameters
 from timberframe_cpu.native import available_isas, call, native, using_isa
 from timberframe_cpu.testing import run_op
@@ -200,3 +201,20 @@ def test_product_beyond_the_blas_is_refused(rows, dtype):
     few = np.zeros(64, dtype)  # stands for the operands, which nothing may look at
     with pytest.raises(UnimplementedError, match=rf"product of {rows} x {depth} and {depth} x 3 matrices"):
         call(kernel, [few, few], [np.zeros((rows, 3), dtype)])
+
+
+@pytest.mark.parametrize(("runs", "packed"), [(1, 1), (20, 3)])
+def test_matrices_are_packed_only_if_versions_stay_for_some_runs(monkeypatch, runs, packed):
+    made = []
+    monkeypatch.setattr(packing, "call", lambda kernel, *given: made.append(kernel.name) or call(kernel, *given))
+    w = rng().standard_normal((256, 300)).astype(F)
+    with tf.Graph().as_default(), tf.device("/device:CPU:0"), tf.Session() as session:
+        x, v = tf.placeholder(tf.float32, [2, 256]), tf.Variable(w)
+        y, double, feeds = tf.matmul(x, v), v.assign(v * 2.0).op, {x: np.ones((2, 256), F)}
+        session.run(v.initializer)
+        for factor in (1, 2, 4):
+            results = [session.run(y, feeds) for _ in range(runs)]
+            np.testing.assert_allclose(results[0], factor * feeds[x] @ w, rtol=1e-4, atol=1e-3)
+            assert all(r.tobytes() == results[0].tobytes() for r in results)
+            session.run(double)
+    assert len(made) == packed

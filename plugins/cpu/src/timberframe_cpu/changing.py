@@ -1,4 +1,4 @@
-"""Weights that change between runs: they are taken as they are where preparing them would cost more than it saves."""
+"""Matrices of weights that change between runs: they are taken as they are where packing them would not pay."""
 
 from __future__ import annotations
 
@@ -6,42 +6,63 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from timberframe_cpu.native import using_isa
+from timberframe_cpu.packing import MatrixKey
 
 if TYPE_CHECKING:
     from timberframe_cpu.preparation import PreparedInput
     from timberframe_cpu.program import CpuExecutable
 
-PATIENCE = 16
-"""Runs that read a version as it is. To prepare one takes as long as some ten products of a vector with it."""
+_ENOUGH_RUNS = 16
+"""Runs with a version that make packing it worth it: it takes as long as some ten products of a vector with it."""
 
-_READS = "reads"
-"""Among what was derived from a version: how many runs have read it as it is."""
+_VERSION = "timberframe_cpu.changing"
+"""The Version among what was derived from one."""
+
+
+class Version:
+    """A version of a variable. packed: as its first run decided, for all of them, since the two give different bits."""
+
+    __slots__ = ("packed", "runs")
+
+    def __init__(self, packed: bool) -> None:
+        self.packed = packed
+        self.runs = 0
 
 
 def program_for_versions(executable: CpuExecutable) -> CpuExecutable:
-    """The program for the variables' present versions: itself, or its twin that prepares none of them.
+    """The program for the variables' present versions: itself, or its twin that packs no matrix of a variable.
 
-    A program prepares the first versions that it meets. One that replaces such a version may soon be replaced again, as
-    in training, so it is prepared when some runs have found it.
+    A version is expected to stay for as many runs as the one before it did: those of a loaded model are packed, those
+    of one in training are not.
     """
-    young = [d for f in executable.brought if f.given.key not in (d := f.source.constant.derived) and _waits(f, d)]
-    for derived in {id(d): d for d in young}.values():
-        derived[_READS] = derived.get(_READS, 0) + 1
-    return _twin(executable) if young else executable
+    packed = [_met(form).packed for form in executable.matrices]
+    return executable if all(packed) else _twin(executable)
 
 
-def _waits(form: PreparedInput, derived: dict[Any, Any]) -> bool:
-    return form.was_made and derived.get(_READS, 0) < PATIENCE
+def _met(form: PreparedInput) -> Version:
+    derived: dict[Any, Any] = form.source.constant.derived
+    version: Version | None = derived.get(_VERSION)
+    if version is None:
+        before = form.version
+        version = derived.setdefault(_VERSION, Version(before is None or before.runs >= _ENOUGH_RUNS))
+    version.runs += 1
+    form.version = version
+    return version
+
+
+def matrices(forms: list[PreparedInput]) -> list[PreparedInput]:
+    """The packed matrices of variables among the inputs that kernels get in another form."""
+    return [f for f in forms if f.form is None and isinstance(f.given.key, MatrixKey)]
 
 
 def _twin(executable: CpuExecutable) -> CpuExecutable:
-    if executable.unprepared is None:
-        nodes = {id(form.node) for form in executable.brought}
+    if executable.unpacked is None:
+        readers = {id(form.node) for form in executable.matrices}
         cluster = executable.given
-        changed = [
-            replace(n, inputs=[replace(v, replaced=v.kind == "resource") for v in n.inputs]) if id(n) in nodes else n
+        nodes = [
+            replace(n, inputs=[replace(v, replaced=v.kind == "resource") for v in n.inputs]) if id(n) in readers else n
             for n in cluster.nodes
         ]
         with using_isa(executable.device.isa):
-            executable.unprepared = type(executable)(executable.device, replace(cluster, nodes=changed))
-    return executable.unprepared
+            executable.unpacked = type(executable)(executable.device, replace(cluster, nodes=nodes))
+    return executable.unpacked

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from timberframe_sdk.native import Native
 ALIGNMENT = 64
 
 _NAMES = {"float32": "float", "float64": "double"}
+
+
+class MatrixKey(NamedTuple):
+    """How a matrix was packed. A product with one that is not packed gives other bits, and takes less than packing."""
+
+    variant: str
+    transposed: bool
 
 
 def c_name(kernel: str, dtype: np.dtype[Any]) -> str:
@@ -53,9 +60,8 @@ def prepare_packed(
     node: KernelNode,
     input: int,
     pack: Native,
-    groups: int,
     outside: int,
-    key: str,
+    key: Hashable,
     rows_of: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray,
 ) -> bool:
     """Has an input packed once by the kernel `pack`, where it is a constant or a variable.
@@ -74,5 +80,9 @@ def prepare_packed(
         call(pack, [rows_of(filter)], [packed], workspace, device.threads)
         return packed
 
-    variant = find(pack.name, isa())[1]
-    return node.prepared(input, (key, variant, groups), make, (rows, padded), dtype)
+    return node.prepared(input, key, make, (rows, padded), dtype)
+
+
+def variant(kernel: Native) -> str:
+    """The instruction set that a kernel was compiled for."""
+    return find(kernel.name, isa())[1]

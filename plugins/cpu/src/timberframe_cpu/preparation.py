@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from timberframe_cpu.blocks import build_blocks
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
@@ -14,6 +14,9 @@ from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.fusion import FUSED
 from timberframe_sdk.memory import MemoryPlan, plan_memory
 from timberframe_sdk.prepared import Form, PreparedForms
+
+if TYPE_CHECKING:
+    from timberframe_cpu.changing import Version
 
 ALIGNMENT = 64
 _ROW_UPDATES = frozenset({"TensorScatterUpdate"})
@@ -88,7 +91,7 @@ class PreparedInput:
     """An input that a kernel gets in another form (see KernelNode.prepared).
 
     value: what the node reads in place of `source`: a constant, whose `form` is set, or a tensor that each run
-    brings. was_made: a run has brought it.
+    brings. version: the version of the variable that the last run met, where that decides (see changing.py).
     """
 
     node: KernelNode
@@ -96,7 +99,7 @@ class PreparedInput:
     source: Value
     value: Value
     form: Form | None = None
-    was_made: bool = False
+    version: Version | None = None
 
 
 @dataclass(slots=True)

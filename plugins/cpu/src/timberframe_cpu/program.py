@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_cpu.changing import program_for_versions
+from timberframe_cpu.changing import matrices, program_for_versions
 from timberframe_cpu.direct import direct_call
 from timberframe_cpu.emission import Emitter, PythonPiece
 from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
@@ -93,8 +93,8 @@ class CpuExecutable:
         self.owned = [v for v in _unique(cluster.outputs) if _escapes(v) and v.id not in shared]
         written = [u.new for u in updates if u.new.id >= 0]
         self.forms = self.prepared.forms
-        self.brought = [f for f in self.forms if f.form is None]
-        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned, *(f.value for f in self.brought)]
+        self._brought = [f for f in self.forms if f.form is None]
+        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned, *(f.value for f in self._brought)]
         self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
         overwriting = {u.new.id for u in updates if u.in_place}
         whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
@@ -107,7 +107,8 @@ class CpuExecutable:
         self.free: list[Instance] = []
         self.guarded: dict[str, CpuExecutable] = {}  # the twins that run in mode `guarded`, by fence
         self.unrewritten: CpuExecutable | None = None  # the one that runs in mode `nodes`
-        self.unprepared: CpuExecutable | None = None  # the one that takes variables as they are
+        self.matrices = matrices(self.forms)
+        self.unpacked: CpuExecutable | None = None  # the one that takes these as they are
         pieces = self.emitter.pieces
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
         self._stateful = bool(self.transaction)
@@ -181,7 +182,7 @@ class CpuExecutable:
             from timberframe_cpu.watched import run_watched
 
             return run_watched(self, inputs, context)
-        program = program_for_versions(self) if self.brought else self
+        program = program_for_versions(self) if self.matrices else self
         instance = program.take()
         outputs = program.run_on(instance, inputs, context, self.device.allocator.empty, program.execute)
         program.give(instance)  # one that failed is dropped, and its arena with it
@@ -208,7 +209,7 @@ class CpuExecutable:
             return self.outputs(instance, arrays)
         with self.transaction.begin(empty) as versions:
             arrays |= versions
-            for given in self.brought:
+            for given in self._brought:
                 self._bring_form(given, arrays, context)
             execute(instance, arrays, context)
             for value, own in self._copies:
@@ -220,7 +221,6 @@ class CpuExecutable:
         array = arrays[given.source.id]
         form = self.device.builder.forms.get(given.node, given.source, given.given, array)
         arrays[given.value.id] = form.array
-        given.was_made = True
         if context.trace is not None:
             form.report(context.trace, given.node, given.given.input, self.device.spec)
 

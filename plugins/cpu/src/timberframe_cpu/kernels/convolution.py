@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
-from timberframe_cpu.packing import c_name, is_narrow, panel, prepare_packed, region_offsets
+from timberframe_cpu.packing import c_name, is_narrow, panel, prepare_packed, region_offsets, variant
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
@@ -70,7 +70,8 @@ def _prepares_filter(conv: CPUConvolution) -> bool:
     lanes = vector // (4 if conv.narrow else conv.x.dtype.itemsize)
     if groups == 1 and outside % lanes == 0 and outside <= vectors * lanes and not conv.narrow:
         return False
-    return prepare_packed(conv.node, 1, conv.with_offsets("conv2d_pack", [0] * 5), groups, outside, "conv2d")
+    pack = conv.with_offsets("conv2d_pack", [0] * 5)
+    return prepare_packed(conv.node, 1, pack, outside, ("conv2d", variant(pack), groups))
 
 
 def _conv2d_input(node: KernelNode) -> Native:

@@ -10,7 +10,7 @@ from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.kernels.convolution import WIDEST_LANES
 from timberframe_cpu.native import isa, native
-from timberframe_cpu.packing import c_name, is_narrow, prepare_packed, region_offsets
+from timberframe_cpu.packing import MatrixKey, c_name, is_narrow, prepare_packed, region_offsets, variant
 from timberframe_sdk import FLOATING, INTEGER, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
@@ -100,8 +100,8 @@ def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transpo
         return None
     matrix = 1, 1, rows, 1, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, depth, columns, 0  # as an image of one row of pixels
     pack = native(c_name("conv2d_pack", dtype), *matrix, *[0] * 5)
-    key = "transposed" if transposed else "matrix"
-    if not prepare_packed(node, 1, pack, 1, columns, key, _columns_first if transposed else np.ascontiguousarray):
+    key = MatrixKey(variant(pack), transposed)
+    if not prepare_packed(node, 1, pack, columns, key, _columns_first if transposed else np.ascontiguousarray):
         return None
     narrow, nbytes = is_narrow(dtype), 4 if is_narrow(dtype) else dtype.itemsize
     offsets, total = region_offsets([nbytes * n for n in (narrow * rows * depth, 0, narrow * rows * columns, 0, depth)])
