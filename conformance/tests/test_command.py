@@ -25,21 +25,35 @@ def test_run_of_a_correct_device_passes(command: Any, tmp_path: Path) -> None:
     assert set(data) >= {"device", "environment", "suite_version", "summary", "levels", "cases"}
     wanted = {"id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro"}
     assert set(data["cases"][0]) >= wanted
-    assert data["summary"]["pass"] + data["summary"]["unsupported"] == data["summary"]["cases"]
+    skipped = data["summary"]["unsupported"] + data["summary"]["not applicable"]
+    assert data["summary"]["pass"] + skipped == data["summary"]["cases"]
 
 
-def test_todo_says_what_a_level_lacks(command: Any) -> None:
-    status, output, _ = command("todo", "--device=reference", "--level=core", "--jobs=0")
+def test_todo_of_a_device_that_lacks_nothing_has_status_0(command: Any) -> None:
+    status, output, _ = command("todo", "--device=cpu", "--level=core", "--jobs=0")
     assert status == 0
     assert "core: nothing to do" in output
     assert "inference" not in output
 
 
-def test_the_required_level_decides_the_status(command: Any, tmp_path: Path) -> None:
+def test_todo_lists_what_references_compute(command: Any) -> None:
+    status, output, _ = command("todo", "--device=reference", "--level=core", "--jobs=0")
+    assert status == 1
+    assert "core: 6 things to do" in output
+    assert "  MatMul float32: its reference computes it (fallback); MLP, LeNet" in output
+
+
+def test_the_status_is_0_if_the_required_level_is_reached(command: Any, tmp_path: Path) -> None:
     report = tmp_path / "run.json"
-    status, output, _ = command("run", "--device=reference", "--require=core", "--jobs=0", f"--json={report}")
+    status, output, _ = command("run", "--device=cpu", "--require=core", "--jobs=0", f"--json={report}")
     assert status == 0, output
     assert list(json.loads(report.read_text())["levels"]) == ["core"]
+
+
+def test_the_status_is_1_if_the_required_level_is_not_reached(command: Any) -> None:
+    status, output, _ = command("run", "--device=reference", "--require=core", "--jobs=0")
+    assert status == 1
+    assert "computed by references, which counts for no level: BiasAdd" in output
 
 
 def test_a_required_level_is_run_as_a_whole(command: Any) -> None:

@@ -51,6 +51,16 @@ def test_a_cluster_is_one_program(session: tf.Session) -> None:
     ]
 
 
+def test_a_translation_that_says_unimplemented_is_no_kernel(session: tf.Session, trouble: Any) -> None:
+    def refuse(inputs: Sequence[str]) -> None:
+        raise sdk.UnimplementedError("one dimension at most")
+
+    trouble("Tanh", refuse)
+    x = tf.placeholder(tf.float32, [3])
+    with pytest.raises(sdk.NoKernelError, match=r"Tanh 'Tanh': one dimension at most"):
+        session.run(tf.tanh(x), {x: [1, 2, 3]})
+
+
 def test_large_constants_are_parameters_and_uploaded_once(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [1000])
     large = tf.constant(np.arange(1000, dtype=np.float32))

@@ -49,6 +49,16 @@ def test_a_builder_that_raises_is_named(device: str) -> None:
 
 
 @DEVICES
+def test_a_builder_that_says_unimplemented_is_no_kernel(device: str) -> None:
+    def build(node: Any) -> Any:
+        raise tf.errors.UnimplementedError("NHWC only")
+
+    words = r"Neg 'negated': NHWC only"
+    with pytest.raises(tf.errors.NoKernelError, match=words):
+        run_with(f"unimplemented{device[8:11]}", build, device)
+
+
+@DEVICES
 def test_a_builder_that_gives_nothing_is_named(device: str) -> None:
     with pytest.raises(tf.errors.InternalError, match=r"Neg 'negated': kernel .* built None; a launcher is required"):
         run_with(f"nothing{device[8:11]}", lambda node: None, device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -301,3 +302,39 @@ def test_a_reason_is_told_once() -> None:
             text = str(session.explain(v.initializer))
     assert sum("v (VarHandleOp)" in line for line in text.splitlines()) == 1
     assert text.count("in the host's memory only") == 1
+
+
+class NarrowDevice(FastDevice):
+    """One that declares a single dtype, though its kernels would take others."""
+
+    type = "NARROW"
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.spec = f"/device:NARROW:{index}"
+        self.attributes = replace(self.attributes, dtypes=("float32",))
+
+
+class NarrowPlugin:
+    @hookimpl
+    def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:
+        return [NarrowDevice(i) for i in range(config["count"].get("NARROW", 0))]
+
+
+def narrow_session(**options: Any) -> tf.Session:
+    if "narrow" not in loader.registry.plugins:
+        loader.registry.add("narrow", NarrowPlugin())
+    return tf.Session(config=tf.SessionConfig(device_count={"NARROW": 1}, **options))
+
+
+def test_a_device_gets_no_dtype_that_it_does_not_declare() -> None:
+    with tf.Graph().as_default(), tf.device("/device:NARROW:0"), narrow_session() as session:
+        x = tf.placeholder(tf.float64, [3])
+        with pytest.raises(tf.errors.NoKernelError, match="NARROW:0: the device holds no float64; it holds float32"):
+            session.run(tf.abs(x), {x: np.ones(3)})
+
+
+def test_axes_may_have_a_dtype_that_the_device_does_not_declare() -> None:
+    with tf.Graph().as_default(), tf.device("/device:NARROW:0"), narrow_session() as session:
+        x = tf.placeholder(tf.float32, [3])
+        assert session.run(tf.reduce_sum(x, axis=0), {x: np.ones(3)}) == 3

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "not applicable", "waived")
 FAILING = frozenset({"fail", "crash", "timeout"})
+SKIPPED = frozenset({"unsupported", "not applicable"})
+"""Verdicts of cases that judged nothing."""
 LEVELS = ("core", "inference", "training", "breadth")
 """In the order in which they build on each other; the last is what no network of the others needs."""
 SUBJECTS = ("Device", "Graph", "Model")
@@ -86,7 +88,11 @@ class Case:
 
 @dataclass(slots=True)
 class Result:
-    """The verdict on one case, as reports hold it. cause: what failures for the same reason have in common."""
+    """The verdict on one case, as reports hold it.
+
+    cause: what failures for the same reason have in common. kernels: those that ran, by plugin and builder. fallback:
+    they computed by the op's reference, which counts for no level.
+    """
 
     id: str
     suite: str
@@ -105,6 +111,8 @@ class Result:
     asked_by: str = LEVELS[-1]
     networks: Sequence[str] = ()
     cause: str = ""
+    kernels: Sequence[str] = ()
+    fallback: bool = False
 
     @staticmethod
     def of(case: Case, verdict: str) -> Result:

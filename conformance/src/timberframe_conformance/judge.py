@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 
-from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError, Result, UnsupportedError
+from timberframe_conformance.case import (
+    FAILING,
+    SUBJECTS,
+    Case,
+    CaseFailedError,
+    Measured,
+    NotApplicableError,
+    Result,
+    UnsupportedError,
+)
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
 from timberframe_core.errors import NoKernelError, OpError
+from timberframe_core.ops.definition import registry
 
 
 def judge_case(case: Case, target: Target) -> Result:
     """The verdict: pass, fail, unsupported, or waived if the profile has a waiver for the failure."""
     result = Result.of(case, "pass")
     start = time.perf_counter()
+    target.lookups.begin()
     try:
         target.reset()
         _measure(result, case.run(target))
@@ -24,30 +36,52 @@ def judge_case(case: Case, target: Target) -> Result:
         result.verdict, result.message = "not applicable", str(e)
     except CaseFailedError as e:
         result.verdict, result.message = "fail", str(e)
+        result.cause = cause_of(result)
         _measure(result, e.measured)
     except NoKernelError as e:
         result.verdict, result.message = "unsupported", f"{type(e).__name__}: {e}"
     except OpError as e:
         result.verdict, result.message = "fail", f"{type(e).__name__}: {e}"
+        result.cause = cause_of(result, of_op=False)
     except Exception as e:
         frame = traceback.extract_tb(e.__traceback__)[-1]
         result.verdict = "fail"
         result.message = (
             f"{type(e).__name__}: {e} (raised in {frame.name}, {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno})"
         )
+        result.cause = cause_of(result, of_op=False)
     result.seconds = time.perf_counter() - start
+    used = target.lookups.end(_ops_of(case.op))
+    result.kernels, result.fallback = used.names, used.fallback and result.verdict == "pass"
     return finish(result, target)
+
+
+def _ops_of(op: str) -> list[str]:
+    """The ops whose kernels a case of an op is about; none for a case about no op."""
+    if op in SUBJECTS:
+        return []
+    found = registry.find(op)
+    return [op, *([found.update_op] if found is not None and found.update_op else [])]
+
+
+def cause_of(result: Result, of_op: bool = True) -> str:
+    """A message without what differs from case to case. of_op: failures of different ops have different causes."""
+    text = re.sub(r"  \[.*", "", result.message.replace(result.op, "<op>"))
+    text = re.sub(r"0x[0-9a-f]+|[-+]?\d[\w.+-]*|\b(nan|inf|True|False)\b", "#", text)
+    text = re.sub(r"#(, ?#)*,?", "#", text)
+    return f"{result.op}: {text}" if of_op else text
 
 
 def finish(result: Result, target: Target) -> Result:
     """Adds the command that shows a failure, and applies what the device and its profile declare."""
     waiver = target.profile.waiver(result.id)
     reason = target.device.attributes.unsupported_ops.get(result.op)
-    if result.verdict == "unsupported":
+    if result.verdict == "unsupported" or result.fallback:
         result.level = result.asked_by
-        if reason is not None:
-            result.note = f"left to the host: {reason}"
-    if result.verdict in ("fail", "crash", "timeout"):
+    if result.verdict == "unsupported" and reason is not None:
+        result.note = f"left to the host: {reason}"
+    if result.verdict in FAILING:
+        result.cause = result.cause or f"{result.op}: {result.verdict}"
         result.repro = one_line(result.id, target.name)
         if waiver is not None:
             result.message = f"waived until {waiver.expires}: {waiver.reason} ({result.verdict}: {result.message})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,10 @@ import timberframe as tf
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.types import as_attrs, attr_value
 from timberframe_conformance.isolation.loading import heed_exclusions, loading_over
+from timberframe_conformance.kernels_used import Lookups
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
+from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
@@ -60,6 +63,9 @@ class Target:
         self.device = device
         self.spec = device.spec
         self.profile = profile or Profile()
+        self.lookups = Lookups(device)
+        self.broken: dict[tuple[str, Types], str] = {}
+        """What the device raised when it was asked whether it takes an op in these dtypes."""
         self._supports: dict[tuple[str, Types], str | None] = {}
 
     def session(self, graph: Any, **config: Any) -> Any:
@@ -96,7 +102,10 @@ class Target:
 
     def declines(self, op: OpDef, types: Types, attrs: Mapping[str, Any]) -> str | None:
         """Why the device takes no node of the op with these attrs, whatever the shapes; None if it may take one."""
-        answer = self.device.supports(probe(self.device, op, types, attrs))
+        try:
+            answer = self.device.supports(probe(self.device, op, types, attrs))
+        except Exception as e:  # whatever a plugin raises costs its kernel alone
+            answer = self.broken[op.name, types] = _raised(self.device, e)
         return answer if isinstance(answer, str) else None
 
     def holds(self, op: OpDef, types: Types) -> bool:
@@ -115,6 +124,7 @@ class Target:
     def forget(self) -> None:
         """Asks the device again what it supports, when its kernels have changed."""
         self._supports.clear()
+        self.broken.clear()
 
     def statistics(self) -> AllocatorStatistics:
         """The statistics of the device's allocator."""
@@ -146,6 +156,16 @@ def _sample_attrs(op: str) -> Sequence[Mapping[str, Any]]:
         if sample.attrs not in found:
             found.append(sample.attrs)
     return found or [{}]
+
+
+def _raised(device: Device, e: Exception) -> str:
+    """What a question to the device raised; the registry of kernels names plugin and kernel itself."""
+    if isinstance(e, OpError):
+        return str(e)
+    frame = traceback.extract_tb(e.__traceback__)[-1]
+    kind = type(device)
+    where = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
+    return f"supports of {kind.__module__}.{kind.__qualname__} raised {type(e).__name__}: {e} ({where})"
 
 
 def _numpy(arg: Any, types: Types) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.errors import NoKernelError, OpError, ResourceExhaustedError, UnimplementedError, UnknownError
 from timberframe_core.fallback import attempt
 from timberframe_core.plugin.contracts import (
     Array,
@@ -242,15 +242,24 @@ class CompiledCluster:
         self._parts: list[_Compiled] | None = None
         self._lock = threading.Lock()
         self._whole: _Compiled | None = attempt(
-            "compiling a cluster as a whole", lambda: _Compiled(device, cluster), self._compile_by_node
+            "compiling a cluster as a whole", self._compile_whole, self._compile_by_node
         )
         self.memory = _memory([self._whole] if self._whole is not None else self._by_node())
+
+    def _compile_whole(self) -> _Compiled:
+        try:
+            return _Compiled(self.device, self.cluster)
+        except UnimplementedError as e:
+            raise NotImplementedError(str(e)) from e  # which node it is shows when each is compiled alone
 
     def _compile_by_node(self) -> None:
         self._by_node()
 
     def _by_node(self) -> list[_Compiled]:
-        """A program for each node; UnknownError names the one that the toolchain cannot compile."""
+        """A program for each node; an error names the one that the toolchain cannot compile.
+
+        It is a NoKernelError where the translation raises UnimplementedError.
+        """
         with self._lock:
             if self._parts is None:
                 self._parts = [self._compiled_alone(n) for n in self.cluster.nodes]
@@ -259,6 +268,8 @@ class CompiledCluster:
     def _compiled_alone(self, node: KernelNode) -> _Compiled:
         try:
             return _Compiled(self.device, single(node))
+        except UnimplementedError as e:
+            raise NoKernelError(str(e) if e.node else f"{node.op} '{node.name}': {e}", node.name) from e
         except Exception as e:
             raise self._at(node, e) from (e.__cause__ if isinstance(e, OpError) else e)
 

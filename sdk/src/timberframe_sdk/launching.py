@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from timberframe_core.errors import InternalError, OpError, UnknownError
+from timberframe_core.errors import InternalError, NoKernelError, OpError, UnimplementedError, UnknownError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
 from timberframe_sdk.control_flow import current_context
 
@@ -39,11 +39,16 @@ def as_launch(built: Any) -> Launch:
 
 
 def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
-    """What the kernel's builder makes of a node; any exception of it comes out as an OpError that names both."""
+    """What the kernel's builder makes of a node; any exception of it comes out as an OpError that names both.
+
+    UnimplementedError says that there is no kernel for this node after all: NoKernelError.
+    """
     head = f"{node.op} '{node.name}'"
     node.preparations = ()
     try:
         built = kernel.build(node)
+    except UnimplementedError as e:
+        raise NoKernelError(str(e) if e.node else f"{head}: {e}", node.name) from e
     except OpError as e:
         raise e if e.node else type(e)(f"{head}: {e}", node.name) from e
     except Exception as e:

@@ -21,7 +21,7 @@ class NumpyAllocator(sdk.Allocator):
 
 class NumpyDevice(sdk.KernelDevice):
     type, host_memory, priority = "NUMPY", True, 10
-    attributes = sdk.DeviceAttributes(memory=1 << 30, vendor="NumPy", model=np.__version__, dtypes=NUMBERS)
+    attributes = sdk.DeviceAttributes(memory=1 << 30, vendor="NumPy", model=np.__version__, dtypes=(*NUMBERS, "bool"))
 
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)

@@ -35,10 +35,11 @@ def use_graph(graph: Any, rng: random.Random, limits: Limits) -> None:
 
 
 def session_config(limits: Limits) -> Any:
-    """A session on the device under test, and on the host's if that is another, with limited memory."""
+    """A session on the device under test, and on the host's if that does not hold all, with limited memory."""
     found = {d.type: d for d in devices_for(tf.SessionConfig())}
     wanted = limits.device_type or next(iter(found), "")
-    used = {kind for kind, d in found.items() if kind == wanted or (d.host_memory and not found[wanted].host_memory)}
+    lacks = not found[wanted].host_memory or bool(limits.device_type and found[wanted].attributes.dtypes)
+    used = {kind for kind, d in found.items() if kind == wanted or (d.host_memory and lacks)}
     return tf.SessionConfig(
         memory_limit=dict.fromkeys(used, limits.memory),
         device_count=dict.fromkeys(found.keys() - used, 0),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.bench.models import catalogue
+from timberframe_conformance.levels.requirement import kind_of
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import DType
 from timberframe_core.ops.definition.opdef import OpDef
@@ -41,7 +42,7 @@ def derive(level: str) -> list[Entry]:
             if name not in entry["networks"]:
                 entry["networks"].append(name)
             inputs = list(_inputs(node))
-            if _kind(inputs) not in map(_kind, entry["inputs"]):
+            if kind_of(inputs) not in map(kind_of, entry["inputs"]):
                 entry["inputs"].append(inputs)
     return [found[key] for key in sorted(found)]
 
@@ -121,12 +122,3 @@ def _describe(tensor: Any) -> dict[str, Any]:
     if value is not None and np.size(value) <= MOST_VALUES:
         return {"values": np.asarray(value).tolist()}
     return {"shape": list(tensor.static_shape)}
-
-
-def _kind(inputs: Any) -> str:
-    """What distinguishes inputs for a kernel: ranks, dimensions of 1, and the values that a node is planned by."""
-    if isinstance(inputs, list):
-        return "[" + ",".join(dict.fromkeys(map(_kind, inputs))) + "]" if inputs else "[]"
-    if "values" in inputs:
-        return json.dumps(inputs["values"])
-    return "x".join("1" if d == 1 else "n" for d in inputs["shape"])

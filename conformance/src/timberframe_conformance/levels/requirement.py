@@ -53,9 +53,16 @@ def requirements(level: str) -> Sequence[Requirement]:
     """What a level asks for beyond the levels below it; nothing by name for the last one."""
     if level == BREADTH:
         return ()
-    below = {_key(r) for lower in LEVELS[: LEVELS.index(level)] for r in requirements(lower)}
-    found = (_requirement(level, entry) for entry in json.loads(data_file(level).read_text()))
-    return tuple(r for r in found if _key(r) not in below)
+    below: dict[str, set[str]] = {}
+    for r in (r for lower in LEVELS[: LEVELS.index(level)] for r in requirements(lower)):
+        below.setdefault(_key(r), set()).update(map(kind_of, r.inputs))
+    found = []
+    for entry in json.loads(data_file(level).read_text()):
+        asked = _requirement(level, entry)
+        fresh = [x for x in asked.inputs if kind_of(x) not in below.get(_key(asked), ())]
+        if fresh:
+            found.append(dataclasses.replace(asked, inputs=fresh))
+    return tuple(found)
 
 
 @functools.cache
@@ -116,6 +123,15 @@ def _like(template: Arg | Sequence[Arg], example: Any) -> Any:
         return template
     low, high = (float(values.min()), float(values.max())) if values.dtype.kind == "f" else (0.0, 1.0)
     return dataclasses.replace(template, shape=shape, values=None, low=low, high=high)
+
+
+def kind_of(inputs: Any) -> str:
+    """What distinguishes inputs for a kernel: ranks, dimensions of 1, and the values that a node is planned by."""
+    if isinstance(inputs, list):
+        return "[" + ",".join(dict.fromkeys(map(kind_of, inputs))) + "]" if inputs else "[]"
+    if "values" in inputs:
+        return json.dumps(inputs["values"])
+    return "x".join("1" if d == 1 else "n" for d in inputs["shape"])
 
 
 def _plain(value: Any) -> Any:

@@ -124,6 +124,7 @@ class Mutant:
     def build(self, node: KernelNode) -> Callable[..., Any]:
         """The builder of its kernel."""
         state: dict[str, Any] = {}
+        BUILT.add(self.name)
 
         def launch(*arrays: Any) -> Any:
             call = Call(node, arrays, state)
@@ -199,6 +200,8 @@ class MutantKernel(KernelDef):
         return super().accepts(attrs) if self.name == ACTIVE[0] else "the mutant is not active"
 
 
+BUILT: set[str] = set()
+"""Names of mutants whose kernels a device of this process has built."""
 ACTIVE = [""]
 """Name of the active mutant."""
 

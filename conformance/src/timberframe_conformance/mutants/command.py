@@ -54,7 +54,7 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     for name, proof in zip(names, _prove_all(given.device or _best_device(), names), strict=True):
         proofs.append(proof)
         if proof.skipped:
-            console.print(f"[dim]skipped[/] {name}: {escape(proof.skipped)}", highlight=False)
+            console.print(f"[dim]n/a[/]     {name}: {escape(proof.skipped)}", highlight=False)
         elif proof.ok:
             console.print(
                 f"[green]caught[/]  {name}: by {proof.noticed} of {proof.tried} cases, first {escape(proof.first)}",

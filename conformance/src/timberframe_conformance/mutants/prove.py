@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from timberframe_conformance.case import FAILING, Case, Result
+from timberframe_conformance.case import FAILING, SKIPPED, Case, Result
 from timberframe_conformance.collect import collect
 from timberframe_conformance.commands import shortened
 from timberframe_conformance.judge import judge_case
+from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants.activate import activate, active
 from timberframe_conformance.mutants.base import Mutant
 from timberframe_conformance.mutants.catalogue import MUTANTS
@@ -62,9 +63,12 @@ def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
     if mutant.isolate:
         return _prove_isolated(target, mutant, options, own, proof)
     chosen = (own if mutant.of_seam else _sample(own)) + [c for c in cases if not affects(mutant, c)][:CONTROLS]
+    base.BUILT.discard(mutant.name)
     with active(target, mutant.name):
         results = [judge_case(c, target) for c in chosen]
     _judge(proof, results)
+    if mutant.of_kernel and not (proof.caught or proof.skipped) and mutant.name not in base.BUILT:
+        proof.skipped = "the device builds none of the kernels that are registered for it"
     return proof
 
 
@@ -110,19 +114,16 @@ def _sample(cases: Sequence[Case]) -> list[Case]:
 
 def _judge(proof: Proof, results: Sequence[Result]) -> None:
     mutant = proof.mutant
-    tried = {r.suite for r in results}
     noticing = [r for r in results if r.verdict in FAILING]
     proof.tried, proof.noticed = len(results), len(noticing)
     proof.first = noticing[0].id if noticing else ""
     suites = Counter(r.suite for r in noticing)
-    ran = {
-        r.suite for r in results if r.verdict != "unsupported" and all(r.dtypes.get(n) in t for n, t in mutant.types)
-    }
-    if not ran:
-        proof.skipped = _lacking(mutant)
+    ran = {r.suite for r in results if r.verdict not in SKIPPED and all(r.dtypes.get(n) in t for n, t in mutant.types)}
+    if not ran.intersection(mutant.suites):
+        proof.skipped = f"no case of {', '.join(mutant.suites)} applies to the device" if ran else _lacking(mutant)
         return
     for suite in mutant.suites:
-        if not suites[suite] and not (suite in tried and suite not in ran):
+        if suite in ran and not suites[suite]:
             proof.problems.append(f"no case of suite {suite} noticed")
     types = dict(mutant.types)
     for r in noticing:

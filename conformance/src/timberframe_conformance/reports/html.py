@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from timberframe_conformance.cases.types import TESTABLE
-from timberframe_conformance.reports.summary import Run, failing, left_to_the_host
+from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host
 
 _SEVERITY = ("crash", "timeout", "fail", "waived", "unsupported", "not applicable", "pass")
 
@@ -23,7 +23,7 @@ def html(run: Run) -> str:
     return page.render(
         run=run, levels=run.levels(), counts=run.counts, columns=columns, matrix=matrix, worst=_worst(run),
         failing=failing(run.results)[:500], waived=[r for r in run.results if r.verdict == "waived"], passes=passes,
-        suites=_suites(run), left=left_to_the_host(run),
+        suites=_suites(run), left=left_to_the_host(run), computed=by_fallback(run.results),
     )  # fmt: skip
 
 

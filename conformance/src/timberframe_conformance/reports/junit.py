@@ -6,10 +6,8 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 
-from timberframe_conformance.case import FAILING
+from timberframe_conformance.case import FAILING, SKIPPED
 from timberframe_conformance.reports.summary import Run
-
-SKIPPED = ("unsupported", "not applicable", "waived")
 
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -22,7 +20,7 @@ def junit(run: Run) -> str:
         counts = Counter(r.verdict for r in own)
         element = ET.SubElement(
             root, "testsuite", name=suite, tests=str(len(own)), failures=str(counts["fail"]),
-            errors=str(counts["crash"] + counts["timeout"]), skipped=str(sum(counts[v] for v in SKIPPED)),
+            errors=str(counts["crash"] + counts["timeout"]), skipped=str(sum(counts[v] for v in (*SKIPPED, "waived"))),
             time=f"{sum(r.seconds for r in own):.3f}",
         )  # fmt: skip
         for r in own:

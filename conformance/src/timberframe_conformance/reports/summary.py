@@ -23,7 +23,7 @@ from timberframe_core.plugin import loader
 from timberframe_core.plugin.failures import describe_failure
 
 CASE_FIELDS = ("id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro")
-MORE_FIELDS = ("level", "expected", "worst", "note", "asked_by", "networks")
+MORE_FIELDS = ("level", "expected", "worst", "note", "asked_by", "networks", "cause", "kernels", "fallback")
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Run:
 
 def is_missing(r: Result) -> bool:
     """Whether a result says that a level lacks something."""
-    return r.verdict == "unsupported" and r.expected
+    return r.expected and (r.verdict == "unsupported" or (r.verdict == "pass" and r.fallback))
 
 
 def _finite(x: float | None) -> float | None:
@@ -199,6 +199,14 @@ def left_to_the_host(run: Run) -> dict[str, list[str]]:
     return reasons
 
 
-def failing(results: Sequence[Result]) -> list[Result]:
-    """The failing results, by op and id."""
-    return sorted((r for r in results if r.verdict in FAILING), key=lambda r: (r.op, r.id))
+def failing(results: Sequence[Result]) -> list[list[Result]]:
+    """The failing results, those with the same verdict and cause together, by op and id of the first of each."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for r in sorted((r for r in results if r.verdict in FAILING), key=lambda r: (r.op, r.id)):
+        groups.setdefault((r.verdict, r.cause or r.id), []).append(r)
+    return list(groups.values())
+
+
+def by_fallback(results: Sequence[Result]) -> dict[str, int]:
+    """How many cases of each op references computed."""
+    return dict(sorted(Counter(r.op for r in results if r.fallback).items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from timberframe_conformance.case import FAILING, VERDICTS, Result
-from timberframe_conformance.reports.summary import Run, failing, left_to_the_host
+from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host
 
 STYLES = {
     "pass": "green",
@@ -26,7 +26,9 @@ STYLES = {
 }
 SHORT = {"not applicable": "n/a"}
 SHOWN = 30
-"""Failing cases that the summary lists."""
+"""Causes of failing cases that the summary lists."""
+MOST_SHARES = 8
+"""Ops that it names for each cause."""
 
 
 @contextmanager
@@ -74,14 +76,17 @@ def _lines(console: Console, title: str, counts: Counter[str]) -> Any:
 
 def summary(console: Console, run: Run) -> None:
     """Failing cases with the command that shows each, verdicts by suite, levels, and one last line."""
-    for r in failing(run.results)[:SHOWN]:
+    groups = failing(run.results)
+    for group in groups[:SHOWN]:
+        r = group[0]
         console.print(
             f"[{STYLES[r.verdict]}]{r.verdict}[/] {escape(r.id)}\n    {escape(r.message)}\n    {escape(r.repro)}",
             highlight=False,
         )
-    more = len(failing(run.results)) - SHOWN
-    if more > 0:
-        console.print(f"... and {more} more")
+        if group[1:]:
+            console.print(f"    and {len(group) - 1} more for the same reason: {_shares(group[1:])}", highlight=False)
+    if groups[SHOWN:]:
+        console.print(f"... and {sum(map(len, groups[SHOWN:]))} more for {len(groups) - SHOWN} other reasons")
     for r in run.results:
         if r.note.startswith("passes, though"):
             console.print(f"[yellow]unexpected pass[/] {escape(r.id)}: {escape(r.note)}", highlight=False)
@@ -89,6 +94,10 @@ def summary(console: Console, run: Run) -> None:
     console.print(_levels(run))
     for plugin, reason in run.environment.get("plugins_left_out", {}).items():
         console.print(f"[yellow]plugin '{plugin}' is left out:[/] {escape(reason)}", highlight=False)
+    computed = by_fallback(run.results)
+    if computed:
+        found = ", ".join(f"{op} {n}" for op, n in computed.items())
+        console.print(f"computed by references, which counts for no level: {escape(found)}", highlight=False)
     for reason, ops in left_to_the_host(run).items():
         console.print(f"left to the host: {', '.join(ops)}: {escape(reason)}", highlight=False)
     counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)
@@ -97,6 +106,13 @@ def summary(console: Console, run: Run) -> None:
         f"[{style}]{run.device['spec']}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none'}[/]",
         highlight=False,
     )
+
+
+def _shares(group: Sequence[Result]) -> str:
+    """How many cases of which suite and op there are."""
+    counts = Counter(f"{r.suite}/{r.op}" for r in group)
+    shown = [f"{name} {n}" for name, n in counts.most_common(MOST_SHARES)]
+    return escape(", ".join(shown + ["..."] * (len(counts) > MOST_SHARES)))
 
 
 def _suites(run: Run) -> Table:

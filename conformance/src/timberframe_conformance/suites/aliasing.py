@@ -11,12 +11,12 @@ import numpy as np
 from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
-from timberframe_core.errors import OpError
+from timberframe_core.errors import NoKernelError, OpError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -117,11 +117,13 @@ def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:
         for _ in range(CHAIN):
             result, _ = drive.call(target, trial.op, attrs, current)
             if not isinstance(current[0], np.ndarray) or np.shape(result[0]) != current[0].shape:
-                return Measured(note="the result has another shape; no chain")
+                raise NotApplicableError("the result has another shape; no chain")
             steps.append(result[0])
             current[0] = result[0]
+    except NoKernelError:
+        raise
     except OpError:
-        return Measured(note="the op does not take its own result; no chain")
+        raise NotApplicableError("the op does not take its own result; no chain") from None
     if target.profile.rewrites_arithmetic:
         return _chain_of_known_values(trial, arrays, attrs, target)
     built = drive.build(trial.op, attrs, arrays, target.spec)

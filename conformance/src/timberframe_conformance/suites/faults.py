@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.suites.forward import judge
@@ -42,6 +42,8 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
         with target.session(built.graph) as session:
             before = target.statistics()
             consumed, recovered = _attempt(allocator, n, built, session)
+            if not consumed and n == 0:
+                raise NotApplicableError("the run asks the device's allocator for nothing")
             if not consumed:
                 return None
             if recovered is not None:

@@ -12,6 +12,7 @@ from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types, UnsupportedError
 from timberframe_conformance.cases.trials import Trial, samples_of, trials
 from timberframe_conformance.cases.types import combinations, is_expected
+from timberframe_conformance.levels.requirement import level_of
 from timberframe_conformance.repro import op_script
 from timberframe_conformance.tolerance.compare import check
 from timberframe_core.dtypes import resource
@@ -57,6 +58,9 @@ def collect(target: Target, ops: Sequence[OpDef], soak: bool = False) -> Iterato
             for types in missing:
                 if is_expected(op.name, dict(types)):
                     yield Case(SUITE, op.name, types, "no-kernel", functools.partial(_no_kernel, op, types))
+        broken = target.broken.items() if not soak else ()
+        for types, why in [(types, why) for (name, types), why in broken if name == op.name]:
+            yield Case(SUITE, op.name, types, "supports", functools.partial(_broken, why), level_of(op, types))
         for trial in trials(op, groups, soak):
             expected = is_expected(op.name, dict(trial.types)) is not False
             level = "soak" if soak else trial.level
@@ -74,6 +78,10 @@ def trial_case(suite: str, trial: Trial, run: Any, level: str, expected: bool = 
 
 def _no_samples(target: Target) -> Measured | None:
     raise CaseFailedError("the op declares no samples; an op needs samples to be judged")
+
+
+def _broken(why: str, target: Target) -> Measured | None:
+    raise CaseFailedError(f"{why}; None, a reason or DEPENDS is required")
 
 
 def _no_kernel(op: OpDef, types: Types, target: Target) -> Measured | None:

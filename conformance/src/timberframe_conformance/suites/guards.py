@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.drive import flatten
@@ -17,6 +17,7 @@ from timberframe_conformance.suites.choice import chosen, one_short
 from timberframe_conformance.suites.forward import judge
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Cluster
+from timberframe_sdk.testing.guard import zones_checked
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -41,6 +42,7 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
     def judged(got: Sequence[np.ndarray], cluster: Cluster) -> Measured | None:
         return judge(trial, attrs, arrays, got, [v.dtype for v in cluster.outputs], target)
 
+    looked = zones_checked()
     got, cluster = _run_guarded(trial, attrs, flat, target)  # names the node of a write outside
     try:
         measured = judged(got, cluster)
@@ -56,6 +58,8 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
             again, cluster = _run_guarded(trial, attrs, flat, target, fence)
             if not all(map(_same, got, again)):
                 judged(again, cluster)
+    if zones_checked() == looked and not target.url:  # in another process zones are counted there
+        raise NotApplicableError("no guard zones were put around what was made; results are right, inputs unchanged")
     return measured
 
 

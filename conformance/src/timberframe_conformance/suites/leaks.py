@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailedError, Measured
+from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_core.ops.definition.opdef import OpDef
@@ -51,4 +51,6 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
             f"after the session closed {end.live} allocations of {end.used} bytes are live; it was {start.live} "
             f"of {start.used}"
         )
+    if end.total == start.total:
+        raise NotApplicableError("the runs ask the device's allocator for nothing")
     return None

@@ -95,7 +95,7 @@ def _whole(build: Callable[..., Model], target: Target) -> Measured | None:
 def _require_device(model: Model, session: tf.Session, target: Target) -> None:
     wanted = {node.name for node in needed_nodes(model)}
     fetches = [*model.fetches, *([] if model.step is None else [model.step])]
-    placed = session.explain(fetches, model.feeds).placements
+    placed = session.explain(fetches, dict.fromkeys(model.feeds)).placements
     elsewhere = [p for p in placed if p.node in wanted and p.device != target.spec]
     if elsewhere:
         kinds = ", ".join(dict.fromkeys(p.op for p in elsewhere))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from timberframe_core.compiler.ir import VARIABLE_ACCESSES, Node, Output
 from timberframe_core.dtypes import BY_NAME, DType
+from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.plugin.contracts import Device
 from timberframe_core.shapes import is_static
 
 SMALL_ELEMENTS = 64
 """Most elements of a tensor for which the host is quicker than a copy; TensorFlow pins as many to it."""
 
+_HANDLES = frozenset({"resource", "variant"})
 _WHOLE_NUMBERS = frozenset({"int32", "int64", "bool"})
 
 
@@ -53,17 +56,27 @@ def _on_host(x: Output) -> bool:
 
 
 def cannot_hold(node: Node, device: Device) -> str | None:
-    """Why the device's memory cannot hold what the node works on; None if it can."""
-    if device.host_memory or node.bodies or node.on_lists or node.op.on_host:
+    """Why the device's memory cannot hold what the node works on; None if it can.
+
+    A device holds what it declares, if it declares anything. What a node is planned by stays on the host.
+    """
+    if node.bodies or node.on_lists or node.op.on_host:
         return None
-    dtypes = {x.dtype.base_dtype for x in (*node.inputs, *node.outputs)}
-    kept = node.op.role == "variable" or node.op.role in VARIABLE_ACCESSES
+    dtypes = {x.dtype.base_dtype for x in (*_moved_inputs(node), *node.outputs)}
     declared = node.attrs.get("dtype")
-    if kept and isinstance(declared, DType):
+    if (node.op.role == "variable" or node.op.role in VARIABLE_ACCESSES) and isinstance(declared, DType):
         dtypes.add(declared)
-    if BY_NAME["string"] in dtypes:
+    if BY_NAME["string"] in dtypes and not device.host_memory:
         return "strings live in the host's memory only"
     held = device.attributes.dtypes
-    if kept and held and isinstance(declared, DType) and declared.name not in held:
-        return f"the device does not hold {declared.name}"
-    return None
+    absent = [t.name for t in dtypes if not {t.name, t.numpy.name} & {*held, *_HANDLES}] if held else []
+    return f"the device holds no {', '.join(sorted(absent))}; it holds {', '.join(held)}" if absent else None
+
+
+def _moved_inputs(node: Node) -> Sequence[Output]:
+    """The inputs that a device gets, which are all but the op's `shape` inputs."""
+    if not node.op.shape_inputs:
+        return node.inputs
+    ranges = arg_ranges(node.op.inputs, node.attrs)
+    planned = {i for name in node.op.shape_inputs for i in ranges[name]}
+    return [x for i, x in enumerate(node.inputs) if i not in planned]

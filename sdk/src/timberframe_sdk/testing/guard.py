@@ -33,8 +33,17 @@ def zone_bytes(start: int, count: int) -> np.ndarray:
     return np.tile(_BYTES, 1 + (start + count) // _BYTES.size)[start : start + count]
 
 
+_checked = [0]
+
+
+def zones_checked() -> int:
+    """How many guard zones were looked at in this process so far: none, where a device has no mode for that."""
+    return _checked[0]
+
+
 def check_zone(zone: np.ndarray, expected: np.ndarray, what: str, where: str) -> None:
     """Raises InternalError if bytes of a zone `before` or `after` a tensor were written; `what` begins the message."""
+    _checked[0] += 1
     wrong = np.flatnonzero(zone != expected)
     if wrong.size:
         offset = int(wrong[0]) - (zone.size if where == "before" else 0)
