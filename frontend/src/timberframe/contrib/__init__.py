@@ -3,5 +3,5 @@
 from timberframe import lookup as lookup
 from timberframe.lazy import lazy_names as _lazy_names
 
-_MODULES = ("framework", "rnn")
+_MODULES = ("framework", "layers", "rnn", "slim")
 __getattr__ = _lazy_names(__name__, {name: f"timberframe.contrib.{name}" for name in _MODULES})

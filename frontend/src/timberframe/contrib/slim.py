@@ -1,0 +1,29 @@
+"""`tf.contrib.slim`: the layers of `tf.contrib.layers` under the names of slim, and its argument scopes."""
+
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
+
+from timberframe import losses as losses
+from timberframe.api.variable_scope import variable_scope as _variable_scope
+from timberframe.contrib.framework import add_arg_scope as add_arg_scope
+from timberframe.contrib.framework import arg_scope as arg_scope
+from timberframe.contrib.framework import get_model_variables as get_model_variables
+from timberframe.contrib.framework import get_or_create_global_step as get_or_create_global_step
+from timberframe.contrib.framework import get_trainable_variables as get_trainable_variables
+from timberframe.contrib.framework import get_variables as get_variables
+from timberframe.contrib.framework import get_variables_by_name as get_variables_by_name
+from timberframe.contrib.framework import get_variables_to_restore as get_variables_to_restore
+from timberframe.contrib.framework import model_variable as model_variable
+from timberframe.contrib.framework import variable as variable
+from timberframe.contrib.layers import *  # noqa: F403 - the same names
+
+
+def repeat(inputs: _Any, repetitions: int, layer: _Callable[..., _Any], *args: _Any, **kwargs: _Any) -> _Any:
+    """A layer called so many times on its own output, with the same arguments."""
+    scope = kwargs.pop("scope", None)
+    with _variable_scope(scope, "Repeat", [inputs]):
+        outputs = inputs
+        name = scope or getattr(layer, "__name__", "layer")
+        for i in range(1, repetitions + 1):
+            outputs = layer(outputs, *args, **{**kwargs, "scope": f"{name}_{i}"})
+        return outputs
