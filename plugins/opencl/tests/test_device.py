@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,25 @@ def test_rows_that_are_taken_at_a_time_do_not_mix() -> None:
             loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x)
         found = {session.run(loss, {x: logits}).tobytes() for _ in range(20)}
     assert len(found) == 1
+
+
+def test_a_trace_has_the_drivers_own_times(device: OpenCLDevice) -> None:
+    config = tf.SessionConfig(device_options={"OPENCL": {"profiling": True}})
+    with tf.Graph().as_default(), tf.device("/device:OPENCL:0"), tf.Session(config=config) as session:
+        x = tf.placeholder(tf.float32, [500, 500])
+        y = tf.matmul(x, x, name="product")
+        feeds = {x: np.ones((500, 500), np.float32)}
+        session.run(y, feeds)
+        metadata = tf.RunMetadata()
+        start = time.perf_counter()
+        session.run(y, feeds, tf.RunOptions(trace=True), metadata)
+        seconds = time.perf_counter() - start
+    assert metadata.trace is not None
+    event = next(e for e in metadata.trace["traceEvents"] if e["name"] == "product")
+    assert 0 < event["dur"] < seconds * 1e6
+    assert event["args"]["flops"] == 2 * 500**3
+
+
+def test_an_unknown_option_is_refused(device: OpenCLDevice) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="OPENCL: options profilng are not all known; known is"):
+        tf.Session(config=tf.SessionConfig(device_options={"OPENCL": {"profilng": True}}))

@@ -26,6 +26,7 @@ from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_sdk.allocator import Allocator, at_node
 from timberframe_sdk.cluster_function import ClusterFunction, single
 from timberframe_sdk.constants import PerConstant
+from timberframe_sdk.tracing import work_of
 from timberframe_sdk.transaction import Transaction
 
 
@@ -318,7 +319,7 @@ class CompiledCluster:
                 raise self._at(node, e) from (e.__cause__ if isinstance(e, OpError) else e)
             found.update(zip((v.id for v in node.outputs), made, strict=True))
             if context.trace is not None:
-                context.trace.event(node.name, node.op, start, time.perf_counter_ns(), device.spec)
+                context.trace.event(node.name, node.op, start, time.perf_counter_ns(), device.spec, **work_of(node))
             if context.observer is not None:
                 seen = [device.constant(v.constant) if v.kind == "const" else found[v.id] for v in node.inputs]
                 context.observer(node, seen, made)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from timberframe_core.plugin.contracts import (
     KernelDef,
     KernelNode,
     Memory,
-    Preparation,
     RunContext,
     Support,
     Value,
@@ -36,7 +34,9 @@ from timberframe_sdk.launching import Launch, as_launch, build_kernel, true_shap
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.prepared import PreparedForms
 from timberframe_sdk.reference import has_reference, reference_kernels
+from timberframe_sdk.steps import Instance, PreparedInput, Step
 from timberframe_sdk.testing.guard import GuardedOutputs
+from timberframe_sdk.tracing import work_of
 from timberframe_sdk.transaction import Transaction
 
 STATUS_WORDS = 6  # node + 1 (0: no error), reason, detail[4]
@@ -100,6 +100,18 @@ class KernelDevice(DeviceDefaults):
     def adopt(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> Array:
         """A tensor at an address that DLPack gave, which keeps `owner`."""
         raise NotImplementedError
+
+    def timed(self, launch: Callable[[], Any]) -> tuple[Any, int, int]:
+        """Launches, waits for the work, and gives what `launch` returned, with the work's start and end, for traces.
+
+        Both are nanoseconds of time.perf_counter_ns. Here they include the way to an asynchronous device and back; one
+        that has events of its own gives its time by them: where the work began, and as much later where it ended.
+        """
+        start = time.perf_counter_ns()
+        result = launch()
+        if self.asynchronous:
+            self.marker().result()
+        return result, start, time.perf_counter_ns()
 
     # What is done for the vendor
 
@@ -172,49 +184,13 @@ class KernelDevice(DeviceDefaults):
         return found
 
 
-@dataclass
-class Step:
-    """One launch: which slots go to the launcher."""
-
-    node: KernelNode
-    launch: Launch
-    slots: list[int]
-
-
-@dataclass
-class _PreparedInput:
-    """An input whose form a launcher gets, and the slot of that."""
-
-    node: KernelNode
-    given: Preparation
-    slot: int
-
-    @property
-    def source(self) -> Value:
-        return self.node.inputs[self.given.input]
-
-    @property
-    def constant_bytes(self) -> int:
-        return self.given.dtype.itemsize * math.prod(self.given.shape) if self.source.kind == "const" else 0
-
-
-class _Instance:
-    """What one run in flight owns: an arena and the table of arrays. One whose run failed is dropped."""
-
-    __slots__ = ("arena", "slots")
-
-    def __init__(self, slots: list[Array | None], arena: Buffer) -> None:
-        self.slots = slots
-        self.arena = arena
-
-
 class KernelExecutable:
     """A cluster as a list of launches. Concurrent runs take instances of their own from a free list."""
 
     def __init__(self, device: KernelDevice, cluster: Cluster) -> None:
         self.device = device
         self.cluster = cluster
-        self._free: list[_Instance] = []
+        self._free: list[Instance] = []
         definitions = [None if is_control_flow(n) else device.kernel(n) for n in cluster.nodes]
         launches: list[Launch] = []
         for i, (node, kernel) in enumerate(zip(cluster.nodes, definitions, strict=True)):
@@ -229,7 +205,7 @@ class KernelExecutable:
         self._slot_count = 1 + max(values, default=-1)
         self.status_slot = self._extra_slot() if any(k is not None and k.status for k in definitions) else None
         self.workspace_slots = {i: self._extra_slot() for i in self.plan.workspaces}
-        self.prepared = [_PreparedInput(n, p, self._extra_slot()) for n in cluster.nodes for p in n.preparations]
+        self.prepared = [PreparedInput(n, p, self._extra_slot()) for n in cluster.nodes for p in n.preparations]
         self.steps = [
             self._step(n, k, launch) for n, k, launch in zip(cluster.nodes, definitions, launches, strict=True)
         ]
@@ -267,7 +243,7 @@ class KernelExecutable:
             slots.append(self.status_slot)
         return Step(node, launch, slots)
 
-    def _instance(self) -> _Instance:
+    def _instance(self) -> Instance:
         try:
             return self._free.pop()
         except IndexError:
@@ -288,7 +264,7 @@ class KernelExecutable:
             slots[self.status_slot] = device.copy_in(
                 np.zeros(STATUS_WORDS, np.int64)
             )  # kernels leave it if all is well
-        return _Instance(slots, arena)
+        return Instance(slots, arena)
 
     def _constant(self, value: Value) -> Array:
         try:
@@ -344,7 +320,7 @@ class KernelExecutable:
             words = f"an output of {value.nbytes} bytes does not fit into the memory of {self.device.spec} ({e})"
             raise at_node(ResourceExhaustedError(words), node) from e
 
-    def _prepare(self, prepared: _PreparedInput, slots: list[Array | None], context: RunContext) -> None:
+    def _prepare(self, prepared: PreparedInput, slots: list[Array | None], context: RunContext) -> None:
         """Puts the form of an input into its slot: of a constant for good, of a variable for this run."""
         source = prepared.source
         if source.kind == "const" and slots[prepared.slot] is not None and context.trace is None:
@@ -369,13 +345,16 @@ class KernelExecutable:
         self, steps: Sequence[Step], slots: list[Array | None], context: RunContext
     ) -> dict[int, tuple[int, ...]]:
         shapes: dict[int, tuple[int, ...]] = {}
-        watched = context.mode != "fast" or context.trace is not None
         for step in steps:
             context.cancel.check()
-            start = time.perf_counter_ns() if watched else 0
             arrays = [slots[i] for i in step.slots]
             try:
-                result = step.launch.call(*arrays)
+                if context.trace is None:
+                    result = step.launch.call(*arrays)
+                else:
+                    result, start, end = self.device.timed(functools.partial(step.launch.call, *arrays))
+                    details = work_of(step.node, self.device.kernel(step.node))
+                    context.trace.event(step.node.name, step.node.op, start, end, self.device.spec, **details)
             except OpError as e:
                 if e.node is None:
                     raise type(e)(self._describe(step.node, str(e)), step.node.name) from e
@@ -385,16 +364,10 @@ class KernelExecutable:
             except Exception as e:
                 raise UnknownError(self._describe(step.node, f"{type(e).__name__}: {e}"), step.node.name) from e
             shapes.update({v.id: s for v, s in true_shapes(step.node, result)})
-            if watched:
-                self._observe(step, slots, context, start)
+            if context.observer is not None:
+                node = step.node
+                context.observer(node, [slots[v.id] for v in node.inputs], [slots[v.id] for v in node.outputs])
         return shapes
-
-    def _observe(self, step: Step, slots: list[Array | None], context: RunContext, start: int) -> None:
-        if context.trace is not None:
-            context.trace.event(step.node.name, step.node.op, start, time.perf_counter_ns(), self.device.spec)
-        if context.observer is not None:
-            node = step.node
-            context.observer(node, [slots[v.id] for v in node.inputs], [slots[v.id] for v in node.outputs])
 
     def _output(self, value: Value, slots: list[Array | None], shapes: dict[int, tuple[int, ...]]) -> Array:
         """An output that the caller owns: versions of variables, inputs and constants are copied."""
@@ -407,7 +380,7 @@ class KernelExecutable:
         self.device.copy(array, copied)
         return copied
 
-    def _checked_now(self, instance: _Instance, context: RunContext) -> bool:
+    def _checked_now(self, instance: Instance, context: RunContext) -> bool:
         """Has the status words checked: now (True) where a variable waits for it, else before the run gives results."""
         assert self.status_slot is not None
         status = self.device.start_copy_out(instance.slots[self.status_slot])

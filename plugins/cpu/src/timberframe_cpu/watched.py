@@ -17,6 +17,7 @@ from timberframe_sdk import Array, KernelNode, RunContext, Value
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.testing.guard import GuardedArray
 from timberframe_sdk.testing.pages import new_pages
+from timberframe_sdk.tracing import work_of
 
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable, Instance
@@ -119,7 +120,9 @@ class _Walker:
             end = time.perf_counter_ns()
             self._check(position, node)
             if context.trace is not None:
-                context.trace.event(node.name, node.op, start, end, executable.device.spec)
+                device = executable.device
+                details = work_of(node, device.kernel(node))
+                context.trace.event(node.name, node.op, start, end, device.spec, **details)
             if context.observer is not None:
                 values = [[self._array(v, instance, arrays) for v in vs] for vs in (node.inputs, node.outputs)]
                 context.observer(node, *values)

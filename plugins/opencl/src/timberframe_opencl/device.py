@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,11 +45,14 @@ class OpenCLDevice(AcceleratorDevice):
     type = TYPE
     allocator: OpenCLAllocator
 
-    def __init__(self, index: int, device: cl.Device, limit: int | None = None) -> None:
+    def __init__(self, index: int, device: cl.Device, limit: int | None = None, profiling: bool = False) -> None:
         super().__init__(index)
         self.device = device
         self.context = cl.Context([device])
-        self.queue = cl.CommandQueue(self.context)
+        self._profiling = profiling
+        self.queue = cl.CommandQueue(
+            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE if profiling else 0
+        )
         self.allocator = OpenCLAllocator(self.queue, limit)
         self._programs: dict[str, cl.Program] = {}
         self._launching = threading.Lock()
@@ -141,6 +145,19 @@ class OpenCLDevice(AcceleratorDevice):
             self.queue.finish()
         self._abandoned.clear()
 
+    def timed(self, launch: Callable[[], Any]) -> tuple[Any, int, int]:
+        """See KernelDevice; by the driver's time stamps where the device was made with the option `profiling`."""
+        if not self._profiling:
+            return super().timed(launch)
+        with self._calling():
+            before = cl.enqueue_marker(self.queue)
+        start = time.perf_counter_ns()
+        result = launch()
+        with self._calling():
+            after = cl.enqueue_marker(self.queue)
+            after.wait()
+            return result, start, start + after.profile.end - before.profile.end
+
     def address(self, a: DeviceTensor) -> int:
         return int(a.handle.int_ptr)
 
@@ -201,8 +218,13 @@ class OpenCLDevice(AcceleratorDevice):
 def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
     """Every device of every platform, accelerators first; UnavailableError where there is no driver."""
     options = config.get("options", {}).get(TYPE, {})
-    if options:
-        raise InvalidArgumentError(f"{TYPE}: options {', '.join(sorted(options))} are not known; there are none")
+    profiling = options.get("profiling", False)
+    if options.keys() - {"profiling"}:
+        raise InvalidArgumentError(
+            f"{TYPE}: options {', '.join(sorted(options))} are not all known; known is profiling"
+        )
+    if not isinstance(profiling, bool):
+        raise InvalidArgumentError(f"{TYPE}: option profiling is {profiling!r}; True or False is required")
     try:
         platforms = cl.get_platforms()
     except cl.LogicError as e:
@@ -217,5 +239,6 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
     made = []
     for i in range(wanted if found else 0):
         device = found[i % len(found)]  # more than there are: further queues on the same
-        made.append(OpenCLDevice(i, device, memory_limit(config, TYPE, device.global_mem_size, accelerator=True)))
+        limit = memory_limit(config, TYPE, device.global_mem_size, accelerator=True)
+        made.append(OpenCLDevice(i, device, limit, profiling))
     return made

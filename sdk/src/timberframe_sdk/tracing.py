@@ -1,0 +1,51 @@
+"""What a trace says of a node besides its time: the kernel that ran, the bytes it moved, the operations it did."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
+from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
+from timberframe_core.plugin.nodes import passed_inputs
+
+
+def work_of(node: KernelNode, kernel: KernelDef | None = None) -> dict[str, Any]:
+    """Details of a trace event: `kernel` (module and name), `bytes` read and written, `flops` where they follow.
+
+    flops: floating operations by the op's definition: a multiplication and an addition for each product that is summed,
+    one for each element of elementwise ops.
+    """
+    details: dict[str, Any] = {"op": node.op}
+    if kernel is not None:
+        details["kernel"] = kernel.origin()
+    details["bytes"] = sum(v.nbytes for v in (*(node.inputs[i] for i in passed_inputs(node)), *node.outputs))
+    flops = _flops(node)
+    if flops:
+        details["flops"] = flops
+    return details
+
+
+def _flops(node: KernelNode) -> int:
+    op = registry.find(node.op)
+    written = [v for v in node.outputs if v.dtype.kind in "fcV"]
+    if op is None or not written:
+        return 0
+    size = sum(math.prod(v.shape) for v in written)
+    if isinstance(op.accuracy, Accumulation):
+        factors = sum(v.dtype.kind in "fcV" for v in node.inputs)
+        try:
+            return size * int(op.accuracy.terms(node.attrs, *(_stand_in(v) for v in node.inputs))) * min(2, factors)
+        except Exception:  # terms that depend on values
+            return 0
+    return size if op.elementwise or isinstance(op.accuracy, Pointwise) else 0
+
+
+def _stand_in(value: Value) -> np.ndarray:
+    """An array of the value's shape that needs no memory; the host's value where it is known."""
+    if value.kind == "const" and value.constant is not None:
+        return np.asarray(value.constant)
+    return np.broadcast_to(np.zeros((), value.dtype), value.shape)
