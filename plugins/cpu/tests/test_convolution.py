@@ -124,6 +124,22 @@ def test_a_filter_packed_in_advance_changes_no_bit(
     assert packed.tobytes() == plain.tobytes()
 
 
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 2), (5, 1)])
+@pytest.mark.parametrize(("depth", "channels"), [(16, 4), (70, 3)])
+def test_a_filter_packed_in_advance_changes_no_bit_of_a_transposed_convolution(
+    dtype: Any, isa: str, strides: tuple[int, int], depth: int, channels: int
+) -> None:
+    attrs = {"strides": (1, *strides, 1), "padding": "SAME"}
+    out = [-(-7 // strides[0]), -(-6 // strides[1])]
+    inputs = [np.array([2, 7, 6, depth], np.int32), _random((3, 2, depth, channels), dtype)]
+    inputs.append(_random((2, *out, channels), dtype))
+    (packed,) = run_op("Conv2DBackpropInput", attrs, inputs, isa, constants=(1,))
+    (plain,) = run_op("Conv2DBackpropInput", attrs, inputs, isa)
+    assert packed.tobytes() == plain.tobytes()
+
+
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("pixels", [*range(1, 15), 18, 19])
 @pytest.mark.parametrize("channels", [16, 64, 160])

@@ -56,11 +56,16 @@ FORWARD(conv2d, run, double, double, double)
 FORWARD(conv2d, run, int32, uint32_t, int32)
 FORWARD(conv2d, run, float16, float, float)
 FORWARD(conv2d, run, bfloat16, float, float)
-PACKED(float, float, float)
-PACKED(double, double, double)
-PACKED(int32, uint32_t, int32)
-PACKED(float16, float, float)
-PACKED(bfloat16, float, float)
+PACKED_FORWARD(float, float, float)
+PACKED_BACKWARD(float, float, float)
+PACKED_FORWARD(double, double, double)
+PACKED_BACKWARD(double, double, double)
+PACKED_FORWARD(int32, uint32_t, int32)
+PACKED_BACKWARD(int32, uint32_t, int32)
+PACKED_FORWARD(float16, float, float)
+PACKED_BACKWARD(float16, float, float)
+PACKED_FORWARD(bfloat16, float, float)
+PACKED_BACKWARD(bfloat16, float, float)
 BACKWARD(conv2d_input, run_input, float, float, float)
 BACKWARD(conv2d_input, run_input, double, double, double)
 BACKWARD(conv2d_input, run_input, int32, uint32_t, int32)
@@ -86,7 +91,10 @@ static int32_t conv2d_panel(tf_context *context, const tf_tensor *const *inputs,
 
 TF_TABLE(conv_conv2d) = {
   TF_ENTRY(conv2d_panel), TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
-  TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_pack_float), TF_ENTRY(conv2d_pack_double), TF_ENTRY(conv2d_pack_int32),
+  TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_input_pack_float), TF_ENTRY(conv2d_input_pack_double),
+  TF_ENTRY(conv2d_input_pack_int32), TF_ENTRY(conv2d_input_pack_float16), TF_ENTRY(conv2d_input_pack_bfloat16),
+  TF_ENTRY(conv2d_input_packed_float), TF_ENTRY(conv2d_input_packed_double), TF_ENTRY(conv2d_input_packed_int32),
+  TF_ENTRY(conv2d_input_packed_float16), TF_ENTRY(conv2d_input_packed_bfloat16), TF_ENTRY(conv2d_pack_float), TF_ENTRY(conv2d_pack_double), TF_ENTRY(conv2d_pack_int32),
   TF_ENTRY(conv2d_pack_float16), TF_ENTRY(conv2d_pack_bfloat16), TF_ENTRY(conv2d_packed_float),
   TF_ENTRY(conv2d_packed_double), TF_ENTRY(conv2d_packed_int32), TF_ENTRY(conv2d_packed_float16),
   TF_ENTRY(conv2d_packed_bfloat16), TF_ENTRY(conv2d_input_float), TF_ENTRY(conv2d_input_double), TF_ENTRY(conv2d_input_int32),

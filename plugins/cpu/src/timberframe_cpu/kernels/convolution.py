@@ -77,6 +77,11 @@ def _prepares_filter(conv: CPUConvolution) -> bool:
 def _conv2d_input(node: KernelNode) -> Native:
     conv = CPUConvolution.by_input(node)
     groups, depth, outside = conv.groups
+    pack, (y, x) = conv.with_offsets("conv2d_input_pack", [0] * 5), conv.windows
+    key = "conv2d_input", variant(pack), groups, y.stride, x.stride, y.dilation, x.dilation
+    if prepare_packed(conv.node, 1, pack, depth, key):
+        zeros = conv.filter.shape[1] * outside
+        return conv.native("conv2d_input_packed", (conv.copied * conv.x.size, 0, conv.copied * conv.y.size, 0, zeros))
     packed = conv.filter.shape[0] * conv.filter.shape[1] * outside * groups * (depth + WIDEST_LANES)
     zeros = conv.filter.shape[1] * outside
     filter = conv.narrow * conv.filter.size
