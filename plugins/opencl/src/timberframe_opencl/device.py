@@ -50,9 +50,8 @@ class OpenCLDevice(AcceleratorDevice):
         self.device = device
         self.context = cl.Context([device])
         self._profiling = profiling
-        self.queue = cl.CommandQueue(
-            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE if profiling else 0
-        )
+        properties = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if profiling else {}
+        self.queue = cl.CommandQueue(self.context, **properties)
         self.allocator = OpenCLAllocator(self.queue, limit)
         self._programs: dict[str, cl.Program] = {}
         self._launching = threading.Lock()
