@@ -37,6 +37,7 @@ from timberframe_sdk import (
 )
 
 TYPE = "OPENCL"
+_PROFILED = cl.command_queue_properties.PROFILING_ENABLE
 
 
 class OpenCLDevice(AcceleratorDevice):
@@ -50,8 +51,7 @@ class OpenCLDevice(AcceleratorDevice):
         self.device = device
         self.context = cl.Context([device])
         self._profiling = profiling
-        properties = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if profiling else {}
-        self.queue = cl.CommandQueue(self.context, **properties)
+        self.queue = cl.CommandQueue(self.context, properties=_PROFILED) if profiling else cl.CommandQueue(self.context)
         self.allocator = OpenCLAllocator(self.queue, limit)
         self._programs: dict[str, cl.Program] = {}
         self._launching = threading.Lock()
