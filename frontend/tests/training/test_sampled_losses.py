@@ -18,10 +18,10 @@ def session() -> Iterator[tf.Session]:
 
 @pytest.mark.parametrize("sampler", [tf.nn.log_uniform_candidate_sampler, tf.nn.uniform_candidate_sampler])
 def test_classes_are_drawn_once_with_unique(session: tf.Session, sampler: object) -> None:
-    drawn, true, counts = session.run(sampler([[0, 5]], 2, 10, True, 10))  # type: ignore[operator]  # one of the two
+    drawn, true, counts = session.run(sampler([[0, 5]], 2, 10, True, 10, seed=3))  # type: ignore[operator]  # one of the two
     assert sorted(drawn.tolist()) == list(range(10))
     assert true.shape == (1, 2)
-    assert (counts > 0.5).all()
+    assert ((counts > 0) & (counts <= 1)).all()
 
 
 def test_frequencies_are_log_uniform(session: tf.Session) -> None:
