@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from timberframe_conformance.bench.sides import Measurement, installed
+from timberframe_conformance.bench.sides import (
+    Measurement,
+    executor_measurements,
+    installed,
+    kernel_measurements,
+    transfer_measurements,
+)
 from timberframe_conformance.bench.soak import Memory, growth
-from timberframe_conformance.bench.table import Figures, duration
+from timberframe_conformance.bench.table import Figures, duration, show
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import Target, open_target
+from timberframe_core.plugin import loader
+from timberframe_sdk.testing import asynchronous_device
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 
 def figures(**rest: object) -> Figures:
@@ -31,6 +47,71 @@ def test_duration_has_the_unit_that_reads_best(seconds: float, text: str) -> Non
 def test_roof_is_the_slower_of_arithmetic_and_memory() -> None:
     assert figures().roof(Measurement("a", "device", lambda: None, flops=1e10, nbytes=1.0)) == pytest.approx(1.0)
     assert figures().roof(Measurement("a", "device", lambda: None, flops=1.0, nbytes=2e9)) == pytest.approx(2.0)
+
+
+def test_a_device_that_is_not_the_host_has_no_roof_of_the_host() -> None:
+    assert figures(host=False).roof(Measurement("a", "device", lambda: None, flops=1e10, nbytes=1.0)) is None
+
+
+def test_given_peaks_are_the_roof() -> None:
+    made = figures(host=False, given_peaks=(1e12, 1e11))
+    assert made.roof(Measurement("a", "device", lambda: None, flops=2e12, nbytes=1.0)) == pytest.approx(2.0)
+    assert made.roof(Measurement("a", "device", lambda: None, flops=1.0, nbytes=3e11)) == pytest.approx(3.0)
+
+
+def shown(made: Figures, sides: list[str]) -> str:
+    console = Console(record=True, width=200, emoji=False, file=io.StringIO())
+    show(made, console, sides)
+    return console.export_text()
+
+
+def test_unknown_peaks_are_said_to_be_unknown() -> None:
+    assert "no roofline: what /device:X:0 can do at best is not known; --peaks" in shown(
+        figures(host=False), ["device"]
+    )
+
+
+def test_a_workload_without_a_kernel_has_a_row_and_a_reason() -> None:
+    made = figures(without={"conv": "no kernel of Conv2D [T]"})
+    made.measurements, made.times = [Measurement("conv", "numpy", lambda: None)], {("conv", "numpy"): 0.25}
+    text = shown(made, ["device", "numpy"])
+    assert re.search(r"conv +no kernel +250 ms", text)
+    assert "not measured conv: no kernel of Conv2D [T]" in text
+
+
+@pytest.fixture
+def own_memory() -> Iterator[Target]:
+    """A device with memory of its own."""
+    with loaded_plugin("async", asynchronous_device):
+        yield open_target(Options("async"))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Target:
+    """A device with kernels for AddV2, Neg and Mul."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    if "small" not in loader.registry.plugins:
+        loader.registry.add("small", importlib.import_module("small_device"))
+    return open_target(Options("small"))
+
+
+def test_copies_are_measured_where_a_device_has_memory_of_its_own(own_memory: Target) -> None:
+    found = transfer_measurements(own_memory)
+    assert [m.name for m in found] == ["copy in, 4 bytes", "copy out, 4 bytes", "copy in, 64 MiB", "copy out, 64 MiB"]
+    for m in found[:2]:
+        m.call()
+
+
+def test_a_device_without_tanh_has_no_figures_of_the_executor(small: Target) -> None:
+    found, without = executor_measurements(small)
+    assert not found
+    assert "Tanh" in without["executor"]
+
+
+def test_a_kernel_that_is_missing_is_told_with_the_reason(small: Target) -> None:
+    found, without = kernel_measurements(small, [])
+    assert {m.name for m in found} == {"add 1M", "mul 1M"}
+    assert "MatMul" in without["matmul 64"]
 
 
 def test_peers_that_cannot_be_measured_are_left_out_with_a_reason() -> None:

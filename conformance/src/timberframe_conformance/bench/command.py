@@ -51,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="models: write the tables for documents")
+    parser.add_argument(
+        "--peaks",
+        type=_peaks,
+        metavar="FLOPS,BYTES",
+        help="what the device can do at best, a second, for the roofline: 4e12,3e11 (default: measured on the host)",
+    )
     parser.add_argument("--check", action="store_true", help="status 1 when a target is missed")
     parser.set_defaults(command=bench)
 
@@ -60,6 +66,17 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is given; an integer of at least 1 is required")
     return int(text)
+
+
+def _peaks(text: str) -> tuple[float, float]:
+    """Operations and bytes a second."""
+    try:
+        operations, transfers = map(float, text.split(","))
+    except ValueError:
+        operations = transfers = 0.0
+    if not (0 < operations < math.inf and 0 < transfers < math.inf):
+        raise argparse.ArgumentTypeError(f"{text!r} is given; operations and bytes a second are required: 4e12,3e11")
+    return operations, transfers
 
 
 def _batches(text: str) -> list[int]:
@@ -81,7 +98,8 @@ def bench(given: argparse.Namespace, console: Console) -> int:
 
         return bench_models(given, console, target, cleared)
     peers, absent = installed(["numpy"] if given.vs is None else split_names(given.vs))
-    figures = Figures(target.spec, cleared, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    figures = Figures(target.spec, cleared, cores, host=target.device.host_memory, given_peaks=given.peaks)
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)
     measure(figures, target, peers, given.keyword)
@@ -100,19 +118,21 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
         kernel_measurements,
         planning_seconds,
         training_measurements,
+        transfer_measurements,
     )
 
-    kernels = kernel_measurements(target, peers)
+    parts = [executor_measurements(target), (transfer_measurements(target), {}), kernel_measurements(target, peers)]
     if keyword in training.NAME:
-        kernels += training_measurements(target, peers)
-    wanted = [m for m in [*executor_measurements(target), *kernels] if keyword in m.name]
+        parts.append(training_measurements(target, peers))
+    wanted = [m for found, _ in parts for m in found if keyword in m.name]
+    figures.without = {name: why for _, without in parts for name, why in without.items() if keyword in name}
     figures.measurements = wanted
     before = peaks.copy_rate(), peaks.multiply_add_rate() or 0.0
     figures.times = run_benchmarks(wanted)
     figures.copy_rate = max(before[0], peaks.copy_rate())
     figures.memory_rate = peaks.copy_rate(peaks.MEMORY_BYTES)
     figures.multiply_add_rate = max(before[1], peaks.multiply_add_rate() or 0.0) or None
-    if keyword in "plan of 10,000 nodes":
+    if keyword in "plan of 10,000 nodes" and "executor" not in parts[0][1]:
         figures.planning = planning_seconds(target)
         figures.planning_limit = PLANNING_LIMIT if target.device.host_memory else math.inf
 

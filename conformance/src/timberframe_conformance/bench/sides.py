@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import timberframe as tf
 from timberframe_conformance.bench import training
 from timberframe_conformance.bench.clblast import library, with_clblast
 from timberframe_conformance.bench.opencl import with_pyopencl
+from timberframe_conformance.bench.peaks import MEMORY_BYTES
 from timberframe_conformance.bench.peer_inputs import peer_inputs
 from timberframe_conformance.bench.peers import absent_modules, find_peers
 from timberframe_conformance.bench.workload import Call, Workload
@@ -22,6 +24,7 @@ from timberframe_core.graph.apply import apply_op
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
+    from timberframe_core.plugin.contracts import Device
 
 PEERS = ("numpy", "torch", "tensorflow", "jax", "pyopencl", "clblast")
 ACCELERATED = ("pyopencl", "clblast")
@@ -58,17 +61,39 @@ def _lacking(peer: str) -> str:
     return absent_modules((peer, "mako") if peer == "pyopencl" else (peer,))  # pyopencl writes its reductions with it
 
 
-def kernel_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:
-    """Each workload on the device and on each peer that has it."""
-    result = []
+def kernel_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Measurement], dict[str, str]]:
+    """Each workload on the device and on each peer that has it; and why the device cannot run the others, by name."""
+    result, without = [], {}
     for w in map(with_clblast, map(with_pyopencl, workloads(apply_op))):
         call = device_call(target, w)
-        if call is not None:
+        if isinstance(call, str):
+            without[w.name] = call
+        else:
             result.append(Measurement(w.name, DEVICE, call, w.flops, w.nbytes, targets=_targets(target, w)))
         for peer in (p for p in peers if p in w.peers):
             inputs = peer_inputs(peer, w.inputs, target.device.attributes)
             result.append(Measurement(w.name, peer, _bound(w.peers[peer], inputs), w.flops, w.nbytes))
+    return result, without
+
+
+def transfer_measurements(target: Target) -> list[Measurement]:
+    """Copies to a device with memory of its own and back, each with the wait for it: of few bytes, and of many."""
+    device = target.device
+    if device.host_memory:
+        return []
+    result = []
+    for nbytes, size in ((4, "4 bytes"), (MEMORY_BYTES, f"{MEMORY_BYTES >> 20} MiB")):
+        x = np.ones(nbytes // 4, np.float32)
+        result.append(Measurement(f"copy in, {size}", DEVICE, functools.partial(_copied_in, device, x)))
+        held = device.copy_in(x)
+        result.append(Measurement(f"copy out, {size}", DEVICE, functools.partial(device.copy_out, held)))
     return result
+
+
+def _copied_in(device: Device, x: np.ndarray) -> Any:
+    made = device.copy_in(x)
+    device.synchronize()
+    return made
 
 
 def _targets(target: Target, w: Workload) -> Sequence[tuple[str, float]]:
@@ -78,24 +103,24 @@ def _targets(target: Target, w: Workload) -> Sequence[tuple[str, float]]:
     return [(peer, least) for peer, least in w.targets if peer in ACCELERATED]
 
 
-def training_measurements(target: Target, peers: Sequence[str]) -> list[Measurement]:
-    """A training step on the device, and in TensorFlow's Session where that is a peer."""
+def training_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Measurement], dict[str, str]]:
+    """A training step on the device, and in TensorFlow's Session where that is a peer; why the device has none."""
     name, work = training.NAME, (training.FLOPS, training.NBYTES)
     try:
         call = training.mlp(tf, target.session, target.spec).call()
         call()
-    except (NotImplementedError, LookupError):
-        return []
+    except (NotImplementedError, LookupError) as e:
+        return [], {name: str(e)}
     own = Measurement(name, DEVICE, call, *work, targets=[("tensorflow", 1.0)])
-    return [own, *(Measurement(name, p, training.tensorflow_call(), *work) for p in peers if p == "tensorflow")]
+    return [own, *(Measurement(name, p, training.tensorflow_call(), *work) for p in peers if p == "tensorflow")], {}
 
 
 def _bound(function: Callable[..., Any], arguments: Sequence[Any]) -> Call:
     return lambda: function(*arguments)
 
 
-def device_call(target: Target, w: Workload) -> Call | None:
-    """A call of the workload on inputs where the device has them; None where the device lacks the kernel."""
+def device_call(target: Target, w: Workload) -> Call | str:
+    """A call of the workload on inputs where the device has them; where the device lacks the kernel, why."""
     graph = tf.Graph()
     try:
         with graph.as_default(), tf.device(target.spec):
@@ -110,8 +135,8 @@ def device_call(target: Target, w: Workload) -> Call | None:
             arrays = plain.run(held, _fed(feeds, w.inputs), ON_DEVICE)
             call = _call_on_device(session, target.spec, result, _fed(feeds, arrays))
         call()
-    except (NotImplementedError, LookupError):
-        return None
+    except (NotImplementedError, LookupError) as e:
+        return str(e)
     return call
 
 
@@ -131,8 +156,15 @@ def _fed(feeds: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
     return dict(zip(feeds, values, strict=True))
 
 
-def executor_measurements(target: Target) -> list[Measurement]:
-    """What the runtime itself costs; limits: its targets in seconds on a host device."""
+def executor_measurements(target: Target) -> tuple[list[Measurement], dict[str, str]]:
+    """What the runtime itself costs, or why that is not measured; limits: its targets in seconds on a host device."""
+    try:
+        return _executor(target), {}
+    except (NotImplementedError, LookupError) as e:
+        return [], {"executor": str(e)}
+
+
+def _executor(target: Target) -> list[Measurement]:
     x = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
     node, call, run = (20e-9, 1.5e-6, 4e-6) if target.device.host_memory else (math.inf,) * 3
     return [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from timberframe_conformance.bench.peaks import MEMORY_BYTES
@@ -30,6 +31,12 @@ class Figures:
     planning: float | None = None
     planning_limit: float = 0.0
     missed: list[str] = field(default_factory=list)
+    without: dict[str, str] = field(default_factory=dict)
+    """Why the device cannot run what was not measured, by name."""
+    host: bool = True
+    """Whether the device computes where the peaks are measured."""
+    given_peaks: tuple[float, float] | None = None
+    """Operations and bytes a second that the device can do, where the caller says."""
 
     @property
     def best_product_rate(self) -> float:
@@ -43,13 +50,20 @@ class Figures:
 
     @property
     def peak(self) -> float:
-        """Operations a second that the machine can do: of the multiply-add loop or the best product, the greater."""
+        """Operations a second that can be done: those given, or of the multiply-add loop and products the most."""
+        if self.given_peaks:
+            return self.given_peaks[0]
         return max(self.multiply_add_rate or 0.0, self.best_product_rate)
 
     def roof(self, measurement: Any) -> float | None:
-        """Least seconds that the work can take: the slower of arithmetic and memory traffic (the roofline)."""
-        if not measurement.nbytes or not self.copy_rate:
+        """Least seconds that the work can take: the slower of arithmetic and memory traffic (the roofline).
+
+        None where the device is not the host and nobody says what it can do.
+        """
+        if not measurement.nbytes or not (self.given_peaks or (self.host and self.copy_rate)):
             return None
+        if self.given_peaks:
+            return max(float(measurement.flops) / self.peak, float(measurement.nbytes) / self.given_peaks[1])
         arithmetic = measurement.flops / self.peak if self.peak else 0.0
         rate = self.copy_rate if measurement.nbytes <= MEMORY_BYTES else self.memory_rate
         return max(arithmetic, float(measurement.nbytes) / (rate or self.copy_rate))
@@ -70,8 +84,9 @@ class Figures:
         return {
             "device": self.device, "environment": {**environment(), "cleared": self.cleared, "cores": self.cores},
             "peaks": {"multiply_add": self.multiply_add_rate, "matmul": self.best_product_rate, "copy": self.copy_rate,
-                      "copy_memory": self.memory_rate},
+                      "copy_memory": self.memory_rate, "given": self.given_peaks, "of_the_device": self.host},
             "planning_seconds": self.planning, "measurements": rows, "missed": self.missed,
+            "without": self.without,
         }  # fmt: skip
 
 
@@ -83,16 +98,27 @@ def show(figures: Figures, console: Console, sides: list[str]) -> None:
         )
     console.print(_executor(figures))
     console.print(_kernels(figures, sides))
+    for name, why in figures.without.items():
+        console.print(f"[yellow]not measured[/] {escape(f'{name}: {why}')}", highlight=False)
+    console.print(_peaks(figures), highlight=False)
+    for line in figures.missed:
+        console.print(f"[red]target missed[/] {line}", highlight=False)
+
+
+def _peaks(figures: Figures) -> str:
+    """What the roofline is drawn from."""
+    if figures.given_peaks:
+        operations, transfers = figures.given_peaks
+        return f"peaks as given: {operations / 1e9:.0f} GFLOP/s, {transfers / 1e9:.1f} GB/s"
+    if not figures.host:
+        return f"no roofline: what {figures.device} can do at best is not known; --peaks FLOPS,BYTES says it"
     fma = figures.multiply_add_rate
-    console.print(
+    return (
         f"peaks on {figures.cores} core(s): "
         + (f"multiply-add (one core) {fma / 1e9:.0f} GFLOP/s, " if fma else "no C compiler to measure multiply-adds, ")
         + f"best matrix product {figures.best_product_rate / 1e9:.0f} GFLOP/s, copy {figures.copy_rate / 1e9:.1f} GB/s "
-        f"in the caches, {figures.memory_rate / 1e9:.1f} GB/s in memory",
-        highlight=False,
+        f"in the caches, {figures.memory_rate / 1e9:.1f} GB/s in memory"
     )
-    for line in figures.missed:
-        console.print(f"[red]target missed[/] {line}", highlight=False)
 
 
 def _executor(figures: Figures) -> Table:
@@ -130,6 +156,10 @@ def _kernels(figures: Figures, sides: list[str]) -> Table:
         roof = figures.roof(m)
         table.add_row(*row, f"{100 * roof / own:.0f}%" if roof else "")
         _judge(figures, m, own)
+    for name in figures.without:
+        table.add_row(
+            name, "no kernel", *(duration(t) if (t := figures.times.get((name, p))) else "" for p in sides[1:])
+        )
     return table
 
 
@@ -138,7 +168,7 @@ def _judge(figures: Figures, m: Any, own: float) -> None:
         ratio = _ratio(figures, m, own, peer)
         if ratio is not None and ratio < least:
             figures.missed.append(f"{m.name}: {ratio:.2f} of {peer}, at least {least}")
-    if m.name == "matmul 1024" and m.flops / own < 0.85 * figures.peak and figures.cores == 1:
+    if m.name == "matmul 1024" and m.flops / own < 0.85 * figures.peak and figures.cores == 1 and figures.host:
         figures.missed.append(f"{m.name}: {m.flops / own / figures.peak:.0%} of the peak, at least 85%")
 
 
