@@ -37,6 +37,13 @@ def test_scalars_arrive_as_numpy_scalars_and_bytes(session: tf.Session) -> None:
     assert [type(x) for x in found] == [np.float32, bytes]
 
 
+@pytest.mark.parametrize("given", [b"a\x00", [b"a\x00", b""], ["ü\x00", b"b\x00"], np.array([b"a\x00", "ü"], object)])
+def test_strings_that_a_function_gives_keep_the_zeros_at_their_ends(session: tf.Session, given: Any) -> None:
+    got = session.run(tf.py_func(lambda: (given,), [], tf.string))
+    wanted = [x.encode() if isinstance(x, str) else x for x in ([given] if isinstance(given, bytes) else given)]
+    assert ([got] if isinstance(got, bytes) else got.tolist()) == wanted
+
+
 def test_several_values_become_several_tensors(session: tf.Session) -> None:
     assert session.run(tf.py_func(lambda: (1, "ä"), [], [tf.int64, tf.string])) == [1, "ä".encode()]
 

@@ -85,10 +85,11 @@ def _outputs(call: HostCall, made: Any) -> list[np.ndarray]:
 
 def _output(call: HostCall, i: int, value: Any, dtype: DType) -> np.ndarray:
     array = np.array(value)  # a copy: the function may go on to change what it returned
-    if array.dtype.kind == "U":
-        array = np.char.encode(array, "utf-8")
-    if array.dtype.kind == "S":
-        array = array.astype(object)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        array = np.array(value, object)  # with the zeros at their ends, which NumPy's own strings lack
+    if array.dtype.kind in "SUO":
+        encoded = [x.encode() if isinstance(x, str) else x for x in array.ravel().tolist()]
+        array = np.array([*encoded, None], object)[:-1].reshape(array.shape)
     if array.dtype != dtype.numpy:
         raise call.error(f"the function returned output {i} as {array.dtype}; {dtype.name} is required")
     return array
