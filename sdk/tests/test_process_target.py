@@ -132,6 +132,14 @@ def counter() -> Any:
     return v, v.assign_add(1.0)
 
 
+def test_passes_are_switched_off_by_their_names() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    with tf.device("/job:worker/task:0"):
+        y = tf.exp(x * 2.0) + 1.0
+    with session(optimizations={"fuse": False, "cse": False}) as s:
+        np.testing.assert_array_equal(s.run(y, {x: np.zeros(3)}), [2, 2, 2])
+
+
 def test_variables_outlive_the_session_that_made_them() -> None:
     v, more = counter()
     with session() as s:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.compiler.passes import standard as _standard_passes  # noqa: F401  # registers them
 from timberframe_core.compiler.passes.pipeline import Pipeline
 from timberframe_core.config import SessionConfig
 from timberframe_core.dtypes import as_dtype
@@ -98,7 +99,8 @@ class WorkerSession:
         settings = SessionConfig(**config)
         self.devices = devices_for(settings)
         plugins = [p.name for p in loader.registry.load(settings.plugins)]
-        self.pipeline = Pipeline(loader.registry.passes.selected(plugins, settings.optimizations), self.devices)
+        passes = loader.registry.passes.selected(plugins, {})  # a pass of the client's plugins may not be here
+        self.pipeline = Pipeline([p for p in passes if settings.optimizations.get(p.name, True)], self.devices)
         task = f"/job:worker/replica:0/task:{self.worker.task}"
         for device in self.devices:
             if not device.spec.startswith(task):
