@@ -73,15 +73,15 @@ class Twin:
         ]
         return values if isinstance(made, list) else values[0]
 
-    def check(self, outputs: Sequence[Value], runs: int = 1) -> Measured:
-        """Runs the graph on the device and compares the outputs with the truth.
+    def check(self, outputs: Sequence[Value], runs: int = 1, **config: Any) -> Measured:
+        """Runs the graph on the device and compares the outputs with the truth. config: of the session.
 
         Non-floating outputs must be equal. For floating ones the difference of the evaluations in float64 and in the
         graph's dtypes shows how rounding propagates through this graph; a device may be off by eight times the largest
         of it (other orders of summation and other functions round differently), and by 8 ULP of the largest value.
         """
         measured = Measured()
-        with self.target.session(self.graph) as session:
+        with self.target.session(self.graph, **config) as session:
             for _ in range(runs):
                 got = session.run([v.tensor for v in outputs], self.feeds)
                 for i, (g, v) in enumerate(zip(got, outputs, strict=True)):

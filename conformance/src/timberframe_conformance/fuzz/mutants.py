@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 import timberframe
+from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.replacements import Replacements
 from timberframe_core.gradients import reverse
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.ops.definition import registry as ops
@@ -141,33 +143,14 @@ def _stale_sizes() -> None:
     replace(BaseSession, "run", make)
 
 
-@mutant("merges-attrs", "the pass cse merges nodes of equal op and inputs though their attrs differ")
-def _merges_attrs() -> None:
-    from timberframe_core.compiler.passes import merge
-
-    def make(key: Any) -> Any:
-        def without_attrs(node: Any, inputs: Any) -> Any:
-            if node.op.role == "constant":
-                return key(node, inputs)
-            return node.op.name, node.requested, node.colocation, tuple(inputs), len(node.outputs)
-
-        return without_attrs
-
-    replace(merge, "_key", make)
+def _of_suites(name: str) -> None:
+    """Declares a mutant that suites find as one of the framework, which programs must find."""
+    bug = MUTANTS[name]
+    mutant(name, bug.what)(lambda: bug.bug(Replacements(), None))
 
 
-@mutant("folds-first", "the pass fold puts the value of a node's first output in the place of all its outputs")
-def _folds_first() -> None:
-    from timberframe_core.compiler.passes.rewriter import ProgramRewriter
-
-    def make(constant: Any) -> Any:
-        def first(self: Any, value: Any, like: Any) -> Any:
-            same = vars(self).setdefault("first", {}).setdefault(like.node, value)
-            return constant(self, same if same.shape == value.shape and same.dtype == value.dtype else value, like)
-
-        return first
-
-    replace(ProgramRewriter, "constant", make)
+for _name in ("merges-attrs", "folds-first"):
+    _of_suites(_name)
 
 
 @mutant("dies", "a run of a graph with a Tanh ends the process")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants import catalogue as catalogue  # declares all mutants
+from timberframe_conformance.replacements import Replacements
 from timberframe_core.ops.definition import registry as ops
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 _registered: set[str] = set()
 _right: list[OpDef] = []
 """The definition that a mutant of a gradient replaces."""
-_replaced = base.Replacements()
+_replaced = Replacements()
 """What a mutant of a seam replaces."""
 
 
 def activate(target: Target, name: str) -> None:
-    """Makes a mutant the kernel, or the gradient, of its op, or puts it into its seam; another name takes all out."""
+    """Makes a mutant the kernel, or the gradient, of its op, or puts it into its seam; another name takes all out.
+
+    NotApplicableError where the device has no part in the seam.
+    """
     device = target.device
     registry = device.kernels
     if device.type not in _registered:
@@ -45,8 +49,8 @@ def activate(target: Target, name: str) -> None:
 @contextmanager
 def active(target: Target, name: str) -> Iterator[None]:
     """A mutant within the block."""
-    activate(target, name)
     try:
+        activate(target, name)
         yield
     finally:
         activate(target, "")

@@ -159,25 +159,6 @@ def mutant(
     return add
 
 
-class Replacements:
-    """What a bug of a seam replaces, until it is undone."""
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-
-    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Replaces a function, or a method of a class or object, by what `make` makes of it."""
-        own = name in vars(owner)
-        old = vars(owner).get(name)
-        setattr(owner, name, make(getattr(owner, name)))
-        self._undo.append(lambda: setattr(owner, name, old) if own else delattr(owner, name))
-
-    def undo(self) -> None:
-        """Puts back what was there, the last first."""
-        while self._undo:
-            self._undo.pop()()
-
-
 def seam_mutant(name: str, what: str, *suites: str, **rest: Any) -> Callable[[Bug], Bug]:
     """Declares a function as a mutant of a seam: it is called with Replacements and the Target."""
     return mutant(name, "", what, suites=suites, of_seam=True, also=frozenset(), **rest)

@@ -6,7 +6,8 @@ import dataclasses
 import weakref
 from typing import Any
 
-from timberframe_conformance.mutants.base import Call, Replacements, mutant, seam_mutant
+from timberframe_conformance.mutants.base import Call, mutant, seam_mutant
+from timberframe_conformance.replacements import Replacements
 from timberframe_core.plugin.state import Variable
 from timberframe_sdk import prepared
 

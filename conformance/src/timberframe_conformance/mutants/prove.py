@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from timberframe_conformance.case import FAILING, SKIPPED, Case, Result
+from timberframe_conformance.case import FAILING, SKIPPED, Case, NotApplicableError, Result
 from timberframe_conformance.collect import collect
 from timberframe_conformance.commands import shortened
 from timberframe_conformance.judge import judge_case
@@ -19,6 +20,7 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.runner import run
 from timberframe_conformance.suites import networks
 from timberframe_conformance.target import Target
+from timberframe_core.fallback import STRICT_VARIABLE
 from timberframe_core.ops.definition import registry
 
 SAMPLED = 120
@@ -52,6 +54,7 @@ class Proof:
 def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
     """Runs the cases of the mutant's op with the mutant in place, and judges who noticed."""
     proof = Proof(mutant)
+    os.environ.setdefault(STRICT_VARIABLE, "1")  # a rewrite that fails is noticed, as in `conformance run`
     if not mutant.of_seam and registry.find(mutant.op) is None:
         proof.skipped = f"op {mutant.op} is not registered"
         return proof
@@ -64,8 +67,12 @@ def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
         return _prove_isolated(target, mutant, options, own, proof)
     chosen = (own if mutant.of_seam else _sample(own)) + [c for c in cases if not affects(mutant, c)][:CONTROLS]
     base.BUILT.discard(mutant.name)
-    with active(target, mutant.name):
-        results = [judge_case(c, target) for c in chosen]
+    try:
+        with active(target, mutant.name):
+            results = [judge_case(c, target) for c in chosen]
+    except NotApplicableError as e:
+        proof.skipped = str(e)
+        return proof
     _judge(proof, results)
     if mutant.of_kernel and not (proof.caught or proof.skipped) and mutant.name not in base.BUILT:
         proof.skipped = "the device builds none of the kernels that are registered for it"

@@ -21,13 +21,17 @@ from timberframe_conformance.suites import (
     gradient,
     gradient_flow,
     guards,
+    host_ops,
     leaks,
     models,
     networks,
+    passes,
     patterns,
     prepared,
     random,
+    resources,
     soak,
+    targets,
     variants,
 )
 from timberframe_core.ops.definition.opdef import OpDef
@@ -63,6 +67,10 @@ SUITES: Mapping[str, Collector] = {
     "patterns": patterns.collect,
     "prepared": prepared.collect,
     "networks": networks.collect,
+    "passes": passes.collect,
+    "host-ops": host_ops.collect,
+    "resources": resources.collect,
+    "targets": targets.collect,
     "models": models.collect,
     "soak": soak.collect,
 }
