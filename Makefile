@@ -1,7 +1,9 @@
 # make run    sets up, runs the conformance suite on the CPU and a share of it on OpenCL, then an example on real data
 # make check  sets up, then lint, types and the tests that take under a second each: for every edit, a minute or two
 # make test   sets up, then lint, types and every package's tests: for every commit
-# make full   what takes longer: sanitizers, all mutants, soak levels, comparison with other systems
+# make full   what takes longer: sanitizers, all mutants, soak levels, comparison with other systems, wheels
+# make release    wheels of all packages in dist/: docs/releases.md
+# make try-wheels tries them in empty environments, without a compiler
 #
 # Where a share of something is tried, the commit chooses it: the same commit has the same verdict on every day.
 # PYTHON=python3.12 make test uses another interpreter.
@@ -12,6 +14,7 @@ SHELL := bash
 export TIMEFORMAT := %1R s
 VENV := .venv
 PEERS := .venv-peers
+RELEASE := .venv-release
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PIP := $(BIN)/python $(INSTALL)
@@ -31,7 +34,7 @@ NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
 
 CPU_BUILD := plugins/cpu/build/wheel
 
-.PHONY: always setup run check test lint types tests full sanitize faults peers clean
+.PHONY: always setup run check test lint types tests full sanitize faults peers release try-wheels clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -102,7 +105,7 @@ tests: setup
 	@echo "== pytest"
 	@time $(BIN)/pytest -n 2 --durations=20 --durations-min=2
 
-full: test run sanitize faults peers
+full: test run sanitize faults peers try-wheels
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
 	@time $(BIN)/conformance run --device=opencl
@@ -166,5 +169,25 @@ $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@time $(PEERS)/bin/python $(INSTALL) $(ABOVE:%=-e ./%)
 	@touch $@
 
+# Wheels for Arm need Debian's gcc-aarch64-linux-gnu.
+ARCHITECTURES := $(shell uname -m) $(if $(shell command -v aarch64-linux-gnu-gcc),aarch64)
+
+release: $(RELEASE)/stamp
+	@echo "== wheels for $(sort $(ARCHITECTURES))"
+	@time $(RELEASE)/bin/python release/wheels.py $(addprefix --architecture ,$(sort $(ARCHITECTURES)))
+
+$(RELEASE)/stamp: requirements-release.txt constraints.txt
+	@time $(PYTHON) -m venv $(RELEASE)
+	@time $(RELEASE)/bin/python $(INSTALL) -r requirements-release.txt
+	@touch $@
+
+try-wheels: release
+	@echo "== the wheels in empty environments"
+	@time $(BIN)/python release/try_wheels.py
+ifneq ($(shell command -v qemu-aarch64),)
+	@echo "== the wheels for Arm, emulated"
+	@time $(BIN)/python release/try_aarch64.py
+endif
+
 clean:
-	rm -rf $(VENV) $(PEERS) plugins/cpu/build
+	rm -rf $(VENV) $(PEERS) $(RELEASE) plugins/cpu/build dist
