@@ -12,6 +12,8 @@ PYTHON ?= python3
 # Each command says how long it took.
 SHELL := bash
 export TIMEFORMAT := %1R s
+# Some hundred tests start interpreters of their own, which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 PEERS := .venv-peers
 RELEASE := .venv-release

@@ -6,8 +6,9 @@ An arrow is an import: at load, inside a function, or by `import_module` of a na
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ LAYERS = ("ops", "graph", "graphdef", "config", "plugin", "compiler", "gradients
 """Parts of the core, each above those that it may import. All other modules stand below them."""
 
 
-def modules(package: str) -> dict[str, Path]:
+@functools.cache
+def modules(package: str) -> Mapping[str, Path]:
     """The files of a package's modules by their names; native modules are known by their stubs."""
     root = WORKSPACE / package
     found = (p for kind in ("*.pyi", "*.py") for p in root.rglob(kind))
@@ -38,24 +40,34 @@ def modules(package: str) -> dict[str, Path]:
     return {".".join(n.parts).removesuffix(".__init__"): path for n, path in names.items()}
 
 
-def imports(path: Path, types: bool = True) -> Iterator[str]:
+def imports(path: Path, types: bool = True) -> set[str]:
     """What a file imports, by whole names; types: also what only type checkers see."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    run, checked = _imports(path)
+    return run | checked if types else run
+
+
+@functools.cache
+def _imports(path: Path) -> tuple[set[str], set[str]]:
+    """What a file imports when it is loaded or runs, and what type checkers see in it."""
+    run: set[str] = set()
+    checked: set[str] = set()
+    waiting: list[tuple[ast.AST, set[str]]] = [(ast.parse(path.read_text()), run)]
     while waiting:
-        node = waiting.pop()
+        node, found = waiting.pop()
         match node:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING" | "_TYPE_CHECKING")) if not types:
-                waiting += node.orelse
+            case ast.If(test=ast.Name(id="TYPE_CHECKING" | "_TYPE_CHECKING")):
+                waiting += [(n, checked) for n in node.body] + [(n, found) for n in node.orelse]
                 continue
             case ast.Import(names=names):
-                yield from (alias.name for alias in names)
+                found.update(alias.name for alias in names)
             case ast.ImportFrom(module=str(module), names=names):
-                yield from (f"{module}.{alias.name}" for alias in names)
+                found.update(f"{module}.{alias.name}" for alias in names)
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(module)), *_]
             ) if name in ("import_module", "__import__"):
-                yield module
-        waiting += ast.iter_child_nodes(node)
+                found.add(module)
+        waiting += [(n, found) for n in ast.iter_child_nodes(node)]
+    return run, checked
 
 
 def arrows(known: Mapping[str, Path]) -> dict[str, set[str]]:

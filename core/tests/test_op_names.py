@@ -7,6 +7,7 @@ is computed or rewritten are fine, as is the name of an op that a pass makes or 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from timberframe_core.ops.definition import registry
 WORKSPACE = Path(__file__).parents[2]
 ROOMS = ("core/src/timberframe_core", "sdk/src/timberframe_sdk")
 DEFINITIONS = "core/src/timberframe_core/ops"
+TEMPLATES = "sdk/src/timberframe_sdk/templates"
+"""Packages for vendors to begin with, which the SDK has as data; what their kernels are is theirs to say."""
 
 REWRITTEN = "what takes the place of each op"
 MATCHED = "the ops of which the pattern that is looked for consists"
@@ -64,12 +67,13 @@ def _owner(statement: ast.stmt, inner: ast.AST) -> str:
     return "KERNELS" if "KERNELS" in ast.unparse(statement) else f"line {statement.lineno}"
 
 
+@functools.cache
 def _found() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for room in ROOMS:
         for path in sorted((WORKSPACE / room).rglob("*.py")):
             name = str(path.relative_to(WORKSPACE))
-            if not name.startswith(DEFINITIONS):
+            if not name.startswith((DEFINITIONS, TEMPLATES)):
                 for owner, names in _collections(path):
                     found.setdefault(name, {}).setdefault(owner, []).extend(names)
     return found
