@@ -1,32 +1,57 @@
-"""What plugins may use, as text: everything that timberframe_sdk exports, and the C structs of timberframe/kernel.h.
+"""What plugins may use, as text: what timberframe_sdk exports, the hooks, and the C structs of timberframe/kernel.h.
 
-``python sdk/tests/contract_snapshot.py`` writes it to contract.txt beside this file;
-test_contract_snapshot.py compares the two.
+``python sdk/tests/contract_snapshot.py`` writes it to contract.txt beside this file, unless CONTRACT has to be raised
+for what has changed since; test_contract_snapshot.py compares the two.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import re
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import timberframe_sdk
+from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_sdk import include_directory
 
 SNAPSHOT = Path(__file__).with_name("contract.txt")
 _STRUCT = re.compile(r"(?:typedef )?struct (\w+) \{(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r"(?P<type>[\w ]+?)\s*(?P<pointer>\**)\s*(?P<name>\w+)(?:\[(?P<count>\w+)\])?$")
 _CONSTANT = re.compile(r"(?:#define )?(TF_[A-Z0-9_]+)(?: = | )(\d+)")
+_VERSION = re.compile(r"^CONTRACT = \((\d+), (\d+)\)$", re.MULTILINE)
 
 
 def contract() -> str:
     """One line for each name, member and field."""
-    lines = [*_exports(), *_header((Path(include_directory()) / "timberframe" / "kernel.h").read_text())]
-    return "\n".join(lines) + "\n"
+    header = (Path(include_directory()) / "timberframe" / "kernel.h").read_text()
+    return "\n".join([*_exports(), *_hooks(), *_header(header)]) + "\n"
+
+
+def changes(before: str, after: str) -> list[str]:
+    """The lines that differ, as a diff shows them, without that of the version itself."""
+    lines = [[x for x in text.splitlines() if not _VERSION.match(x)] for text in (before, after)]
+    return list(difflib.unified_diff(*lines, n=0, lineterm=""))[2:]
+
+
+def missing_version(before: str, after: str) -> str | None:
+    """What is wrong with the version of `after`, by the rule in the docstring of CONTRACT; None if it is right."""
+    found = changes(before, after)
+    old, new = (tuple(map(int, _VERSION.findall(text)[0])) for text in (before, after))
+    if any(line.startswith("-") for line in found):
+        wanted, what = (old[0] + 1, 0), "members have changed or gone"
+    elif found:
+        wanted, what = (old[0], old[1] + 1), "members have come"
+    else:
+        return None
+    if new >= wanted:
+        return None
+    return f"{what} and CONTRACT is {new}; raise it to {wanted}:\n" + "\n".join(found)
 
 
 def _exports() -> Iterator[str]:
@@ -43,6 +68,12 @@ def _exports() -> Iterator[str]:
             yield f"{name} = {_text(sorted(value, key=str) if isinstance(value, frozenset) else value)}"
         else:
             yield f"{name}: {type(value).__name__}"
+
+
+def _hooks() -> Iterator[str]:
+    for name, function in sorted(vars(HookSpecs).items()):
+        if name.startswith("timberframe_"):
+            yield f"hook {name}{_signature(function)}"
 
 
 def _members(kind: type) -> Iterator[str]:
@@ -103,5 +134,14 @@ def _fields(body: str, sizes: dict[str, int], constants: dict[str, int]) -> Iter
             yield found["name"], (element, constants.get(count) or int(count))
 
 
+def write() -> None:
+    """Writes the snapshot; ends the process with the reason where CONTRACT has to be raised first."""
+    now = contract()
+    wrong = missing_version(SNAPSHOT.read_text(), now)
+    if wrong is not None:
+        sys.exit(wrong)
+    SNAPSHOT.write_text(now)
+
+
 if __name__ == "__main__":
-    SNAPSHOT.write_text(contract())
+    write()

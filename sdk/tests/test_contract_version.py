@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 from typing import Any
 
@@ -34,3 +35,9 @@ def test_a_plugin_for_another_contract_is_refused(version: tuple[int, int]) -> N
 def test_a_version_of_another_form_is_refused(version: Any) -> None:
     with pytest.raises(tf.errors.InternalError, match="two integers"):
         load(timberframe_contract=version)
+
+
+@pytest.mark.parametrize("name", ["cpu", "opencl", "cuda"])
+def test_our_own_plugins_say_which_contract_they_are_written_for(name: str) -> None:
+    module = importlib.import_module(f"timberframe_{name}")
+    assert load(timberframe_contract=module.timberframe_contract).loaded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 import subprocess
+import sys
 import types
 import weakref
 from pathlib import Path
@@ -25,7 +26,7 @@ int32_t add_words(tf_context *context, const tf_tensor *const *inputs, tf_tensor
   const float *x = inputs[0]->data;
   float *y = outputs[0]->data;
   for (int64_t i = 0; i < inputs[0]->size; i++) {
-    if (x[i] < 0) return tf_fail(context, TF_INVALID_ARGUMENT, 1, i, 0, 0, 0);
+    if (x[i] < 0) return tf_fail(context, TF_INVALID_ARGUMENT, 1, i, SIZE, 0, 0);
     y[i] = x[i] + (float)parameters[0] + (float)tf_double(parameters[1]);
   }
   return TF_OK;
@@ -39,9 +40,9 @@ define_op(
 )  # fmt: skip
 
 
-def library(folder: Path, mark: str = "TF_KERNEL_LIBRARY") -> NativeLibrary:
+def library(folder: Path, mark: str = "TF_KERNEL_LIBRARY", size: str = "0") -> NativeLibrary:
     source, made = folder / "kernels.c", folder / "kernels.so"
-    source.write_text(SOURCE.replace("MARK", mark))
+    source.write_text(SOURCE.replace("MARK", mark).replace("SIZE", size))
     command = ["cc", "-shared", "-fPIC", f"-I{include_directory()}", str(source), "-o", str(made)]
     subprocess.run(command, check=True, timeout=60)
     return NativeLibrary(made)
@@ -64,8 +65,33 @@ def test_a_kernel_of_a_library_runs_and_its_error_is_told(tmp_path: Path) -> Non
             session.run(y, {x: [1, -2]})
 
 
+def test_a_kernel_knows_how_much_of_the_error_there_is(tmp_path: Path) -> None:
+    """So that a kernel which was compiled against a later header leaves alone what this one lacks."""
+    kernel = library(tmp_path, size="context->error->struct_size").kernel("add_words", [0, 0.0], ["{1} bytes"])
+    loader.registry.add(
+        "error-size",
+        types.SimpleNamespace(
+            timberframe_kernels=hookimpl(lambda: [KernelDef("Acme>AddWords", "CPU", lambda node: kernel, label="size")])
+        ),
+    )
+    with tf.Graph().as_default() as graph, tf.device("/cpu:0"), tf.Session(graph=graph) as session:
+        y = apply_op("Acme>AddWords", [[-1.0]], {"_kernel": "size"})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=": 56 bytes"):
+            session.run(y)
+
+
+def test_the_native_module_of_the_cpu_is_checked_as_libraries_are() -> None:
+    code = (
+        "import types, timberframe_cpu._native as native\n"
+        "native.lib = types.SimpleNamespace(tf_abi_major=lambda: 99)\n"
+        "import timberframe_cpu.library"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "InternalError: timberframe-cpu: was compiled for version 99 of timberframe/kernel.h" in found.stderr
+
+
 def test_a_library_for_another_version_of_the_header_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(tf.errors.InternalError, match=r"kernels\.so: was compiled for version 99 .* version 1 is req"):
+    with pytest.raises(tf.errors.InternalError, match=r"kernels\.so: was compiled for version 99 .* version 2 is req"):
         library(tmp_path, "int32_t tf_abi_major(void) { return 99; }")
 
 

@@ -46,7 +46,7 @@ class Native:
     owner: Any = None
 
 
-ABI_MAJOR = 1
+ABI_MAJOR = 2
 """The TF_ABI_MAJOR of timberframe/kernel.h that this Timberframe runs."""
 
 

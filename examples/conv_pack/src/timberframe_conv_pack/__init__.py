@@ -9,7 +9,7 @@ import numpy as np
 from timberframe_sdk import DEPENDS, Part, hookimpl, kernel
 from timberframe_sdk.plans.convolution import Convolution
 
-timberframe_contract = (1, 0)  # the version of timberframe_sdk.CONTRACT that this is written for
+timberframe_contract = (2, 0)  # the version of timberframe_sdk.CONTRACT that this is written for
 
 KERNELS = []
 FLOAT = {"T": ("float32",)}

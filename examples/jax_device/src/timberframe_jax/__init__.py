@@ -6,6 +6,8 @@ import numpy as np
 import timberframe_sdk as sdk
 from timberframe_jax.translations import refusal, translate
 
+timberframe_contract = (2, 0)  # the version of sdk.CONTRACT that this is written for
+
 MEMORY = 1 << 32
 
 

@@ -10,11 +10,10 @@ int32_t tf_call_kernel(int64_t function, int64_t input_count, tf_tensor *inputs,
   for (int64_t i = 0; i < input_count; i++) in[i] = &inputs[i];
   for (int64_t i = 0; i < output_count; i++) out[i] = &outputs[i];
   tf_context context;
-  tf_context_init(&context, thread_count, &never, NULL);
+  tf_context_init(&context, thread_count, &never, NULL, error);
   uint64_t mode = tf_set_floating_point();
   int32_t code = ((tf_kernel *)(intptr_t)function)(&context, in, out, parameters);
   tf_restore_floating_point(mode);
-  *error = context.error;
   error->code = code;
   return code;
 }

@@ -21,3 +21,5 @@ int64_t tf_kernel_address(const char *name, int32_t isa, int32_t *found) {
   const tf_kernel_entry *entry = tf_find_kernel(name, isa, found);
   return entry ? (int64_t)(intptr_t)entry->function : 0;
 }
+
+TF_KERNEL_LIBRARY

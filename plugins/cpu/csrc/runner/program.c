@@ -28,7 +28,7 @@ int tf_poll(tf_program *program) {
   if (time >= program->poll_at) {
     if (tf_python_signals()) {
       __atomic_store_n((int32_t *)program->context.cancel, 1, __ATOMIC_RELAXED);
-      program->context.error.reason = TF_PYTHON_RAISED;
+      program->error.reason = TF_PYTHON_RAISED;
     }
     program->poll_at = now() + POLL_INTERVAL;
   }
@@ -36,7 +36,7 @@ int tf_poll(tf_program *program) {
 }
 
 static int32_t stop(tf_program *program, int32_t code, int64_t node) {
-  tf_error *error = &program->context.error;
+  tf_error *error = &program->error;
   if (error->node < 0) {
     error->node = node;
     error->code = code;
@@ -87,7 +87,7 @@ void tf_program_init(tf_program *program, int64_t steps, int64_t step_count, int
                           .slots = (const tf_slot *)(intptr_t)slots,
                           .step_count = step_count,
                           .slot_count = slot_count};
-  tf_context_init(&program->context, thread_count, &program->own_cancel, program);
+  tf_context_init(&program->context, thread_count, &program->own_cancel, program, &program->error);
 }
 
 static inline int32_t bind(tf_program *program, void *const *data) {
@@ -104,8 +104,8 @@ int32_t tf_bind(tf_program *program, void *const *data) { return bind(program, d
 static inline int32_t run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel) {
   program->own_cancel = 0;
   program->context.cancel = cancel ? cancel : &program->own_cancel;
-  program->context.error.reason = 0;
-  program->context.error.node = -1;
+  program->error.reason = 0;
+  program->error.node = -1;
   program->budget = BUDGET;
   program->poll_at = 0;
   uint64_t mode = tf_set_floating_point();
@@ -138,7 +138,7 @@ int32_t tf_run8(tf_program *program, void *a, void *b, void *c, void *d, void *e
 int32_t tf_python(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
                   const int64_t *parameters) {
   if (tf_python_launch(parameters[0], (void *)inputs, (void *)outputs) == 0) return TF_OK;
-  context->error.reason = TF_PYTHON_RAISED;
+  context->error->reason = TF_PYTHON_RAISED;
   return TF_INTERNAL;
 }
 

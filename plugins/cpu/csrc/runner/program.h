@@ -35,6 +35,7 @@ typedef struct tf_program {
   int64_t budget;  /* weight that may still pass before the clock is looked at */
   int64_t poll_at; /* nanoseconds of the clock at which Python is to see to its signals; 0: not known yet */
   int32_t own_cancel;
+  tf_error error; /* what `context` points to; after what every step reads */
 } tf_program;
 
 /* Negative codes tell the caller that nothing was run: -1 - slot is misaligned. */

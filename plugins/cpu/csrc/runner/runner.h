@@ -10,6 +10,9 @@
 
 enum { TF_ISA_LEVEL_SCALAR = 0, TF_ISA_LEVEL_AVX2 = 1, TF_ISA_LEVEL_AVX512 = 2 };
 
+/* The TF_ABI_MAJOR of the header that this was compiled with. */
+int32_t tf_abi_major(void);
+
 /* The best instruction set that processor and operating system offer. */
 int32_t tf_best_isa(void);
 
@@ -30,9 +33,12 @@ void tf_parallel_for(tf_context *context, int64_t count, int64_t grain, tf_range
 int32_t tf_worker_count(void);
 
 /* Readies a context for one run. */
-static inline void tf_context_init(tf_context *context, int32_t thread_count, const volatile int32_t *cancel, void *runtime) {
+static inline void tf_context_init(tf_context *context, int32_t thread_count, const volatile int32_t *cancel, void *runtime,
+                                   tf_error *error) {
+  *error = (tf_error){.struct_size = sizeof(tf_error)};
   *context = (tf_context){.struct_size = sizeof(tf_context),
                           .thread_count = thread_count,
+                          .error = error,
                           .cancel = cancel,
                           .parallel_for = tf_parallel_for,
                           .runtime = runtime};

@@ -10,6 +10,7 @@ from typing import Any
 
 from timberframe_cpu import _native
 from timberframe_sdk import InternalError
+from timberframe_sdk.native import check_abi
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib
@@ -40,4 +41,5 @@ def _load_blas() -> None:
         raise InternalError(f"timberframe-cpu: {ffi.string(error).decode()}; the BLAS in the package must load")
 
 
+check_abi(getattr(lib, "tf_abi_major", lambda: 1)(), "timberframe-cpu")  # those of version 1 do not say
 _load_blas()

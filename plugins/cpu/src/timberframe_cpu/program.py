@@ -335,7 +335,7 @@ class CpuExecutable:
 
     def fail(self, code: int, instance: Instance, context: RunContext) -> None:
         """Raises what ended a native run."""
-        error = instance.program.context.error
+        error = instance.program.error
         node = self.emitter.nodes[error.node]
         if error.reason == _RAISED_IN_PYTHON:
             raised = take_raised()

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TF_ABI_MAJOR 1
+#define TF_ABI_MAJOR 2
 #define TF_MAX_RANK 8
 #define TF_ALIGNMENT 64 /* of workspaces; other tensors are sure to be aligned to their element alone */
 
@@ -44,8 +44,10 @@ typedef struct tf_tensor {
 
 /* Why a kernel failed. The words are made in Python: `reason` counts from 1 in the kernel's own table. */
 typedef struct tf_error {
+  uint32_t struct_size;
   int32_t code;
   int32_t reason;
+  int32_t reserved;
   int64_t node;
   int64_t detail[4];
 } tf_error;
@@ -57,7 +59,7 @@ typedef void tf_range(void *argument, int64_t begin, int64_t end);
 struct tf_context {
   uint32_t struct_size;
   int32_t thread_count; /* most threads that parallel_for uses */
-  tf_error error;
+  tf_error *error;
   const volatile int32_t *cancel; /* not zero: the run was cancelled, return TF_CANCELLED soon */
   /* Calls body on disjoint ranges that cover [0, count), each a multiple of `grain` long but for the last, on several
    * threads at once; returns when all are done. Ranges depend on count and grain alone only if the body does; so a
@@ -76,12 +78,12 @@ typedef int32_t tf_kernel(tf_context *context, const tf_tensor *const *inputs, t
 /* Reports an error and returns its code: `return tf_fail(context, TF_INVALID_ARGUMENT, 1, index, limit, 0, 0);` */
 static inline int32_t tf_fail(tf_context *context, int32_t code, int32_t reason, int64_t d0, int64_t d1, int64_t d2,
                               int64_t d3) {
-  context->error.code = code;
-  context->error.reason = reason;
-  context->error.detail[0] = d0;
-  context->error.detail[1] = d1;
-  context->error.detail[2] = d2;
-  context->error.detail[3] = d3;
+  context->error->code = code;
+  context->error->reason = reason;
+  context->error->detail[0] = d0;
+  context->error->detail[1] = d1;
+  context->error->detail[2] = d2;
+  context->error->detail[3] = d3;
   return code;
 }
 
@@ -94,7 +96,8 @@ static inline double tf_double(int64_t word) {
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Static_assert(sizeof(tf_tensor) == 32 + 16 * TF_MAX_RANK + 0, "tf_tensor has no padding");
 _Static_assert(offsetof(tf_tensor, shape) == 32, "tf_tensor fields are where older kernels expect them");
-_Static_assert(sizeof(tf_error) == 48, "tf_error has no padding");
+_Static_assert(sizeof(tf_error) == 56 && offsetof(tf_error, node) == 16, "tf_error has no padding");
+_Static_assert(offsetof(tf_context, error) == 8, "tf_context fields are where older kernels expect them");
 #endif
 
 /* Stands once, outside of functions, in each library of kernels that Python loads by timberframe_sdk.NativeLibrary: a
