@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,63 @@ def test_values_that_were_read_outlive_later_updates(session: tf.Session) -> Non
     (before,) = session.read_variables([v])
     session.run(v.assign_add([1.0, 1.0]))
     np.testing.assert_array_equal(before, [1, 2])
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: x.numpy(), np.asarray, lambda x: np.asarray(x)[1:], np.from_dlpack, lambda x: x.numpy().reshape(2, 1)],
+)
+def test_an_array_over_a_value_that_was_read_keeps_it(view: Callable[[Any], np.ndarray], session: tf.Session) -> None:
+    v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    held = view(session.read_variables([v])[0])
+    before = held.copy()
+    for _ in range(3):
+        session.run(v.assign_add([1.0, 1.0]))
+    np.testing.assert_array_equal(held, before)
+    np.testing.assert_array_equal(session.run(v), [4, 5])
+
+
+def test_a_variable_is_written_in_place_again_when_what_was_read_is_dropped(session: tf.Session) -> None:
+    v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    update = v.assign_add([1.0, 1.0], read_value=False)  # what is fetched is not written over
+
+    def address() -> int:
+        return session.read_variables([v])[0].numpy().ctypes.data
+
+    before = address()
+    session.run(update)
+    assert address() == before
+    held = session.read_variables([v])[0].numpy()
+    session.run(update)
+    assert address() != before
+    del held
+
+
+def test_values_that_were_read_cannot_be_written(session: tf.Session) -> None:
+    v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    found = session.read_variables([v])[0].numpy()
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 5
+
+
+@pytest.mark.parametrize("value", [np.array([b"a", b"bc"], object), np.zeros((0, 3)), np.float32(2), [1 + 2j]])
+def test_values_of_any_kind_are_read(value: Any, session: tf.Session) -> None:
+    v = tf.Variable(value)
+    session.run(v.initializer)
+    (found,) = session.read_variables([v])
+    np.testing.assert_array_equal(found.numpy(), value)
+    assert found.numpy().shape == np.shape(value)
+
+
+def test_values_of_bfloat16_are_read(session: tf.Session) -> None:
+    v = tf.Variable(tf.constant([1.5, 2.5], tf.bfloat16))
+    session.run(v.initializer)
+    found = session.read_variables([v])[0].numpy()
+    assert found.dtype == tf.bfloat16.as_numpy_dtype
+    assert found.astype(float).tolist() == [1.5, 2.5]
 
 
 def test_a_variable_without_a_value_reads_as_none(session: tf.Session) -> None:

@@ -172,8 +172,7 @@ def test_next_result_takes_the_memory_of_a_dropped_one(new_device, new_graph):
 
 def variable(device, values):
     v = Variable("v", 0, device, float32)
-    v.array = np.array(values, F)
-    v.shape = v.array.shape
+    v.commit(np.array(values, F), np.shape(values))
     return v
 
 
@@ -183,10 +182,10 @@ def test_update_is_committed_in_place_when_nothing_holds_the_value(graph):
     x = graph.input(F, 2)
     new = graph.op("Sub", old, x)
     executable = graph.device.compile(graph.cluster(updates=[Update(v, old, new, True)]))
-    place = v.array.ctypes.data
+    place = v.version.array.ctypes.data
     executable.run([np.array([1, 1], F)], RunContext())
-    np.testing.assert_array_equal(v.array, [0, 1])
-    assert v.array.ctypes.data == place
+    np.testing.assert_array_equal(v.version.array, [0, 1])
+    assert v.version.array.ctypes.data == place
 
 
 def test_loop_after_an_update_in_place_runs(graph, counting):
@@ -205,12 +204,12 @@ def test_loop_after_an_update_in_place_runs(graph, counting):
 
 def test_update_leaves_a_held_value_alone(graph):
     v = variable(graph.device, [1, 2])
-    held = v.array
+    held = v.lease().array
     old = graph.read(v)
     x = graph.input(F, 2)
     executable = graph.device.compile(graph.cluster(updates=[Update(v, old, graph.op("Sub", old, x), True)]))
     executable.run([np.array([1, 1], F)], RunContext())
-    np.testing.assert_array_equal(v.array, [0, 1])
+    np.testing.assert_array_equal(v.version.array, [0, 1])
     np.testing.assert_array_equal(held, [1, 2])
 
 
@@ -223,7 +222,7 @@ def test_failed_run_leaves_the_variable(graph):
     executable = graph.device.compile(graph.cluster(failing, updates=[Update(v, old, new, False)]))
     with pytest.raises(UnknownError):
         executable.run([np.array([1, 1], F)], RunContext())
-    np.testing.assert_array_equal(v.array, [1, 2])
+    np.testing.assert_array_equal(v.version.array, [1, 2])
 
 
 def test_update_with_a_feed_owns_its_memory(graph):
@@ -232,7 +231,7 @@ def test_update_with_a_feed_owns_its_memory(graph):
     feed = np.array([5, 6], F)
     graph.device.compile(graph.cluster(updates=[Update(v, None, x, False)])).run([feed], RunContext())
     feed[:] = 0
-    np.testing.assert_array_equal(v.array, [5, 6])
+    np.testing.assert_array_equal(v.version.array, [5, 6])
 
 
 def test_fetched_new_value_is_a_copy(graph):
@@ -244,7 +243,7 @@ def test_fetched_new_value_is_a_copy(graph):
     out, before = executable.run([np.array([1, 1], F)], RunContext())
     np.testing.assert_array_equal(out, [2, 3])
     np.testing.assert_array_equal(before, [1, 2])
-    assert not np.shares_memory(out, v.array)
+    assert not np.shares_memory(out, v.version.array)
 
 
 def test_direct_call_gives_the_output(graph):

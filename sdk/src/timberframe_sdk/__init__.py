@@ -71,6 +71,7 @@ from timberframe_core.plugin.contracts import TraceSink as TraceSink
 from timberframe_core.plugin.contracts import Update as Update
 from timberframe_core.plugin.contracts import Value as Value
 from timberframe_core.plugin.contracts import Variable as Variable
+from timberframe_core.plugin.contracts import VariableVersion as VariableVersion
 from timberframe_core.plugin.device_defaults import DeviceDefaults as DeviceDefaults
 from timberframe_core.plugin.fusion import Fusion as Fusion
 from timberframe_core.plugin.hooks import hookimpl as hookimpl

@@ -239,7 +239,7 @@ class CompiledCluster:
 
     def __init__(self, device: CompilerDevice, cluster: Cluster) -> None:
         self.device, self.cluster = device, cluster
-        self.transaction = Transaction(cluster, lambda node: ())  # programs never write to what they are given
+        self.transaction = Transaction(cluster)
         self._parts: list[_Compiled] | None = None
         self._lock = threading.Lock()
         self._whole: _Compiled | None = attempt(
@@ -283,7 +283,7 @@ class CompiledCluster:
         """Runs the program, or node by node where the context asks for that, and commits new versions of variables."""
         context.cancel.check()
         cluster = self.cluster
-        with self.transaction.begin(lambda dtype, shape: None) as versions:
+        with self.transaction.begin() as versions:
             given = [*inputs, *(versions[v.id] for v in cluster.resources)]
             if self._whole is None or context.mode != "fast" or context.trace is not None:
                 made = self._run_by_node(given, context)

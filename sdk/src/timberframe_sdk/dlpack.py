@@ -74,8 +74,17 @@ def _drop_unclaimed(phase: str, _: Any) -> None:
     """
     if phase == "stop":
         for where, entry in list(_exported.items()):
-            if sys.getrefcount(entry[-1]) <= 2 and _valid(id(entry[-1]), _FRESH):  # the entry's, and the argument's
+            if _is_dropped(entry) and _valid(id(entry[-1]), _FRESH):
                 _exported.pop(where, None)
+
+
+def _is_dropped(entry: tuple[Any, ...]) -> bool:
+    """Whether nobody but the entry has its capsule.
+
+    The only place that asks Python for a count of references, as capsules take no weak ones. It suits builds that
+    borrow references or have no global lock, too: who has a capsule owns one, and nobody can get it from an entry.
+    """
+    return sys.getrefcount(entry[-1]) <= 2  # the entry's, and the argument's
 
 
 _deleter = _DELETER(_delete)

@@ -21,6 +21,7 @@ from timberframe_core.plugin.allocation import Buffer as Buffer
 from timberframe_core.plugin.patterns import Part as Part
 from timberframe_core.plugin.state import RandomStream as RandomStream
 from timberframe_core.plugin.state import Variable as Variable
+from timberframe_core.plugin.state import VariableVersion as VariableVersion
 from timberframe_core.plugin.waiting import CancelToken as CancelToken
 from timberframe_core.plugin.waiting import Deferred as Deferred
 from timberframe_core.plugin.waiting import LateError as LateError

@@ -3,7 +3,7 @@
 CONTRACT = (2, 0)
 """The version of what plugins may use: all that `timberframe_sdk` exports, the hooks, and timberframe/kernel.h.
 
-The second number grows with additions, the first with any other change; `sdk/tests/contract_snapshot.py` holds to it. It
-has nothing to do with releases. A plugin says in `timberframe_contract` of its module which version it was written for,
-and is checked when it is loaded.
+The second number grows with additions, the first with any other change; `sdk/tests/contract_snapshot.py` sees to it.
+It has nothing to do with releases. A plugin says in `timberframe_contract` of its module which version it was written
+for, and is checked when it is loaded.
 """

@@ -27,7 +27,8 @@ def read_variables(session: BaseSession, variables: Sequence[Any]) -> list[Devic
     """See `BaseSession.read_variables`."""
     keys = [_key(op) for op in _operations(session, variables)]
     versions = session.runtime.variables.snapshot(keys)
-    return [DeviceArray(v.array, v.device) if (v := versions.get(key)) is not None else None for key in keys]
+    found = [versions.get(key) for key in keys]
+    return [None if held is None else DeviceArray(held.version.array, held.device, held) for held in found]
 
 
 def assign_variables(session: BaseSession, variables: Sequence[Any], values: Sequence[Any]) -> None:

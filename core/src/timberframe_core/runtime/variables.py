@@ -5,22 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.plugin.contracts import Device, RandomStream, Variable
+from timberframe_core.plugin.contracts import Device, RandomStream, Variable, VariableVersion
 from timberframe_core.shapes import StaticShape
 
 
-@dataclass(frozen=True)
-class Version:
-    """A value of a variable: an array of its device, and its shape."""
+class HeldVersion:
+    """A value of a variable that is not written over as long as this lives."""
 
-    device: Device
-    array: Any
-    shape: tuple[int, ...]
+    __slots__ = ("device", "version")
+
+    def __init__(self, device: Device, version: VariableVersion) -> None:
+        self.device = device
+        self.version = version  # with a lease
+
+    def __del__(self) -> None:
+        self.version.release()
 
 
 class VariableStore:
@@ -61,21 +63,21 @@ class VariableStore:
         found = self._variables.get(name)
         return None if found is None else found.device
 
-    def snapshot(self, names: Sequence[str]) -> dict[str, Version]:
+    def snapshot(self, names: Sequence[str]) -> dict[str, HeldVersion]:
         """The values of these variables at one moment, without those that have none.
 
         They are the versions themselves, not copies: a later update makes a new version while one of them is held.
         """
         with ExitStack() as stack:
-            held = self._locked(names, stack)
-            return {v.name: Version(v.device, v.array, v.shape) for v in held if v.shape is not None}
+            leased = [(v, v.lease()) for v in self._locked(names, stack)]
+            return {v.name: HeldVersion(v.device, version) for v, version in leased if version is not None}
 
-    def put_back(self, names: Sequence[str], versions: Mapping[str, Version]) -> None:
+    def put_back(self, names: Sequence[str], versions: Mapping[str, HeldVersion]) -> None:
         """Gives these variables the versions of a snapshot again; those that it lacks lose their value."""
         with ExitStack() as stack:
             for variable in self._locked(names, stack):
-                version = versions.get(variable.name)
-                variable.commit(*((None, None) if version is None else (version.array, version.shape)))
+                held = versions.get(variable.name)
+                variable.restore(None if held is None else held.version)
 
     def _locked(self, names: Sequence[str], stack: ExitStack) -> list[Variable]:
         with self._lock:

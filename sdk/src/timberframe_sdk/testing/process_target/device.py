@@ -41,21 +41,27 @@ class RemoteVariable(sdk.Variable):
     def _call(self, call: str, **details: Any) -> Any:
         return self.device.call(call, name=self.name, dtype=self.dtype.name, **details)
 
-    @property
-    def array(self) -> RemoteArray | None:  # type: ignore[override]  # in place of the attribute
+    def lease(self) -> sdk.VariableVersion | None:
+        """The version, which the worker never writes over once it is known elsewhere."""
         told = self._call("version")
-        return None if told is None else RemoteArray(self.device.link, told)
+        return None if told is None else _leased(RemoteArray(self.device.link, told))
 
     @property
     def shape(self) -> tuple[int, ...] | None:  # type: ignore[override]  # in place of the attribute
         shape = self._call("shape")
         return None if shape is None else tuple(shape)
 
-    def commit(self, array: Any, shape: tuple[int, ...] | None) -> None:
-        self._call("commit", tensor=None if array is None else array.number)
+    def restore(self, version: sdk.VariableVersion | None) -> None:
+        self._call("commit", tensor=None if version is None else version.array.number)
 
     def close(self) -> None:
         """The value stays."""
+
+
+def _leased(array: RemoteArray) -> sdk.VariableVersion:
+    version = sdk.VariableVersion(array, array.shape)
+    version.readers.append(None)
+    return version
 
 
 class RemoteAllocator:

@@ -160,9 +160,8 @@ class WorkerSession:
         return device.copy_out(self.kept[tensor])
 
     def do_version(self, device: Device, name: str, dtype: str) -> list[Any] | None:
-        variable = self.worker.variable(name, device, dtype)
-        with variable.lock:
-            return None if variable.array is None else self._told(variable.array)
+        version = self.worker.variable(name, device, dtype).lease()  # for good: the client may read it at any time
+        return None if version is None else self._told(version.array)
 
     def do_shape(self, device: Device, name: str, dtype: str) -> list[int] | None:
         shape = self.worker.variable(name, device, dtype).shape
@@ -173,6 +172,7 @@ class WorkerSession:
         array = None if tensor is None else self.kept[tensor]
         with variable.lock:
             variable.commit(array, None if array is None else tuple(array.shape))
+            variable.lease()  # for good: the client has the array, too
 
     def do_statistics(self, device: Device) -> list[Any]:
         s = device.allocator.statistics()

@@ -12,7 +12,7 @@ import timberframe_sdk as sdk
 from timberframe_acmec._native import ffi, lib
 from timberframe_acmec.kernels import KERNELS
 
-timberframe_contract = (1, 0)
+timberframe_contract = (2, 0)
 TYPE, MEMORY, DTYPES = "ACMEC", 1 << 30, ("float32",)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import timberframe_sdk as sdk
 from timberframe_acmecompiler import toolchain, translations
 
-timberframe_contract = (1, 0)
+timberframe_contract = (2, 0)
 TYPE, MEMORY, DTYPES = "ACMECOMPILER", 1 << 30, ("float32",)
 
 

@@ -13,7 +13,7 @@ from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, 
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_acmeopencl import driver, kernels
 
-timberframe_contract = (1, 0)
+timberframe_contract = (2, 0)
 TYPE = "ACMEOPENCL"
 
 
