@@ -79,8 +79,9 @@ def test_another_rounding_of_several_ops_fails(target: Target) -> None:
     assert {r.verdict for r in found} == {"fail"}
 
 
-def test_another_rounding_of_several_ops_passes_where_it_is_declared(target: Target) -> None:
-    found = chains(target, Profile(rewrites_arithmetic=True))
+@pytest.mark.parametrize("declared", [Profile(rewrites_arithmetic=True), Profile(fuses_arithmetic=True)])
+def test_another_rounding_of_several_ops_passes_where_it_is_declared(target: Target, declared: Profile) -> None:
+    found = chains(target, declared)
     assert [r.message for r in found if r.verdict != "pass"] == []
     assert found
 

@@ -152,3 +152,22 @@ def test_decomposition_is_judged_by_what_must_hold_of_it() -> None:
     check(op, attrs, [matrix], [-q, -r], dtypes)
     with pytest.raises(CaseFailedError, match=r"input - q r is .* in 1 of 1"):
         check(op, attrs, [matrix], [-q, r], dtypes)
+
+
+def tanh_gradient(y: np.ndarray, dy: np.ndarray, slope: np.ndarray) -> Measured:
+    return judge(registry.get("TanhGrad"), [y, dy], (dy * slope).astype(y.dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_textbook_gradient_of_tanh_passes_near_one(dtype: Any) -> None:
+    """1 - y * y loses what the product rounds: many ULP where y is nearly 1."""
+    y = np.tanh(np.linspace(-9, 9, 1001)).astype(dtype)
+    dy = np.linspace(-2, 2, 1001).astype(dtype)
+    tanh_gradient(y, dy, 1 - y * y)
+
+
+def test_a_gradient_of_tanh_that_is_wrong_elsewhere_fails() -> None:
+    y = np.full(5, 0.5, np.float32)
+    slope = 1 - y * y
+    with pytest.raises(CaseFailedError):
+        tanh_gradient(y, np.ones(5, np.float32), slope + 8 * np.spacing(slope))

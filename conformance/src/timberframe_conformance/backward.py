@@ -19,6 +19,7 @@ from timberframe_conformance.case import CaseFailedError, Measured, generator
 from timberframe_conformance.cases.smooth import NoSmoothPointError, ordinary, smooth_arrays
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.tolerance.compare import compare
+from timberframe_conformance.tolerance.declared import floor
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import STEP, Slope, directions, slope
 from timberframe_conformance.truth.graphs import NARROWER, Evaluator
@@ -237,7 +238,7 @@ def _compare(
         if not value.size:
             continue
         form = FORMATS[value.dtype.name]
-        allowed = SLACK * max(form.unit_roundoff * size, form.smallest)
+        allowed = SLACK * max(form.unit_roundoff * size, floor(form))
         errors = compare(value, w, value.dtype, np.asarray(allowed))
         error = errors.error
         worst = int(np.argmax(np.where(errors.wrong, np.inf, error)))

@@ -46,12 +46,16 @@ class NotApplicableError(Exception):
 
 @dataclass(slots=True)
 class Measured:
-    """What a case measured: the worst error and its limit in ULP at that element, and the input that gave it."""
+    """What a case measured: the worst error and its limit in ULP at that element, and the input that gave it.
+
+    waiver: what of the device's profile let it pass.
+    """
 
     max_ulp: float | None = None
     limit: float | None = None
     worst: str = ""
     note: str = ""
+    waiver: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +95,7 @@ class Result:
     """The verdict on one case, as reports hold it.
 
     cause: what failures for the same reason have in common. kernels: those that ran, by plugin and builder. fallback:
-    they computed by the op's reference, which counts for no level.
+    they computed by the op's reference, which counts for no level. waiver: what of the profile applied.
     """
 
     id: str
@@ -113,6 +117,7 @@ class Result:
     cause: str = ""
     kernels: Sequence[str] = ()
     fallback: bool = False
+    waiver: str = ""
 
     @staticmethod
     def of(case: Case, verdict: str) -> Result:

@@ -32,7 +32,7 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
     seen: set[str] = set()
     matches = compile_keyword(options.keyword) if options.keyword else None
     for name, suite in collectors().items():
-        if options.suites and name not in options.suites:
+        if not options.wants_suite(name):
             continue
         for case in suite(target, ops):
             if not options.wants_op(case.op):

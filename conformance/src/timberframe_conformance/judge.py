@@ -18,6 +18,7 @@ from timberframe_conformance.case import (
 )
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
+from timberframe_conformance.tolerance.declared import in_force
 from timberframe_core.errors import NoKernelError, OpError
 from timberframe_core.ops.definition import registry
 
@@ -29,7 +30,8 @@ def judge_case(case: Case, target: Target) -> Result:
     target.lookups.begin()
     try:
         target.reset()
-        _measure(result, case.run(target))
+        with in_force(target.profile):
+            _measure(result, case.run(target))
     except UnsupportedError as e:
         result.verdict, result.message = "unsupported", str(e)
     except NotApplicableError as e:
@@ -85,9 +87,13 @@ def finish(result: Result, target: Target) -> Result:
         result.repro = one_line(result.id, target.name)
         if waiver is not None:
             result.message = f"waived until {waiver.expires}: {waiver.reason} ({result.verdict}: {result.message})"
-            result.verdict = "waived"
+            result.verdict, result.waiver = "waived", waiver.name
+        elif (expired := target.profile.expired_waiver(result.id)) is not None:
+            result.message += f"; its waiver expired on {expired.expires}"
+            result.waiver = expired.name
     elif waiver is not None and result.verdict == "pass":
         result.note = f"passes, though a waiver says that it does not: {waiver.reason}"
+        result.waiver = waiver.name
     return result
 
 
@@ -96,4 +102,4 @@ def _measure(result: Result, measured: Measured | None) -> None:
         return
     result.max_ulp = None if measured.max_ulp is None else float(measured.max_ulp)
     result.limit = None if measured.limit is None else float(measured.limit)
-    result.worst, result.note = measured.worst, measured.note
+    result.worst, result.note, result.waiver = measured.worst, measured.note, measured.waiver

@@ -51,6 +51,10 @@ class Options:
         """Whether cases of an op are part of the run."""
         return (not self.ops or op in self.ops) and zlib.crc32(op.encode()) % self.share[1] == self.share[0]
 
+    def wants_suite(self, suite: str) -> bool:
+        """Whether cases of a suite are part of the run."""
+        return not self.suites or suite in self.suites
+
     @property
     def partial(self) -> bool:
         """Whether a level cannot be judged by this run; a level that was chosen is run as a whole."""

@@ -3,7 +3,15 @@
 A TOML file:
 
     flushes_subnormals = true
+    fuses_arithmetic = true
     rewrites_arithmetic = true
+
+    [[tolerance]]
+    op = "Tanh"                           # a glob over names of ops
+    dtypes = ["float64"]                  # of the outputs; all if left out
+    ulp = 8                               # in place of the op's own limit, if that is lower
+    reason = "the function unit has a table of 1,024 entries"
+    expires = 2027-03-01
 
     [[waiver]]
     cases = "forward/Lgamma/float16/*"    # a glob over case ids
@@ -13,14 +21,17 @@ A TOML file:
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import fnmatch
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-_DECLARATIONS = ("flushes_subnormals", "rewrites_arithmetic")
+_DECLARATIONS = ("flushes_subnormals", "fuses_arithmetic", "rewrites_arithmetic")
+_TABLES = ("tolerance", "waiver")
 
 
 class ProfileError(ValueError):
@@ -35,27 +46,83 @@ class Waiver:
     reason: str
     expires: datetime.date
 
+    @property
+    def name(self) -> str:
+        return f"waiver {self.cases}"
+
     def matches(self, case_id: str) -> bool:
         return fnmatch.fnmatchcase(case_id, self.cases)
+
+    def in_force(self, today: datetime.date | None = None) -> bool:
+        return self.expires >= (today or datetime.date.today())
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A wider limit for an op's results, why, and until when that is accepted. dtypes: of the results; empty is all."""
+
+    op: str
+    ulp: float
+    reason: str
+    expires: datetime.date
+    dtypes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"tolerance {self.op}{'/' if self.dtypes else ''}{','.join(self.dtypes)}"
+
+    def matches(self, op: str, dtype: str) -> bool:
+        return fnmatch.fnmatchcase(op, self.op) and (not self.dtypes or dtype in self.dtypes)
+
+    def in_force(self, today: datetime.date | None = None) -> bool:
+        return self.expires >= (today or datetime.date.today())
 
 
 @dataclass(frozen=True)
 class Profile:
     """What is declared about a device.
 
-    flushes_subnormals: it may treat subnormal numbers as zero. rewrites_arithmetic: its compiler may compute several
-    ops by another formula, such as a / b / b as a / (b * b), so that a program of them need not give the bits that
-    separate programs give; its results are held to the truth instead.
+    flushes_subnormals: it may treat subnormal numbers as zero, as inputs, results and in between. fuses_arithmetic: a
+    program of several ops may round less often than separate programs, such as by fused multiply-adds; its results are
+    held to the truth instead of the bits of separate programs. rewrites_arithmetic: its compiler may also compute
+    several ops by another formula, such as a / b / b as a / (b * b). path: of the file, for reports.
     """
 
     flushes_subnormals: bool = False
+    fuses_arithmetic: bool = False
     rewrites_arithmetic: bool = False
-    waivers: Sequence[Waiver] = field(default=())
+    waivers: Sequence[Waiver] = ()
+    tolerances: Sequence[Tolerance] = ()
+    path: str = ""
 
     def waiver(self, case_id: str, today: datetime.date | None = None) -> Waiver | None:
         """The waiver that covers a case and has not expired."""
-        day = today or datetime.date.today()
-        return next((w for w in self.waivers if w.matches(case_id) and w.expires >= day), None)
+        return next((w for w in self.waivers if w.matches(case_id) and w.in_force(today)), None)
+
+    def expired_waiver(self, case_id: str) -> Waiver | None:
+        """The waiver that covered a case until it expired."""
+        return next((w for w in self.waivers if w.matches(case_id) and not w.in_force()), None)
+
+    def tolerance(self, op: str, dtype: str, today: datetime.date | None = None) -> Tolerance | None:
+        """The widest tolerance for an op's results of a dtype that has not expired."""
+        found = [t for t in self.tolerances if t.matches(op, dtype) and t.in_force(today)]
+        return max(found, key=lambda t: t.ulp, default=None)
+
+    @property
+    def keeps_bits(self) -> bool:
+        """Whether a program of several ops gives the bits that separate programs give."""
+        return not (self.fuses_arithmetic or self.rewrites_arithmetic)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for reports, dates as text."""
+        data: dict[str, Any] = {name: getattr(self, name) for name in _DECLARATIONS}
+        data["path"] = self.path
+        for name, entries in (("waivers", self.waivers), ("tolerances", self.tolerances)):
+            data[name] = [
+                {**dataclasses.asdict(e), "expires": e.expires.isoformat(), "name": e.name, "expired": not e.in_force()}
+                for e in entries
+            ]
+        return data
 
 
 def load_profile(path: Path | None) -> Profile:
@@ -66,19 +133,43 @@ def load_profile(path: Path | None) -> Profile:
         data = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as e:
         raise ProfileError(f"profile {path}: {e}; a TOML file is required") from e
-    unknown = set(data) - {*_DECLARATIONS, "waiver"}
+    unknown = set(data) - {*_DECLARATIONS, *_TABLES}
     if unknown:
-        known = ", ".join(_DECLARATIONS)
-        raise ProfileError(f"profile {path}: has {', '.join(sorted(unknown))}; known are {known} and waiver")
-    declared = {name: bool(data.get(name, False)) for name in _DECLARATIONS}
-    return Profile(**declared, waivers=tuple(_waiver(path, w) for w in data.get("waiver", ())))
+        known = ", ".join((*_DECLARATIONS, *_TABLES))
+        raise ProfileError(f"profile {path}: has {', '.join(sorted(unknown))}; known are {known}")
+    return Profile(
+        **{name: bool(data.get(name, False)) for name in _DECLARATIONS},
+        waivers=tuple(_waiver(path, w) for w in data.get("waiver", ())),
+        tolerances=tuple(_tolerance(path, t) for t in data.get("tolerance", ())),
+        path=str(path),
+    )
 
 
-def _waiver(path: Path, entry: dict[str, object]) -> Waiver:
-    missing = [k for k in ("cases", "reason", "expires") if not entry.get(k)]
+def _waiver(path: Path, entry: Mapping[str, Any]) -> Waiver:
+    expires = _expiry(path, "waiver", entry, ("cases", "reason", "expires"))
+    return Waiver(str(entry["cases"]), str(entry["reason"]), expires)
+
+
+def _tolerance(path: Path, entry: Mapping[str, Any]) -> Tolerance:
+    expires = _expiry(path, "tolerance", entry, ("op", "ulp", "reason", "expires"))
+    ulp, dtypes = entry["ulp"], entry.get("dtypes", [])
+    if not isinstance(ulp, int | float) or not 0 < ulp < 2**24:
+        raise ProfileError(f"profile {path}: a tolerance has ulp {ulp!r}; a number above 0 and below 2^24 is required")
+    if not isinstance(dtypes, list):
+        raise ProfileError(f"profile {path}: a tolerance has dtypes {dtypes!r}; a list of names is required")
+    return Tolerance(str(entry["op"]), float(ulp), str(entry["reason"]), expires, tuple(map(str, dtypes)))
+
+
+def _expiry(path: Path, what: str, entry: Mapping[str, Any], keys: Sequence[str]) -> datetime.date:
+    """When an entry that has all these keys expires."""
+    missing = [k for k in keys if not entry.get(k)]
     if missing:
-        raise ProfileError(f"profile {path}: a waiver lacks {', '.join(missing)}; it needs cases, reason and expires")
+        needed = f"{', '.join(keys[:-1])} and {keys[-1]}"
+        raise ProfileError(f"profile {path}: a {what} lacks {', '.join(missing)}; it needs {needed}")
+    unknown = set(entry) - {*keys, "dtypes"}
+    if unknown:
+        raise ProfileError(f"profile {path}: a {what} has {', '.join(sorted(unknown))}; known are {', '.join(keys)}")
     expires = entry["expires"]
     if not isinstance(expires, datetime.date):
-        raise ProfileError(f"profile {path}: a waiver expires {expires!r}; a date such as 2027-03-01 is required")
-    return Waiver(str(entry["cases"]), str(entry["reason"]), expires)
+        raise ProfileError(f"profile {path}: a {what} expires {expires!r}; a date such as 2027-03-01 is required")
+    return expires

@@ -16,7 +16,7 @@ import pytest
 
 from timberframe_conformance.case import LEVELS, Case, Result
 from timberframe_conformance.cases.types import required_ops
-from timberframe_conformance.collect import collect
+from timberframe_conformance.collect import collect, collectors
 from timberframe_conformance.isolation.journal import (
     CRASHES_BEFORE_QUARANTINE,
     HANGS_BEFORE_GIVING_UP,
@@ -28,7 +28,8 @@ from timberframe_conformance.isolation.loading import exclude, excluded, find_cu
 from timberframe_conformance.judge import finish
 from timberframe_conformance.options import Options
 from timberframe_conformance.plugin import CASES_FILE, NOT_RUN, PROPERTY, result_of
-from timberframe_conformance.reports.summary import Run, describe_device, environment
+from timberframe_conformance.reports.environment import environment
+from timberframe_conformance.reports.summary import Run, describe_device
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 
@@ -156,6 +157,14 @@ class Reporter:
         return result
 
 
+def idle_suites(results: Sequence[Result], options: Options) -> list[str]:
+    """The suites that were asked for and have no case on this device; none where a part of the suite was chosen."""
+    if options.ops or options.keyword or options.share[1] > 1 or options.level != "all":
+        return []
+    used = {r.suite for r in results}
+    return [name for name in collectors() if name not in used and name != "soak" and options.wants_suite(name)]
+
+
 def _last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
@@ -195,8 +204,10 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         reporter.errors.append(f"pytest ended with status {int(status)}")
     if reporter.errors and not reporter.ids:
         raise NoStartError(reporter.errors[0])
+    results = reporter.ordered()
     absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
     return Run(
-        describe_device(target.device), environment(), reporter.ordered(), time.perf_counter() - start,
+        describe_device(target.device), environment(), results, time.perf_counter() - start,
         {LEVELS[-1]: absent} if absent else {}, options.partial, level=options.highest_level,
+        profile=target.profile.as_dict(), idle=idle_suites(results, options),
     )  # fmt: skip

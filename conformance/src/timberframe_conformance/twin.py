@@ -11,6 +11,7 @@ import numpy as np
 from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe_conformance.case import CaseFailedError, Measured
+from timberframe_conformance.tolerance.declared import floor
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.dtypes import as_dtype
@@ -107,7 +108,7 @@ def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
     with np.errstate(all="ignore"):
         rounding = float(np.max(np.abs(value.narrow.astype(value.wide.dtype) - value.wide), initial=0, where=finite))
         unit = float(np.max(np.abs(value.wide), initial=0, where=finite)) * 2.0 ** (1 - form.precision)
-        allowed = 8 * max(rounding, unit, form.smallest)
+        allowed = 8 * max(rounding, unit, floor(form))
         error = np.where(same & ~finite, 0, np.abs(got.astype(value.wide.dtype) - value.wide))
     worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
     if not error.flat[worst] <= allowed:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from timberframe_conformance.bench.peaks import MEMORY_BYTES
-from timberframe_conformance.reports.summary import environment
+from timberframe_conformance.reports.environment import environment
 
 MATMUL_FLOPS = 2.0 * 1024**3
 

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from timberframe_conformance.cases.types import TESTABLE
-from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host
+from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host, profile_remarks
 
 _SEVERITY = ("crash", "timeout", "fail", "waived", "unsupported", "not applicable", "pass")
 
@@ -19,10 +19,10 @@ def html(run: Run) -> str:
     source = (files("timberframe_conformance.reports") / "page.html").read_text()
     page = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     columns, matrix = _matrix(run)
-    passes = [r for r in run.results if r.note.startswith("passes, though")]
     return page.render(
         run=run, levels=run.levels(), counts=run.counts, columns=columns, matrix=matrix, worst=_worst(run),
-        failing=failing(run.results)[:500], waived=[r for r in run.results if r.verdict == "waived"], passes=passes,
+        failing=failing(run.results)[:500], waived=[r for r in run.results if r.verdict == "waived"],
+        remarks=profile_remarks(run),
         suites=_suites(run), left=left_to_the_host(run), computed=by_fallback(run.results),
     )  # fmt: skip
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import os
-import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +13,18 @@ import numpy as np
 
 from timberframe_conformance import SUITE_VERSION
 from timberframe_conformance.case import FAILING, LEVELS, VERDICTS, Result
-from timberframe_conformance.isolation.loading import excluded
-from timberframe_core.errors import UnavailableError
-from timberframe_core.plugin import loader
-from timberframe_core.plugin.failures import describe_failure
 
 CASE_FIELDS = ("id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro")
-MORE_FIELDS = ("level", "expected", "worst", "note", "asked_by", "networks", "cause", "kernels", "fallback")
+MORE_FIELDS = ("level", "expected", "worst", "note", "asked_by", "networks", "cause", "kernels", "fallback", "waiver")
 
 
 @dataclass
 class Run:
-    """All results of a run. missing: for each level, the ops that are not declared. level: the highest that was run."""
+    """All results of a run.
+
+    missing: for each level, the ops that are not declared. level: the highest that was run. profile: what the device's
+    profile declares. idle: suites that have no case for this device.
+    """
 
     device: dict[str, Any]
     environment: dict[str, Any]
@@ -38,6 +34,8 @@ class Run:
     partial: bool = False
     suite_version: str = SUITE_VERSION
     level: str = LEVELS[-1]
+    profile: dict[str, Any] = field(default_factory=dict)
+    idle: Sequence[str] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -75,6 +73,8 @@ class Run:
             "device": self.device,
             "environment": self.environment,
             "suite_version": self.suite_version,
+            "profile": self.profile,
+            "idle": list(self.idle),
             "summary": {
                 **self.counts,
                 "cases": len(self.results),
@@ -118,65 +118,8 @@ def load_run(path: Path) -> Run:
     summary = data["summary"]
     return Run(
         data["device"], data["environment"], results, summary["seconds"], missing, summary["partial"],
-        data.get("suite_version", ""), summary.get("level", LEVELS[-1]),
+        data.get("suite_version", ""), summary.get("level", LEVELS[-1]), data.get("profile", {}), data.get("idle", ()),
     )  # fmt: skip
-
-
-PACKAGES = (
-    "timberframe",
-    "timberframe-sdk",
-    "timberframe-conformance",
-    "numpy",
-    "scipy",
-    "mpmath",
-    "pytest",
-    "pytest-xdist",
-)
-
-
-def environment() -> dict[str, Any]:
-    """The run's environment: machine, versions, and the variables that change how numerical libraries behave."""
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
-        "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "packages": versions,
-        "variables": numerical_variables(),
-        "plugins_left_out": plugins_left_out(),
-    }
-
-
-def plugins_left_out() -> Mapping[str, str]:
-    """The installed plugins that cannot be used, each with the reason; not those whose hardware is absent."""
-    failures = loader.registry.failures().items()
-    found = {name: describe_failure(e) for name, e in failures if not isinstance(e, UnavailableError)}
-    return {**found, **{name: f"it {reason}" for name, reason in excluded().items()}}
-
-
-def numerical_variables() -> Mapping[str, str]:
-    """The variables set that change how numerical libraries behave."""
-    prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "TIMBERFRAME_")
-    return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
-
-
-def processor() -> str:
-    """The processor's model name, if the system reports it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor()
 
 
 def describe_device(device: Any) -> dict[str, Any]:
@@ -205,6 +148,22 @@ def failing(results: Sequence[Result]) -> list[list[Result]]:
     for r in sorted((r for r in results if r.verdict in FAILING), key=lambda r: (r.op, r.id)):
         groups.setdefault((r.verdict, r.cause or r.id), []).append(r)
     return list(groups.values())
+
+
+def profile_remarks(run: Run) -> list[str]:
+    """What is to be said of the profile's entries: those that expired, and those that nothing needs."""
+    remarks = []
+    for entry in (*run.profile.get("waivers", ()), *run.profile.get("tolerances", ())):
+        own = [r for r in run.results if r.waiver == entry["name"]]
+        passing = [r for r in own if r.note.startswith("passes, though")]
+        if entry["expired"]:
+            count = sum(r.verdict in FAILING for r in own)
+            remarks.append(f"expired {entry['name']}, on {entry['expires']}: {count} cases fail that it covers")
+        elif passing:
+            remarks.append(f"unexpected pass {passing[0].id}: one of {len(passing)} that {entry['name']} covers")
+        elif not own and not run.partial:
+            remarks.append(f"unused {entry['name']}: no case of this run needs it")
+    return remarks
 
 
 def by_fallback(results: Sequence[Result]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from timberframe_conformance.case import FAILING, VERDICTS, Result
-from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host
+from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host, profile_remarks
 
 STYLES = {
     "pass": "green",
@@ -87,9 +87,8 @@ def summary(console: Console, run: Run) -> None:
             console.print(f"    and {len(group) - 1} more for the same reason: {_shares(group[1:])}", highlight=False)
     if groups[SHOWN:]:
         console.print(f"... and {sum(map(len, groups[SHOWN:]))} more for {len(groups) - SHOWN} other reasons")
-    for r in run.results:
-        if r.note.startswith("passes, though"):
-            console.print(f"[yellow]unexpected pass[/] {escape(r.id)}: {escape(r.note)}", highlight=False)
+    for remark in profile_remarks(run):
+        console.print(f"[yellow]profile[/] {escape(remark)}", highlight=False)
     console.print(_suites(run))
     console.print(_levels(run))
     for plugin, reason in run.environment.get("plugins_left_out", {}).items():
@@ -100,6 +99,8 @@ def summary(console: Console, run: Run) -> None:
         console.print(f"computed by references, which counts for no level: {escape(found)}", highlight=False)
     for reason, ops in left_to_the_host(run).items():
         console.print(f"left to the host: {', '.join(ops)}: {escape(reason)}", highlight=False)
+    if run.idle:
+        console.print(f"no case for this device: {', '.join(run.idle)}", highlight=False)
     counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)
     style = "red" if run.failed else "green"
     console.print(

@@ -124,7 +124,7 @@ def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:
         raise
     except OpError:
         raise NotApplicableError("the op does not take its own result; no chain") from None
-    if target.profile.rewrites_arithmetic:
+    if not target.profile.keeps_bits:
         return _chain_of_known_values(trial, arrays, attrs, target)
     built = drive.build(trial.op, attrs, arrays, target.spec)
     with built.graph.as_default(), device_scope(target.spec):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_conformance.tolerance.declared import current, declared_ulp, floor
 from timberframe_conformance.tolerance.ulp import FORMATS, Format, ulp
 from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact, Pointwise
@@ -20,9 +21,13 @@ HALVES = ("float16", "bfloat16")
 COMPLEX_TERMS = 4
 
 
+UNDERFLOWS = 8
+"""As many operations of an op with a bound of its own may give subnormal numbers, each off by half the smallest."""
+
+
 def is_exact(op: OpDef, dtype: np.dtype) -> bool:
     """Whether every bit of an output of this dtype is determined."""
-    return isinstance(op.accuracy, Exact) or dtype.name not in FORMATS
+    return dtype.name not in FORMATS or (isinstance(op.accuracy, Exact) and declared_ulp(op.name, dtype) is None)
 
 
 def computing_format(dtype: np.dtype) -> Format:
@@ -49,8 +54,33 @@ def allowed_error(
     """For each output the allowed |result - truth| in float64, elementwise; None where the output is exact.
 
     inputs are those of the case, expected the true outputs in float64 (complex128). Where truth itself is computed in
-    the same precision (float64), accumulated errors are counted once for each side.
+    the same precision (float64), accumulated errors are counted once for each side. The profile in force may declare a
+    wider limit, and that subnormal numbers count as zero.
     """
+    own = _own_error(op, attrs, inputs, expected, dtypes)
+    return [_declared(op, a, e, t) for a, e, t in zip(own, expected, dtypes, strict=True)]
+
+
+def _declared(op: OpDef, own: np.ndarray | None, expected: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """An output's own limit, or what the profile in force allows beyond it."""
+    if dtype.name not in FORMATS:
+        return own
+    form, wider = FORMATS[dtype.name], declared_ulp(op.name, dtype)
+    if own is None and wider is None:
+        return None
+    allowed = np.zeros(()) if own is None else own
+    if wider is not None:
+        allowed = np.maximum(allowed, wider * ulp(np.abs(expected), form))
+    return allowed + form.smallest_normal if current().flushes_subnormals else allowed
+
+
+def _own_error(
+    op: OpDef,
+    attrs: Mapping[str, Any],
+    inputs: Sequence[np.ndarray],
+    expected: tuple[np.ndarray, ...],
+    dtypes: Sequence[np.dtype],
+) -> list[np.ndarray | None]:
     if not any(t.name in FORMATS for t in dtypes):
         return [None] * len(expected)
     if isinstance(op.accuracy, Accumulation):
@@ -101,7 +131,7 @@ def _accumulation(
             n = terms * COMPLEX_TERMS if dtype.kind == "c" else terms
             gamma = n * form.unit_roundoff / (1 - min(n * form.unit_roundoff, 0.5))
             size = np.abs(magnitude)
-            error = gamma * size + n * form.smallest
+            error = gamma * size + n * floor(form)
             result.append(np.where(size > form.largest, np.inf, error))
     return result
 
@@ -125,5 +155,7 @@ def _bound(
         return [np.zeros(())] * len(expected)
     with np.errstate(all="ignore"):
         only = expected if len(expected) > 1 else expected[0]
-        found = accuracy.error(attrs, [widen(x) for x in inputs], only, computing_format(floating).unit_roundoff)
-    return list(found) if isinstance(found, tuple | list) else [np.asarray(found)] * len(expected)
+        form = computing_format(floating)
+        found = accuracy.error(attrs, [widen(x) for x in inputs], only, form.unit_roundoff)
+    errors = found if isinstance(found, tuple | list) else [found] * len(expected)
+    return [np.asarray(error) + UNDERFLOWS * floor(form) for error in errors]

@@ -20,7 +20,7 @@ from timberframe_conformance.bench.models.sides import (
     TENSORFLOW_VARIABLES,
 )
 from timberframe_conformance.bench.table import duration
-from timberframe_conformance.reports.summary import environment
+from timberframe_conformance.reports.environment import environment
 
 INFERENCE, TRAINING = "inference", "training"
 SIDES = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.definition.accuracy import EXACT, Accuracy, Pointwise
+from timberframe_core.ops.definition.accuracy import EXACT, Accuracy, Bound, Pointwise
 from timberframe_core.ops.definition.gradients import apply_op, conjugate
 from timberframe_core.ops.definition.opdef import Attrs, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
@@ -127,22 +127,35 @@ def _sqrt_second_order(op: Any, grad: Any) -> list[Any]:
     return [-conjugate(scaled) * op.outputs[0], 0.5 * scaled]
 
 
-for _name, _doc, _function, _gradient in (
+def _tanh_grad_error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
+    """Of dy (1 - y y), as textbooks have it: the product's rounding stays where y is nearly 1, and all but cancels it.
+
+    The other roundings are as for the ops beside it; a complex product is off by up to 3 u (Higham, lemma 3.5).
+    """
+    y, dy = inputs
+    product, rest = (3, 28) if np.iscomplexobj(y) else (1, 4)
+    return u * (product * np.abs(dy) * np.abs(y) ** 2 + rest * np.abs(expected))
+
+
+_TANH_GRAD = Bound(_tanh_grad_error, "Higham, sections 2.2 and 3.6, of the formula dy (1 - y y)")
+
+for _name, _doc, _function, _gradient, _accuracy in (
     ("TanhGrad", "dy (1 - y^2) by element, y being tanh's result (complex: its conjugate).",
-     lambda y, dy: dy * ((1 - y) * (1 + y)), _second_order("TanhGrad", lambda y, dy: -2 * dy * y, conjugates=False)),
+     lambda y, dy: dy * ((1 - y) * (1 + y)), _second_order("TanhGrad", lambda y, dy: -2 * dy * y, conjugates=False),
+     _TANH_GRAD),
     ("SigmoidGrad", "dy y (1 - y) by element, y being Sigmoid's result (complex: its conjugate).",
      lambda y, dy: dy * (y * (1 - y)),
-     _second_order("SigmoidGrad", lambda y, dy: dy * (1 - 2 * y), conjugates=False)),
+     _second_order("SigmoidGrad", lambda y, dy: dy * (1 - 2 * y), conjugates=False), _STEPS),
     ("SqrtGrad", "dy / (2 y) by element, 0 where dy is 0; y being Sqrt's result (complex: its conjugate).",
-     _sqrt_grad, _sqrt_second_order),
+     _sqrt_grad, _sqrt_second_order, _STEPS),
     ("RsqrtGrad", "-dy y^3 / 2 by element, 0 where dy is 0; y being Rsqrt's result (complex: its conjugate).",
-     _rsqrt_grad, _second_order("RsqrtGrad", lambda y, dy: -1.5 * dy * apply_op("Square", [y]))),
+     _rsqrt_grad, _second_order("RsqrtGrad", lambda y, dy: -1.5 * dy * apply_op("Square", [y])), _STEPS),
     ("ReciprocalGrad", "-dy y^2 by element, 0 where dy is 0; y being Reciprocal's result (complex: its conjugate).",
-     _reciprocal_grad, _second_order("ReciprocalGrad", lambda y, dy: -2 * dy * y)),
+     _reciprocal_grad, _second_order("ReciprocalGrad", lambda y, dy: -2 * dy * y), _STEPS),
     ("InvGrad", "-dy y^2 by element, 0 where dy is 0; y being Inv's result (complex: its conjugate).",
-     _reciprocal_grad, _second_order("InvGrad", lambda y, dy: -2 * dy * y)),
+     _reciprocal_grad, _second_order("InvGrad", lambda y, dy: -2 * dy * y), _STEPS),
 ):  # fmt: skip
-    _gradient_op(_name, _doc, _function, _BY_RESULT, INEXACT_TYPES, _gradient)
+    _gradient_op(_name, _doc, _function, _BY_RESULT, INEXACT_TYPES, _gradient, _accuracy)
 
 
 def _piecewise(op_name: str) -> Gradient:

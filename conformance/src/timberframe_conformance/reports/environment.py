@@ -1,0 +1,104 @@
+"""What a run depends on besides device and suite: machine, versions, settings."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import timberframe_conformance
+from timberframe_conformance.commit import commit_number
+from timberframe_conformance.isolation.loading import excluded
+from timberframe_core.errors import UnavailableError
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.failures import describe_failure
+
+PACKAGES = (
+    "timberframe-core",
+    "timberframe",
+    "timberframe-sdk",
+    "timberframe-conformance",
+    "numpy",
+    "scipy",
+    "mpmath",
+    "pytest",
+    "pytest-xdist",
+)
+
+
+def environment() -> dict[str, Any]:
+    """The run's environment: machine, versions, and the variables that change how numerical libraries behave."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "packages": versions,
+        "plugins": plugin_versions(),
+        "suite_hash": suite_hash(),
+        "git": git_revision(),
+        "variables": numerical_variables(),
+        "plugins_left_out": plugins_left_out(),
+    }
+
+
+def plugin_versions() -> Mapping[str, str]:
+    """Distribution and version of each plugin that is in use."""
+    found = {p.name: f"{p.distribution} {p.version}".strip() for p in loader.registry.plugins.values() if p.loaded}
+    return dict(sorted(found.items()))
+
+
+def suite_hash() -> str:
+    """What identifies the suite's own files: two runs with the same try the same."""
+    root = Path(timberframe_conformance.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".json", ".toml")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def git_revision() -> str:
+    """The commit that is checked out in the current folder, with a plus if files differ from it; "" without git."""
+    number = commit_number()
+    if not number:
+        return ""
+    changed = subprocess.run(["git", "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False)
+    return f"{number:040x}{'+' if changed.stdout else ''}"
+
+
+def plugins_left_out() -> Mapping[str, str]:
+    """The installed plugins that cannot be used, each with the reason; not those whose hardware is absent."""
+    failures = loader.registry.failures().items()
+    found = {name: describe_failure(e) for name, e in failures if not isinstance(e, UnavailableError)}
+    return {**found, **{name: f"it {reason}" for name, reason in excluded().items()}}
+
+
+def numerical_variables() -> Mapping[str, str]:
+    """The variables set that change how numerical libraries behave."""
+    prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "TIMBERFRAME_")
+    return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
+
+
+def processor() -> str:
+    """The processor's model name, if the system reports it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor()
