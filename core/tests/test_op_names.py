@@ -24,8 +24,8 @@ MATCHED = "the ops of which the pattern that is looked for consists"
 KERNELS = "the ops that it has a kernel or a plan for, and how each is computed"
 MADE = "ops that the code itself puts into graphs or clusters"
 ALLOWED = {
-    "core/src/timberframe_core/compiler/dense_lists.py": {"RULES": REWRITTEN},
-    "core/src/timberframe_core/compiler/trips.py": {
+    "core/src/timberframe_core/compiler/dense/lists.py": {"RULES": REWRITTEN},
+    "core/src/timberframe_core/compiler/dense/trips.py": {
         "_COMPARISONS": MATCHED, "_bound": MATCHED, "counter_step": MATCHED,
     },
     "core/src/timberframe_core/gradients/bodies.py": {"_FILLS": REWRITTEN},

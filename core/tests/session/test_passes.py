@@ -117,7 +117,10 @@ def test_passes_run_after_those_that_they_name() -> None:
     ("wrong", "message"),
     [
         (Pass("Cubes", "program", cubes_by_products, ""), "must be of lower-case letters"),
-        (Pass("cubes", "graph", cubes_by_products, ""), "phase is 'graph'; one of program, placed, cluster"),
+        (
+            Pass("cubes", "late", cubes_by_products, ""),
+            "phase is 'late'; one of graph, fed_graph, program, placed, cluster",
+        ),
         (Pass("fold", "placed", cubes_by_products, ""), "there is one of this name"),
         (cubes_by_products, "is a function; a Pass is required"),
     ],

@@ -102,7 +102,7 @@ class Bodies:
         key = function, tuple(handles.items()), id(device)
         program = self._programs.get(key)
         if program is None:
-            program = build_function(function, handles)
+            program = build_function(function, handles, partial(self._pipeline.rewrite_graph, reports=self.reports))
             self._pipeline.prepare(program, partial(self._place, device), self.reports)
             self._programs[key] = program
         return program

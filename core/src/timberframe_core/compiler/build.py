@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
-from timberframe_core.compiler.raising import needs_raising, raise_graph
+from timberframe_core.compiler.raising import RAISED
 from timberframe_core.dtypes import variant
-from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor, open_inputs
@@ -15,6 +15,9 @@ from timberframe_core.graph.signatures import called_functions
 from timberframe_core.ops.definition import registry
 
 Ancestors = tuple[str, ...]
+
+Rewrite = Callable[[Subgraph], Subgraph]
+"""What passes make of the graph of a run or of a function: `Pipeline.rewrite_graph`."""
 
 _DEEPEST = 100  # calls within calls; each level takes two frames of Python's stack
 _MOST_SPLICED = 1 << 16
@@ -74,21 +77,22 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
     return done
 
 
-def _subgraph(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Subgraph:
-    """The pruned graph, TensorFlow 1's control flow and reference variables having been rewritten."""
-    order = prune(fetches, feeds)
-    if not needs_raising(order):
-        return Subgraph(graph, order, [[f] for f in fetches], feeds)
-    raised = raise_graph(graph, order, fetches, feeds)
-    order = prune([f for found in raised.fetches for f in found], raised.feeds)
-    return Subgraph(raised.graph, order, raised.fetches, raised.feeds)
+def subgraph(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Subgraph:
+    """What a run of these fetches and feeds needs of a graph."""
+    return Subgraph(graph, prune(fetches, feeds), [[f] for f in fetches], feeds)
+
+
+def _body_of(function: FuncGraph) -> Subgraph:
+    """What a call of a function needs: its results, and then what has effects."""
+    return subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
 
 
 class Builder:
-    """Copies operations of one graph, and of the functions it calls, into a list of nodes."""
+    """Copies operations of one graph, and of the functions it calls, which it rewrites, into a list of nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, rewrite: Rewrite) -> None:
         self.nodes: list[Node] = []
+        self._rewrite = rewrite
         self._spliced = 0
 
     def add_feed(self, tensor: Tensor, name: str | None = None) -> Output:
@@ -123,6 +127,12 @@ class Builder:
             if op.op_def.stateful:
                 before.extend(control)
             role = op.op_def.role
+            if role in RAISED:
+                raise UnimplementedError(
+                    f"{op.type} '{op.name}': runs as part of a loop, branch or variable alone, which the pass "
+                    f"'functionalize' makes of it; it must be switched on, and not fail",
+                    op.name,
+                )
             if role == "call":
                 ran[op] = self._splice(op, inputs, before, known, graph, prefix, ancestors)
                 continue
@@ -173,12 +183,10 @@ class Builder:
                 f"{self._spliced} nodes; at most {_MOST_SPLICED} are possible",
                 op.name,
             )
-        subgraph = _subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
-        inner = dict(zip(subgraph.feeds, inputs, strict=True))
-        ran = self.copy(
-            subgraph.order, inner, subgraph.graph, f"{prefix}{op.name}/", (*ancestors, function.name), before
-        )
-        results, effects = subgraph.fetches[: len(function.outputs)], subgraph.fetches[len(function.outputs) :]
+        body = self._rewrite(_body_of(function))
+        inner = dict(zip(body.feeds, inputs, strict=True))
+        ran = self.copy(body.order, inner, body.graph, f"{prefix}{op.name}/", (*ancestors, function.name), before)
+        results, effects = body.fetches[: len(function.outputs)], body.fetches[len(function.outputs) :]
         for tensor, (result,) in zip(op.outputs, results, strict=True):
             assert isinstance(result, Tensor)
             known.setdefault(tensor, inner[result])
@@ -186,14 +194,13 @@ class Builder:
         return found or [known[t].node for t in op.outputs]
 
 
-def build_program(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Program:
+def build_program(wanted: Subgraph, rewrite: Rewrite) -> Program:
     """The program of one set of fetches and feeds."""
-    builder = Builder()
-    subgraph = _subgraph(graph, fetches, feeds)
-    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(subgraph.feeds, feeds, strict=True)}
+    builder, source = Builder(rewrite), rewrite(wanted)
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(source.feeds, wanted.feeds, strict=True)}
     inputs = list(known.values())
-    ran = builder.copy(subgraph.order, known, subgraph.graph)
-    return Program(subgraph, builder.nodes, inputs, _found(subgraph.fetches, known, ran))
+    ran = builder.copy(source.order, known, source.graph)
+    return Program(source, builder.nodes, inputs, _found(source.fetches, known, ran))
 
 
 def _found(
@@ -211,14 +218,13 @@ def _found(
     return found
 
 
-def build_function(function: FuncGraph, handles: Mapping[int, str]) -> FunctionProgram:
+def build_function(function: FuncGraph, handles: Mapping[int, str], rewrite: Rewrite) -> FunctionProgram:
     """The program of a function body; handles: the names of the variables of inputs that are resources."""
-    builder = Builder()
-    subgraph = _subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
-    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(subgraph.feeds, function.inputs, strict=True)}
+    builder, source = Builder(rewrite), rewrite(_body_of(function))
+    known = {t: builder.add_feed(t, old.op.name) for t, old in zip(source.feeds, function.inputs, strict=True)}
     inputs = list(known.values())
     for i, name in handles.items():
         inputs[i].node.variable = name
-    ran = builder.copy(subgraph.order, known, subgraph.graph)
-    fetches = _found(subgraph.fetches, known, ran)
-    return FunctionProgram(function, subgraph, builder.nodes, inputs, fetches, len(function.outputs))
+    ran = builder.copy(source.order, known, source.graph)
+    fetches = _found(source.fetches, known, ran)
+    return FunctionProgram(function, source, builder.nodes, inputs, fetches, len(function.outputs))

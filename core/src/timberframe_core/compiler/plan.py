@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from timberframe_core.compiler.bodies import Bodies
+from timberframe_core.compiler.build import Rewrite
 from timberframe_core.compiler.ir import Node, Output, Program
 from timberframe_core.compiler.lower import Variables, lower_stage
 from timberframe_core.compiler.passes.pipeline import PassReport, Pipeline
@@ -63,18 +65,23 @@ class Level:
 class Plan:
     """A program, placed and cut into stages.
 
-    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones. scope: which body the
-    program is, by `body_scope`; "" for what a Session is asked to run.
+    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones. build: makes the program,
+    given what rewrites graphs. scope: which body it is, by `body_scope`; "" for what a Session is asked to run.
     """
 
     def __init__(
-        self, program: Program, placer: Placer, variables: Variables, pipeline: Pipeline, scope: str = ""
+        self,
+        build: Callable[[Rewrite], Program],
+        placer: Placer,
+        variables: Variables,
+        pipeline: Pipeline,
+        scope: str = "",
     ) -> None:
-        self.program = program
         self.variables = variables
         self.scope = scope
-        self.results = [f for f in program.fetches if isinstance(f, Output)]
         self.placements: list[Placement] = []
+        self.graph_passes: list[PassReport] = []
+        """What the passes did that see the graph."""
         self.passes: list[PassReport] = []
         """What the passes did that see the whole program."""
         self.skipped_rewrites: list[str] = []
@@ -85,6 +92,7 @@ class Plan:
         self._pipeline = pipeline
         self.bodies = Bodies(pipeline, placer.place_body)
         with failures_noted(self.skipped_rewrites):
+            self.program = build(partial(pipeline.rewrite_graph, reports=self.graph_passes))
             self._prepare(placer)
 
     @property

@@ -11,10 +11,14 @@ from typing import Any
 
 from timberframe_core.errors import InvalidArgumentError
 
-PHASES = ("program", "placed", "cluster")
-"""When a pass runs. `program`: on the nodes of a run, or of a body, before they have devices; shapes are the static
-ones. `placed`: on the same when each node has its device. `cluster`: on what one device is to compile, all shapes
-being known."""
+PHASES = ("graph", "fed_graph", "program", "placed", "cluster")
+"""When a pass runs. `graph`: on the operations of a graph that a run or a function needs, as they were made.
+`fed_graph`: on those of a run, once for each set of shapes that is fed. `program`: on the nodes that are made of the
+operations, calls being inlined, of a run or of a body, before they have devices; shapes are the static ones. `placed`:
+on the same when each node has its device. `cluster`: on what one device is to compile, all shapes being known."""
+
+GRAPH_PHASES = frozenset({"graph", "fed_graph"})
+"""Phases in which the pass sees the user's graph: an OpError is the graph's own, and is raised."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +26,9 @@ class Pass:
     """A rewrite that makes runs faster and changes no result.
 
     name: the switch in `SessionConfig.optimizations`, and what `Session.explain` calls it. phase: one of PHASES. run:
-    looks at the nodes of a Rewriter and records changes there; they are made when it has returned, and none is where it
-    raises, so that a pass that fails is left out. doc: what it does, in a sentence. after: names of passes of its phase
-    that run before it, and before: of those that run after it, if they are there.
+    looks at what a Rewriter gives it and records changes there; they are made when it has returned, and none is where
+    it raises, so that a pass that fails is left out. doc: what it does, in a sentence. after: names of passes of its
+    phase that run before it, and before: of those that run after it, if they are there.
     """
 
     name: str

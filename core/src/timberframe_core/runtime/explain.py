@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.ir import Node
-from timberframe_core.compiler.passes.pipeline import PassReport
+from timberframe_core.compiler.passes.pipeline import PassReport, merged
 from timberframe_core.compiler.place import Placement
 from timberframe_core.compiler.plan import BoundStage, Level, Plan
 from timberframe_core.compiler.stages import Stage
@@ -149,10 +149,13 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
     """The report of a plan; where every feed has a value also what the shapes decide."""
     plan = runner.plan
     level: Level | None = None
+    passes = list(plan.graph_passes)
     values = list(feed_dict.values())
     if all(v is not None for v in values):
         devices = runner.session.runtime.devices.devices
         inputs = [locate_feed(t, v, devices) for t, v in zip(runner.feeds, values, strict=True)]
+        if runner.fed is not None:
+            passes += runner.fed.find(inputs).reports
         plan = runner.plan_for(inputs)
         level = plan.bind(inputs)
     homes = {n: s.device for s in plan.schedule.stages for n in s.nodes}
@@ -166,30 +169,16 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         tuple(e.name for e in runner.fetches.elements),
         (*plan.placements, *(level.placements if level is not None else ())),
         tuple(reports),
-        _merged(plan, level),
+        merged([*passes, *plan.passes, *plan.bodies.reports, *(r for b in _bound(level) for r in b.passes)]),
         (
             *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster, bound.passes)),
             *_host_ops(plan),
         ),
-        tuple(_driver(n, level) for n in plan.program.nodes if n.bodies),
+        tuple(_driver(n, level, passes) for n in plan.program.nodes if n.bodies),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
     )
-
-
-def _merged(plan: Plan, level: Level | None) -> tuple[PassReport, ...]:
-    """One report for each pass, of what it did in the program, its bodies and its clusters."""
-    reports = [*plan.passes, *plan.bodies.reports]
-    for bound in _bound(level):
-        reports += bound.passes
-    merged: dict[str, PassReport] = {}
-    for r in reports:
-        before = merged.get(r.name, PassReport(r.name, ()))
-        merged[r.name] = PassReport(
-            r.name, (*before.rewritten, *r.rewritten), before.failure or r.failure, (*before.declined, *r.declined)
-        )
-    return tuple(merged.values())
 
 
 def _bound(level: Level | None) -> Iterator[BoundStage]:
@@ -232,11 +221,13 @@ def _host_ops(plan: Plan) -> Iterator[KernelReport]:
                 yield KernelReport(node.name, node.op.name, stage.device.spec, f"host op {host_op_of(node).origin()}")
 
 
-def _driver(node: Node, level: Level | None) -> LoopReport:
-    if node.host_driven:
-        return LoopReport(node.name, node.op.name, "executor", node.driven_because)
+def _driver(node: Node, level: Level | None, passes: Sequence[PassReport]) -> LoopReport:
+    why = node.driven_because if node.host_driven else None
     if level is not None and node in level.facts.driven:
-        return LoopReport(node.name, node.op.name, "executor", level.facts.driven[node])
+        why = level.facts.driven[node]
+    if why is not None:
+        declined = (f"{r.name}: {what}" for r in passes for name, what in r.declined if name == node.name)
+        return LoopReport(node.name, node.op.name, "executor", "; ".join([why, *declined]))
     if level is not None:
         return LoopReport(node.name, node.op.name, "kernel")
     return LoopReport(node.name, node.op.name, "", "decided when shapes are known")

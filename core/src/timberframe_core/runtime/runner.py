@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from timberframe_core import recursion
-from timberframe_core.compiler.build import build_program
+from timberframe_core.compiler.build import build_program, subgraph
 from timberframe_core.compiler.plan import Located, Plan, collection_paused
 from timberframe_core.errors import OpError
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.plugin.contracts import RunContext
-from timberframe_core.runtime.dense_plans import DensePlans, worth_trying
 from timberframe_core.runtime.executor import run_to_end
+from timberframe_core.runtime.fed_plans import FedPlans
 from timberframe_core.runtime.feeds import locate_feed
 from timberframe_core.runtime.fetches import Fetches
 
@@ -34,10 +34,9 @@ class Runner:
         runtime = session.runtime
         levels = recursion.levels_of(len(session.graph.functions))
         with collection_paused(), recursion.nested(levels):
-            self.plan = runtime.plan(lambda: build_program(session.graph, fetches.elements, feeds))
-            lists = worth_trying(self.plan.program)
+            self.plan = runtime.plan(partial(build_program, subgraph(session.graph, fetches.elements, feeds)))
         plan = self.plan
-        self._dense = DensePlans(plan.program.source, runtime.plan, plan.skipped_rewrites) if lists else None
+        self.fed: FedPlans | None = FedPlans(plan, runtime) if runtime.pipeline.has("fed_graph") else None
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
         self._may_be_direct = (
@@ -75,7 +74,8 @@ class Runner:
         session.begin(context.cancel)
         try:
             with self.room():
-                results = iter(run_to_end(self.plan_for(inputs), inputs, session.runtime, context, on_device))
+                plan = self.plan_for(inputs)
+                results = iter(run_to_end(plan, inputs, session.runtime, context, on_device))
             if not on_device:
                 results = map(_scalar, results)
             found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
@@ -86,14 +86,19 @@ class Runner:
             raise
         finally:
             session.end(context.cancel)
-        if self._may_be_direct and context.trace is None:
+        if self._may_be_direct and plan is self.plan and context.trace is None:
             self._remember_direct(inputs)
         return found
 
     def plan_for(self, inputs: Sequence[Located]) -> Plan:
-        """The plan for these feeds: for loops over lists one without lists, where their shapes allow that."""
-        dense = None if self._dense is None else self._dense.find(inputs)
-        return self.plan if dense is None else dense
+        """The plan for these feeds: one for their shapes, where passes made another graph for these."""
+        fed = self.fed
+        if fed is None:
+            return self.plan
+        found = fed.find(inputs).plan
+        if fed.idle:
+            self.fed = None
+        return self.plan if found is None else found
 
     def _remember_direct(self, inputs: Sequence[Located]) -> None:
         """Makes later runs of these shapes take the shortest way."""
@@ -113,8 +118,8 @@ class Runner:
         self.direct = None
         self._direct_calls.clear()
         self.plan.release()
-        if self._dense is not None:
-            self._dense.release()
+        if self.fed is not None:
+            self.fed.release()
 
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from timberframe_core.compiler.build import build_function
+from timberframe_core.compiler.build import Rewrite, build_function
 from timberframe_core.compiler.ir import Program
 from timberframe_core.compiler.passes import standard as _standard_passes  # noqa: F401  # registers them
 from timberframe_core.compiler.passes.pipeline import Pipeline
@@ -63,12 +64,13 @@ class Runtime:
         with self._lock:
             plan = self._functions.get(key)
             if plan is None:
-                plan = self._functions[key] = self.plan(lambda: build_function(function, handles), scope)
+                build = partial(build_function, function, handles)
+                plan = self._functions[key] = self.plan(build, scope)
             return plan
 
-    def plan(self, build: Callable[[], Program], scope: str = "") -> Plan:
+    def plan(self, build: Callable[[Rewrite], Program], scope: str = "") -> Plan:
         """A plan with the devices, variables and passes of this session."""
-        plan = Plan(build(), self.placer, self.variables, self.pipeline, scope)
+        plan = Plan(build, self.placer, self.variables, self.pipeline, scope)
         check_host_ops(plan.program.nodes)
         return plan
 

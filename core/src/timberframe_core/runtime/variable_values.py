@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.compiler.build import build_program
+from timberframe_core.compiler.build import build_program, subgraph
 from timberframe_core.compiler.plan import Located, collection_paused
 from timberframe_core.compiler.state import variable_key
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
@@ -50,7 +51,7 @@ def assign_variables(session: BaseSession, variables: Sequence[Any], values: Seq
                 feed = apply_op("Placeholder", attrs={"dtype": op.attrs["dtype"], "shape": array.shape})
                 feeds.append(feed)
                 assigns.append(apply_op("AssignVariableOp", [handle, feed]))
-        plan = runtime.plan(lambda: build_program(graph, assigns, feeds))
+        plan = runtime.plan(partial(build_program, subgraph(graph, assigns, feeds)))
     before = runtime.variables.snapshot(keys)
     inputs: list[Located] = [(array, None) for array in arrays]
     context = RunContext()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from timberframe_core.compiler.ir import Output, Program
+from timberframe_core.compiler.ir import Output, Program, Subgraph
+from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
 from timberframe_core.compiler.stages import find_host_values
 from timberframe_core.compiler.state import order_accesses, resolve_handles
+from timberframe_core.errors import InternalError, OpError
 from timberframe_core.fallback import attempt, report_failure
 from timberframe_core.plugin.contracts import Cluster, Device, Executable, KernelNode
-from timberframe_core.plugin.passes import PHASES, Pass
+from timberframe_core.plugin.passes import GRAPH_PHASES, PHASES, Pass
+from timberframe_core.shapes import StaticShape
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,23 @@ class Pipeline:
     def __init__(self, passes: Sequence[Pass] = (), devices: Sequence[Device] = ()) -> None:
         self._devices = devices
         self._phases = {phase: [p for p in passes if p.phase == phase] for phase in PHASES}
+
+    def rewrite_graph(
+        self, subgraph: Subgraph, reports: list[PassReport], shapes: Sequence[StaticShape] | None = None
+    ) -> Subgraph:
+        """Rewrites the graph of a run or of a function; shapes: those of its feeds, where these are known.
+
+        Errors of the graph are raised. reports: gets what each pass did.
+        """
+        for p in self._phases["graph" if shapes is None else "fed_graph"]:
+            rewriter = GraphRewriter(subgraph, shapes)
+            reports.append(_run(p, rewriter, rewriter.commit))
+            subgraph = rewriter.subgraph
+        return subgraph
+
+    def has(self, phase: str) -> bool:
+        """Whether there is a pass of a phase."""
+        return bool(self._phases[phase])
 
     def prepare(self, program: Program, place: Callable[[Program], object], reports: list[PassReport]) -> set[Output]:
         """Rewrites a program before and after `place` gives its nodes devices; returns the values that planning needs.
@@ -99,13 +119,33 @@ class Pipeline:
         return node if same else replace(node, inner=inner)
 
 
+def merged(reports: Iterable[PassReport]) -> tuple[PassReport, ...]:
+    """One report for each pass."""
+    found: dict[str, PassReport] = {}
+    for r in reports:
+        before = found.get(r.name, PassReport(r.name, ()))
+        found[r.name] = PassReport(
+            r.name, (*before.rewritten, *r.rewritten), before.failure or r.failure, (*before.declined, *r.declined)
+        )
+    return tuple(found.values())
+
+
 def _run(p: Pass, rewriter: Any, commit: Callable[[], None]) -> PassReport:
     """Runs one pass and makes its changes, or none where it or they fail, which is reported."""
     try:
         p.run(rewriter)
+    except Exception as error:
+        if p.phase in GRAPH_PHASES and isinstance(error, OpError) and not isinstance(error, InternalError):
+            raise
+        return _failed(p, error)
+    try:
         if rewriter.changed:
             commit()
     except Exception as error:
-        report_failure(f"pass '{p.name}'", error)
-        return PassReport(p.name, (), f"{type(error).__name__}: {error}")
+        return _failed(p, error)
     return PassReport(p.name, tuple(rewriter.rewritten), declined=tuple(rewriter.declined))
+
+
+def _failed(p: Pass, error: Exception) -> PassReport:
+    report_failure(f"pass '{p.name}'", error)
+    return PassReport(p.name, (), f"{type(error).__name__}: {error}")

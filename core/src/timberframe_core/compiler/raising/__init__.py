@@ -38,12 +38,8 @@ class Raised:
     feeds: list[Tensor]
 
 
-_RAISED = CONTROL_FLOW | {"reference"}
-
-
-def needs_raising(order: Iterable[Operation]) -> bool:
-    """Whether there is anything to rewrite."""
-    return any(op.op_def.role in _RAISED for op in order)
+RAISED = CONTROL_FLOW | {"reference"}
+"""Roles of ops that are rewritten; nothing else runs them."""
 
 
 def raise_graph(

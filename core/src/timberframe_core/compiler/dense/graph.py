@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from timberframe_core.compiler.build import prune
-from timberframe_core.compiler.dense_lists import Builder, Dense, ListVariable, NotDenseError, rule_of
-from timberframe_core.compiler.dense_loops import LoopCopy, find_body, live_variables, stand_in
+from timberframe_core.compiler.dense.lists import Builder, Dense, ListVariable, NotDenseError, rule_of
+from timberframe_core.compiler.dense.loops import LoopCopy, find_body, live_variables, stand_in
+from timberframe_core.compiler.dense.trips import Bounds
 from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Subgraph
 from timberframe_core.compiler.raising.frames import CONTROL_FLOW
-from timberframe_core.compiler.trips import Bounds
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.graph.function import FuncGraph, unique_function_name
 from timberframe_core.graph.graph import Graph
@@ -46,8 +46,8 @@ def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
 
 def dense_graph(
     subgraph: Subgraph, shapes: Sequence[StaticShape]
-) -> tuple[Graph, list[Tensor | Operation], list[Tensor]]:
-    """The copy, its tensors and operations for the fetches, then those with effects, and its feeds.
+) -> tuple[Graph, list[list[Tensor | Operation]], list[Tensor]]:
+    """The copy, what stands for each fetch and then what has effects, and its feeds.
 
     NotDenseError where there can be no such copy.
     """
@@ -62,14 +62,15 @@ def dense_graph(
         copy.known[feed] = made
         new_feeds.append(made)
     copy.operations(subgraph.order, fetches)
-    found: list[Tensor | Operation] = []
-    for fetch in fetches:
+
+    def stand_in(fetch: Tensor | Operation) -> Tensor | Operation:
         if isinstance(fetch, Tensor):
-            found.append(copy.tensor(fetch))
-        else:
-            found.append(copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name))
+            return copy.tensor(fetch)
+        return copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name)
+
+    found = [[stand_in(f) for f in made] for made in subgraph.fetches]
     # Dense tensors need less than lists; what has an effect runs though nothing needs its value any more.
-    found += (made for op in subgraph.order if _has_effect(op) for made in copy.ran.get(op, ()))
+    found.append([made for op in subgraph.order if _has_effect(op) for made in copy.ran.get(op, ())])
     return graph, found, new_feeds
 
 

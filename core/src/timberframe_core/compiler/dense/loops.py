@@ -1,4 +1,4 @@
-"""Copies of loops in which lists are dense tensors; see `compiler/dense_graph.py`."""
+"""Copies of loops in which lists are dense tensors; see `compiler/dense/graph.py`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler.build import prune
-from timberframe_core.compiler.dense_lists import Builder, Dense, ListVariable, NotDenseError, materialised, static
-from timberframe_core.compiler.trips import IterationLimit, counter_step, iteration_limit, original
+from timberframe_core.compiler.dense.lists import Builder, Dense, ListVariable, NotDenseError, materialised, static
+from timberframe_core.compiler.dense.trips import IterationLimit, counter_step, iteration_limit, original
 from timberframe_core.dtypes import int32, resource
 from timberframe_core.graph.function import FuncGraph, share_captures
 from timberframe_core.graph.operation import Operation, Tensor
@@ -20,7 +20,7 @@ from timberframe_core.shapes import Shape, is_static
 _LARGEST_GUESS = 64 << 20  # bytes of a list whose loop may end before it is full
 
 if TYPE_CHECKING:
-    from timberframe_core.compiler.dense_graph import GraphCopy
+    from timberframe_core.compiler.dense.graph import GraphCopy
 
 
 def live_variables(op: Operation, wanted: set[int]) -> list[int]:

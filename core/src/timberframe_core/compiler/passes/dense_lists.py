@@ -1,0 +1,45 @@
+"""Pass `dense_lists`: makes dense tensors of the lists that loops work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from timberframe_core.compiler.dense.graph import dense_graph, uses_lists
+from timberframe_core.compiler.dense.lists import NotDenseError
+from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
+from timberframe_core.errors import OpError
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.operation import Operation
+from timberframe_core.graph.signatures import called_functions
+from timberframe_core.plugin.passes import Pass
+
+
+def run(rewriter: GraphRewriter) -> None:
+    """Copies the graph, if it has loops over lists; where one of these must stay a list, all do."""
+    loops = list(_loops_over_lists(rewriter.operations, set()))
+    if not loops:
+        return
+    assert rewriter.shapes is not None
+    try:
+        graph, fetches, feeds = dense_graph(rewriter.subgraph, rewriter.shapes)
+    except (NotDenseError, OpError) as e:  # an error of the user's graph comes again, and in its own words
+        for op in loops:
+            rewriter.decline(op, str(e))
+    else:
+        rewriter.substitute(graph, fetches, feeds, loops)
+
+
+def _loops_over_lists(operations: Iterable[Operation], seen: set[FuncGraph]) -> Iterable[Operation]:
+    """The loops among operations, and in functions that they call, whose bodies work on lists."""
+    for op in operations:
+        if op.op_def.role == "loop":
+            if any(uses_lists(f) for f in called_functions(op, op.graph)):
+                yield op
+        elif op.op_def.role == "call":
+            for function in called_functions(op, op.graph):
+                if function not in seen:
+                    seen.add(function)
+                    yield from _loops_over_lists(function.get_operations(), seen)
+
+
+DENSE_LISTS = Pass("dense_lists", "fed_graph", run, "makes dense tensors of the lists that loops work on")
