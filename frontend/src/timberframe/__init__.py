@@ -40,6 +40,7 @@ from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
 from timberframe.api.lookup import *
+from timberframe.api.pictures import *
 from timberframe.api.python_functions import *
 from timberframe.api.quantization import *
 from timberframe.api.queues import *
