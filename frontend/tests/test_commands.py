@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import timberframe as tf
 from timberframe.__main__ import describe_op, main
 
 
@@ -24,3 +25,13 @@ def test_traits_of_an_op_are_shown(op: str, traits: list[str]) -> None:
 def test_kernels_by_reference_are_shown_as_fallbacks(capsys: pytest.CaptureFixture[str]) -> None:
     main(["kernels", "EditDistance", "--device", "cpu"])
     assert " fallback  [" in capsys.readouterr().out
+
+
+def test_a_command_leaves_the_verbosity_of_the_log() -> None:
+    before = tf.logging.get_verbosity()
+    tf.logging.set_verbosity(tf.logging.INFO)
+    try:
+        main(["ops", "Add"])
+        assert tf.logging.get_verbosity() == tf.logging.INFO
+    finally:
+        tf.logging.set_verbosity(before)

@@ -47,26 +47,32 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
+        """Whether it is a dtype of real floating numbers."""
         return self.base_dtype in FLOATING
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is a dtype of complex numbers."""
         return self.base_dtype in COMPLEX
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is a dtype of integers."""
         return self.base_dtype in INTEGER
 
     @property
     def is_unsigned(self) -> bool:
+        """Whether it is a dtype of integers from 0 on."""
         return self.base_dtype.name.startswith("uint")
 
     @property
     def is_bool(self) -> bool:
+        """Whether it is bool."""
         return self.base_dtype is bool_
 
     @property
     def is_numeric(self) -> bool:
+        """Whether it is a dtype of numbers."""
         return self.base_dtype in NUMERIC
 
     @property

@@ -48,12 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     probe.add_argument("others", nargs="*")
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = globals()[f"_{chosen.command}"]
+    verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)  # the commands print which plugins failed
     try:
         return run_command(lambda: command(chosen))
     except OpError as e:
         print(e, file=sys.stderr)
         return 1
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def _devices(arguments: argparse.Namespace) -> int:

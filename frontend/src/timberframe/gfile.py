@@ -79,10 +79,12 @@ class GFile:
 
     @property
     def name(self) -> Any:
+        """The path of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
+        """The mode in which it was opened."""
         return self._mode
 
     @property
@@ -125,6 +127,7 @@ class GFile:
         self._opened.seek(offset, whence)
 
     def seekable(self) -> bool:
+        """True."""
         return True
 
     def tell(self) -> int:
@@ -152,6 +155,7 @@ class GFile:
         return iter(self._opened)
 
     def __next__(self) -> Any:
+        """The next line with its end; StopIteration at the end of the file."""
         return next(self._opened)
 
     next = __next__

@@ -182,6 +182,7 @@ class Graph:
 
     @property
     def finalized(self) -> bool:
+        """Whether further operations are forbidden."""
         return self._finalized
 
     def __len__(self) -> int:
@@ -357,9 +358,11 @@ class Graph:
     # Collections
 
     def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends a value to a collection."""
         self._collections.setdefault(_key(name), []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends a value to each of these collections, once."""
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
             self.add_to_collection(name, value)
 
@@ -375,9 +378,11 @@ class Graph:
         return self._collections.setdefault(_key(name), [])
 
     def get_all_collection_keys(self) -> list[Any]:
+        """The names of all collections."""
         return [k for k in self._collections if isinstance(k, str)]
 
     def clear_collection(self, name: Any) -> None:
+        """Drops a collection."""
         self._collections.pop(_key(name), None)
 
     # The default graph

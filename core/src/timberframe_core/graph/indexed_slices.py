@@ -35,6 +35,7 @@ class IndexedSlices:
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the values."""
         return self.values.dtype
 
     @property
@@ -45,18 +46,22 @@ class IndexedSlices:
 
     @property
     def op(self) -> Operation:
+        """The operation that makes the values."""
         return self.values.op
 
     @property
     def graph(self) -> Graph:
+        """The graph of the values."""
         return self.values.graph
 
     @property
     def name(self) -> str:
+        """The name of the values."""
         return self.values.name
 
     @property
     def device(self) -> str:
+        """The device asked for where the values are made."""
         return self.values.device
 
     def fetch_parts(self) -> Any:

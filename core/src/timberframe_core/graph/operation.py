@@ -62,14 +62,17 @@ class Tensor:
 
     @property
     def name(self) -> str:
+        """The name of its operation, and which of its outputs it is: `name:0`."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
     def graph(self) -> Graph:
+        """The graph that it is in."""
         return self.op.graph
 
     @property
     def device(self) -> str:
+        """The device that its operation asks for."""
         return self.op.device
 
     def consumers(self) -> list[Operation]:

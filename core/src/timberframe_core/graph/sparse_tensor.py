@@ -40,6 +40,7 @@ class SparseTensor:
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the values."""
         return self.values.dtype
 
     @property
@@ -57,10 +58,12 @@ class SparseTensor:
 
     @property
     def op(self) -> Operation:
+        """The operation that makes the values."""
         return self.values.op
 
     @property
     def graph(self) -> Graph:
+        """The graph of the values."""
         return self.values.graph
 
     def fetch_parts(self) -> Any:

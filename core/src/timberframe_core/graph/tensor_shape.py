@@ -25,6 +25,7 @@ class TensorShape:
 
     @property
     def rank(self) -> int | None:
+        """The number of dimensions, or None where it is unknown."""
         return None if self._dims is None else len(self._dims)
 
     ndims = rank
@@ -50,6 +51,7 @@ class TensorShape:
         return shapes.num_elements(tuple(sizes)) if len(sizes) == len(self._dims) else None
 
     def is_fully_defined(self) -> bool:
+        """Whether every size is known."""
         return shapes.is_static(self._dims)
 
     def assert_is_fully_defined(self) -> None:

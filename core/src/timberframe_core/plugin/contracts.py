@@ -76,6 +76,7 @@ class Value:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of its elements in memory."""
         return self.dtype.itemsize * math.prod(self.shape)
 
 

@@ -28,6 +28,7 @@ class Deferred:
         self._work = work
 
     def done(self) -> bool:
+        """Whether it has been computed."""
         return True
 
     def result(self) -> Any:

@@ -43,11 +43,13 @@ class DeviceArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The dtype of its elements."""
         dtype: np.dtype[Any] = np.dtype(self.array.dtype)
         return dtype
 
     @property
     def shape(self) -> StaticShape:
+        """Its sizes."""
         return tuple(self.array.shape)
 
     @property

@@ -91,6 +91,7 @@ class Explanation:
     skipped_rewrites: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
+        """The explanation as dicts, lists, strings and numbers."""
         return asdict(self)
 
     def rewritten(self, name: str) -> tuple[str, ...]:

@@ -93,10 +93,12 @@ class KeyValueTensorInitializer:
 
     @property
     def key_dtype(self) -> DType:
+        """The dtype of the keys."""
         return self.keys.dtype
 
     @property
     def value_dtype(self) -> DType:
+        """The dtype of the values."""
         return self.values.dtype
 
     def initialize(self, table: _Table) -> Operation:
@@ -212,6 +214,7 @@ class IdTableWithHashBuckets:
 
     @property
     def name(self) -> str:
+        """The name of the table."""
         return self._name
 
     @property

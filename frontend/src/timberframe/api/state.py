@@ -160,18 +160,22 @@ class Variable(PartialUpdates):
 
     @property
     def name(self) -> str:
+        """The name of its handle."""
         return self.handle.name
 
     @property
     def op(self) -> Operation:
+        """The operation that makes its handle."""
         return self.handle.op
 
     @property
     def graph(self) -> Graph:
+        """The graph that it is in."""
         return self.handle.graph
 
     @property
     def device(self) -> str:
+        """The device that it asks for."""
         return self.handle.device
 
     @property

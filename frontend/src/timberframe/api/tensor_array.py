@@ -65,6 +65,7 @@ class TensorArray:
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the elements."""
         return self._dtype
 
     @property
@@ -79,6 +80,7 @@ class TensorArray:
 
     @property
     def dynamic_size(self) -> bool:
+        """Whether writes after the end make the array longer."""
         return self._dynamic_size
 
     @property

@@ -109,12 +109,14 @@ class Layer:
 
     @property
     def trainable_variables(self) -> list[Variable]:
+        """The variables that are to be trained."""
         return [v for v in self._variables if v.trainable] if self.trainable else []
 
     trainable_weights = trainable_variables
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
+        """The variables that are not to be trained."""
         return [v for v in self._variables if not (self.trainable and v.trainable)]
 
     non_trainable_weights = non_trainable_variables

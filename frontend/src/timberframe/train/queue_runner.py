@@ -46,18 +46,22 @@ class QueueRunner:
 
     @property
     def queue(self) -> QueueBase:
+        """The queue that it fills."""
         return self._queue
 
     @property
     def enqueue_ops(self) -> list[Operation | Tensor]:
+        """The operations that its threads run."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Operation:
+        """The operation that closes the queue."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Operation:
+        """The operation that closes the queue and cancels pending additions."""
         return self._cancel_op
 
     @property
@@ -67,6 +71,7 @@ class QueueRunner:
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[BaseException], ...]:
+        """The errors that mean that the queue was closed."""
         return self._closed_by
 
     @property
