@@ -165,6 +165,14 @@ def _part(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
+@pytest.mark.parametrize("package", ["core", "frontend", "sdk", "conformance"])
+def test_every_folder_is_a_room_on_the_page(package: str) -> None:
+    (root,) = (WORKSPACE / package / "src").glob("timberframe*")
+    page = (WORKSPACE / "docs/architecture.md").read_text()
+    folders = [p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("_")]
+    assert [name for name in folders if f"`{name}/`" not in page] == []
+
+
 def test_the_core_names_no_device_type() -> None:
     for path in (WORKSPACE / "core/src").rglob("*.py"):
         found = re.search(r"""["'](CPU|GPU|CUDA|OPENCL)["']""", path.read_text())
