@@ -52,6 +52,10 @@ class SessionConfig:
     device_options: by device type, options that its plugin defines, ``{"ACME": {"mode": "safe"}}``.
     plugins: names of the plugins to use; a leading ``-`` leaves one out. None takes all.
     operation_timeout_in_ms: limit for each run that names none itself; 0 is no limit.
+    memory_checks: ``zones`` puts guard zones around what kernels write and fills memory with poison first; ``start``
+        and ``end`` also put this end of each tensor of the host at a page that nobody may read. Runs are slow.
+    shadow_device: a device, such as ``cpu``, on which each node of other devices is run again; the first whose results
+        differ by more than its op allows is an InternalError, with a script that shows it. Runs are slow.
     """
 
     device_count: Mapping[str, int] = field(default_factory=dict)
@@ -66,8 +70,16 @@ class SessionConfig:
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Sequence[str] | None = None
     operation_timeout_in_ms: int = 0
+    memory_checks: str = ""
+    shadow_device: str = ""
 
     def __post_init__(self) -> None:
+        if self.memory_checks not in ("", "zones", "start", "end"):
+            raise InvalidArgumentError(
+                f"SessionConfig.memory_checks is {self.memory_checks!r}; zones, start, end or nothing is required"
+            )
+        if not isinstance(self.shadow_device, str):
+            raise InvalidArgumentError(f"SessionConfig.shadow_device is {self.shadow_device!r}; a name is required")
         for name in ("allow_soft_placement", "strict_placement", "log_device_placement", "deterministic"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidArgumentError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from timberframe_core.arguments import instance
 from timberframe_core.config import RunMetadata, RunOptions, SessionConfig
 from timberframe_core.errors import DeadlineExceededError
-from timberframe_core.plugin.contracts import CancelToken, RunContext
+from timberframe_core.plugin.contracts import CancelToken
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.runner import Runner
@@ -85,7 +85,7 @@ def run_with_options(
     """Session.run with RunOptions; fills `metadata`."""
     instance(metadata, (RunMetadata, NoneType), "run_metadata", "a tf.RunMetadata")
     timeline = Timeline() if options.trace else None
-    context = RunContext(trace=timeline, mode="nodes" if options.trace else "fast")
+    context = session.context(timeline)
     with Deadline(context.cancel, options, session.config):
         result = runner.run(values, context, options.fetch_on_device)
     if metadata is not None:

@@ -44,6 +44,7 @@ class Runner:
             and len(plan.schedule.stages) == 1
             and not plan.schedule.host_feeds
             and not session.config.operation_timeout_in_ms
+            and session.checks is None
             and not any(n.bodies or n.variable for n in plan.program.nodes)  # a loop may run until it is cancelled
         )
         self._direct_calls: dict[Any, Callable[..., Any] | None] = {}

@@ -21,8 +21,9 @@ from timberframe_core.errors import (
 )
 from timberframe_core.graph.defaults import Evaluator, sessions
 from timberframe_core.graph.graph import Graph, get_default_graph
-from timberframe_core.plugin.contracts import CancelToken, RunContext
+from timberframe_core.plugin.contracts import CancelToken, RunContext, TraceSink
 from timberframe_core.runtime import local_target as _local_target  # noqa: F401  # registers the target ""
+from timberframe_core.runtime.checks import Checks
 from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.feeds import feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
@@ -56,6 +57,7 @@ class BaseSession(Evaluator):
         self.config = SessionConfig.of(config)
         self.target = target
         self.runtime = Runtime(kind.open(address, self.config), self.config)
+        self.checks = Checks(self.config, self.runtime.devices) if Checks.wanted(self.config) else None
         self.closed = False
         self.lock = threading.RLock()
         self._plans: OrderedDict[Any, Runner] = OrderedDict()
@@ -81,10 +83,16 @@ class BaseSession(Evaluator):
             if direct is not None:
                 return direct(*feeds.values())
             if not self.config.operation_timeout_in_ms:
-                return runner.run(feeds, RunContext())
+                return runner.run(feeds, self.context())
         from timberframe_core.runtime.options import run_with_options
 
         return run_with_options(self, runner, feeds, RunOptions.of(options), run_metadata)
+
+    def context(self, trace: TraceSink | None = None) -> RunContext:
+        """The context of a run, with the checks that the settings ask for."""
+        if self.checks is not None:
+            return self.checks.context(trace)
+        return RunContext(trace=trace, mode="fast" if trace is None else "nodes")
 
     def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
         try:
@@ -131,7 +139,7 @@ class BaseSession(Evaluator):
             if len(values) != count:
                 raise InvalidArgumentError(f"callable was given {len(values)} values; {count} feeds are required")
             direct = runner.direct
-            return direct(*values) if direct is not None else runner.run_values(values, RunContext())
+            return direct(*values) if direct is not None else runner.run_values(values, self.context())
 
         def call_with_options(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if options is None and run_metadata is None:

@@ -1,0 +1,166 @@
+"""SessionConfig.memory_checks and shadow_device: they find what kernels do wrong, and accept those that are right."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_core.ops.definition import registry
+from timberframe_core.runtime.agreement import first_divergence
+from timberframe_sdk import KernelDef, hookimpl
+from timberframe_sdk.numpy_device import NumpyDevice
+from timberframe_sdk.testing.loaded import loaded_plugin
+
+FOLDER = Path(__file__).parent
+X = np.arange(1, 7, dtype=np.float32)
+CHECKED = "/device:CHECKED:0"
+
+
+class CheckedDevice(NumpyDevice):
+    type, priority = "CHECKED", 0
+
+
+def outside(node: Any) -> Any:
+    def launch(x: np.ndarray, out: np.ndarray) -> None:
+        np.square(x, out=out)
+        ctypes.memset(out.ctypes.data + out.nbytes, 0, 4)
+
+    return launch
+
+
+def wrong(node: Any) -> Any:
+    def launch(x: np.ndarray, out: np.ndarray) -> None:
+        np.exp(x, out=out)
+        out[3] *= np.float32(1.001)
+
+    return launch
+
+
+KERNELS = [
+    KernelDef("Square", "CHECKED", outside),
+    KernelDef("Exp", "CHECKED", wrong),
+    KernelDef("Neg", "CHECKED", lambda node: np.negative, inplace=((0, 0),)),
+    KernelDef("AddV2", "CHECKED", lambda node: np.add, inplace=((0, 0), (0, 1))),
+    KernelDef("Tanh", "CHECKED", lambda node: lambda x, out: np.copyto(out, np.tanh(x.astype(np.float64)))),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device() -> Iterator[None]:
+    plugin = types.SimpleNamespace(
+        timberframe_devices=hookimpl(lambda config: [CheckedDevice()]), timberframe_kernels=hookimpl(lambda: KERNELS)
+    )
+    with loaded_plugin("checked", plugin):
+        yield
+
+
+def run(build: Any, runs: int = 1, on: str = CHECKED, **settings: Any) -> Any:
+    with tf.Graph().as_default(), tf.device(on):
+        x = tf.placeholder(tf.float32, [None], name="x")
+        y = build(x)
+        with tf.Session(config=tf.SessionConfig(**settings)) as session:
+            return [session.run(y, {x: X}) for _ in range(runs)][-1]
+
+
+@pytest.mark.parametrize("checks", ["zones", "start"])
+def test_memory_checks_tell_writes_outside_a_tensor(checks: str) -> None:
+    with pytest.raises(tf.errors.InternalError, match="4 bytes after it were written"):
+        run(tf.square, memory_checks=checks)
+
+
+@pytest.mark.parametrize("checks", ["zones", "start", "end"])
+@pytest.mark.parametrize("on", [CHECKED, "/device:CPU:0"])
+def test_memory_checks_leave_results_as_they_are(checks: str, on: str) -> None:
+    np.testing.assert_array_equal(run(lambda x: -(x + x), runs=2, on=on, memory_checks=checks), -2 * X)
+
+
+def test_a_shadow_tells_the_first_node_that_differs() -> None:
+    words = (
+        r"Exp 'e': output 0 on /device:CHECKED:0 differs from that on /device:CPU:0 in 1 of 6 elements, "
+        r"first at \[3\]: 0\.018\d+, not 0\.018\d+; they may differ by .* \[/device:CHECKED:0, .*test_checks\.py:\d+\]"
+    )
+    with pytest.raises(tf.errors.InternalError, match=words):
+        run(lambda x: tf.exp(-x, name="e") + 1.0, shadow_device="cpu")
+
+
+def test_a_shadow_saves_a_script_that_shows_the_difference() -> None:
+    with pytest.raises(tf.errors.InternalError) as caught:
+        run(tf.exp, shadow_device="cpu")
+    found = re.search(r"`python (.*)` shows it again", str(caught.value))
+    assert found is not None
+    script = found[1]
+    prelude = "import sys, types; sys.path.insert(0, 'tests'); import test_checks as t; import timberframe_sdk as sdk; "
+    prelude += (
+        "sdk.register_plugin('checked', types.SimpleNamespace("
+        "timberframe_devices=sdk.hookimpl(lambda config: [t.CheckedDevice()]), "
+        "timberframe_kernels=sdk.hookimpl(lambda: t.KERNELS))); "
+    )
+    program = f"{prelude}import runpy; runpy.run_path({script!r})".replace("'tests'", repr(str(FOLDER)))
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    first, second = shown.stdout.splitlines()[0], shown.stdout.splitlines()[-1]
+    assert first.startswith("/device:CHECKED:0")
+    assert "54.65" in shown.stdout
+    assert "54.59" in shown.stdout
+    assert second
+
+
+def test_a_shadow_accepts_what_the_op_allows() -> None:
+    np.testing.assert_allclose(run(tf.tanh, runs=2, shadow_device="cpu"), np.tanh(X))
+
+
+def test_a_shadow_looks_at_inputs_before_they_are_overwritten() -> None:
+    np.testing.assert_array_equal(run(lambda x: tf.negative(-(x + x)) + x, shadow_device="/device:CPU:0"), 3 * X)
+
+
+def test_variables_are_updated_under_a_shadow() -> None:
+    with tf.Graph().as_default(), tf.device(CHECKED):
+        v = tf.Variable(X)
+        add = v.assign_add(X)
+        with tf.Session(config=tf.SessionConfig(shadow_device="cpu", memory_checks="zones")) as session:
+            session.run(v.initializer)
+            for _ in range(2):
+                session.run(add)
+            np.testing.assert_array_equal(session.run(v), 3 * X)
+
+
+def test_a_shadow_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shadow_device 'acme' does not exist; devices: "):
+        run(tf.exp, shadow_device="acme")
+
+
+def test_an_unknown_memory_check_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"memory_checks is 'all'; zones, start, end or nothing"):
+        tf.SessionConfig(memory_checks="all")
+
+
+def divergence(op: str, inputs: list[np.ndarray], got: np.ndarray, wanted: np.ndarray, **attrs: Any) -> Any:
+    return first_divergence(registry.get(op), {"T": tf.as_dtype(inputs[0].dtype), **attrs}, inputs, [got], [wanted])
+
+
+def test_sums_may_differ_by_their_order() -> None:
+    a = np.full((1, 1000), 0.1, np.float32)
+    b = np.full((1000, 1), 0.1, np.float32)
+    product, attrs = a @ b, {"transpose_a": False, "transpose_b": False}
+    assert divergence("MatMul", [a, b], product * np.float32(1 + 1e-5), product, **attrs) is None
+    assert divergence("MatMul", [a, b], product * np.float32(1 + 1e-3), product, **attrs) is not None
+
+
+def test_exact_results_must_be_equal() -> None:
+    found = divergence("AddV2", [X, X], np.nextafter(2 * X, np.float32(99)), 2 * X)
+    assert found is not None
+    assert (found.differing, found.place, found.allowed) == (6, (0,), 0.0)
+
+
+def test_any_nan_equals_any_other() -> None:
+    x = np.array([np.nan, 1], np.float32)
+    assert divergence("AddV2", [x, x], -x * -2, 2 * x) is None
