@@ -40,7 +40,7 @@ def test_todo_lists_what_references_compute(command: Any) -> None:
     status, output, _ = command("todo", "--device=reference", "--level=core", "--jobs=0")
     assert status == 1
     assert "core: 6 things to do" in output
-    assert "  MatMul float32: its reference computes it (fallback); MLP, LeNet" in output
+    assert "  MatMul float32: computed by the op's reference (fallback); MLP, LeNet" in output
 
 
 def test_the_status_is_0_if_the_required_level_is_reached(command: Any, tmp_path: Path) -> None:

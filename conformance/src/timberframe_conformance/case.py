@@ -48,7 +48,7 @@ class NotApplicableError(Exception):
 class Measured:
     """What a case measured: the worst error and its limit in ULP at that element, and the input that gave it.
 
-    waiver: what of the device's profile let it pass.
+    waiver: what of the device's profile let it pass. fallback: what computed it in place of the device, if anything.
     """
 
     max_ulp: float | None = None
@@ -56,6 +56,7 @@ class Measured:
     worst: str = ""
     note: str = ""
     waiver: str = ""
+    fallback: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

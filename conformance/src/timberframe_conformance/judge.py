@@ -54,7 +54,8 @@ def judge_case(case: Case, target: Target) -> Result:
         result.cause = cause_of(result, of_op=False)
     result.seconds = time.perf_counter() - start
     used = target.lookups.end(_ops_of(case.op))
-    result.kernels, result.fallback = used.names, used.fallback and result.verdict == "pass"
+    result.kernels = tuple(dict.fromkeys([*used.names, *result.kernels]))
+    result.fallback = result.verdict == "pass" and (used.fallback or result.fallback)
     return finish(result, target)
 
 
@@ -103,3 +104,5 @@ def _measure(result: Result, measured: Measured | None) -> None:
     result.max_ulp = None if measured.max_ulp is None else float(measured.max_ulp)
     result.limit = None if measured.limit is None else float(measured.limit)
     result.worst, result.note, result.waiver = measured.worst, measured.note, measured.waiver
+    if measured.fallback:
+        result.kernels, result.fallback = (f"{measured.fallback} (fallback)",), True

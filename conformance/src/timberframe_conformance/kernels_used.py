@@ -31,13 +31,18 @@ class Lookups:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._found: dict[tuple[str, int], tuple[str, KernelDef | None]] = {}
+        self._elsewhere: dict[str, str] = {}
         self._lock = threading.Lock()
         registry = getattr(device, "kernels", None)
         if registry is not None:
             _listeners(registry).append(self._note)
 
     def _note(self, node: KernelNode, kernel: KernelDef | None) -> None:
-        if node.device is self._device and not node.placing and (kernel is not None or node.op not in UNIT_KERNELS):
+        if node.device.type != self._device.type:
+            if kernel is not None and not node.placing:
+                self._elsewhere.setdefault(node.op, node.device.spec)
+            return
+        if not node.placing and (kernel is not None or node.op not in UNIT_KERNELS):
             with self._lock:
                 self._found[node.op, id(kernel)] = node.op, kernel
 
@@ -45,6 +50,11 @@ class Lookups:
         """Forgets what was noted."""
         with self._lock:
             self._found.clear()
+            self._elsewhere.clear()
+
+    def elsewhere(self, op: str) -> str:
+        """Another device that has looked up a kernel of the op since, "" where none has."""
+        return self._elsewhere.get(op, "")
 
     def end(self, ops: Iterable[str] = ()) -> Used:
         """What was looked up since. ops: those that the case is about; none means all that ran."""

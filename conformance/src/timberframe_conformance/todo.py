@@ -47,7 +47,7 @@ def items(results: Iterable[Result]) -> list[Item]:
     found: dict[tuple[str, str], Item] = {}
     for r in results:
         why = r.message if r.verdict == "unsupported" else f"{r.verdict}: {r.message}"
-        why = "its reference computes it (fallback)" if r.fallback else why
+        why = f"computed by {', '.join(k for k in r.kernels if k.endswith('(fallback)'))}" if r.fallback else why
         what = f"{r.op} {','.join(r.dtypes.values()) or '-'} {_attrs(r)}".rstrip()
         item = found.setdefault((what, r.cause or why), Item(what, why))
         item.networks.update(dict.fromkeys(r.networks))

@@ -30,11 +30,12 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     for trial in chosen(target, ops, one_short):
         case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
         yield Case(
-            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.level
+            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(run_trial, trial, case.id), trial.level
         )
 
 
-def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
+def run_trial(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Calls the op as the trial says between guard zones, and against inaccessible pages, and judges its results."""
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     flat = flatten(arrays)

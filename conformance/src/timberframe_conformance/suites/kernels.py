@@ -1,0 +1,65 @@
+"""Kernels: those that no other suite runs, since they have a label, or another of higher priority in front of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from timberframe_conformance.case import Case, Measured, Types
+from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.types import as_attrs, combinations
+from timberframe_conformance.mutants.base import MutantKernel
+from timberframe_conformance.suites import forward, guards
+from timberframe_conformance.suites.choice import has_kernel, largest, one_short
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.kernels import only
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
+
+SUITE = "kernels"
+
+
+def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
+    """Each hidden kernel of the device in each of its dtypes, on a few sizes."""
+    for op in ops:
+        if not has_kernel(op):
+            continue
+        found = [k for k in target.device.kernels.kernels(op.name) if k.device == target.device.type]
+        plain = [k for k in found if not (k.covers or isinstance(k, MutantKernel))]
+        for kernel in plain:
+            if kernel.label or any(_hides(other, kernel) for other in plain):
+                for group in combinations(op).values():
+                    taken = [types for types in group if kernel.accepts(as_attrs(types)) is None]
+                    yield from _cases(op, kernel, taken[:1])
+
+
+def _hides(other: KernelDef, kernel: KernelDef) -> bool:
+    """Whether another kernel is chosen before this one, for some dtypes at least."""
+    if other.label or other.priority <= kernel.priority:
+        return False
+    both = other.types.keys() & kernel.types.keys()
+    return all(set(other.types[name]) & set(kernel.types[name]) for name in both)
+
+
+def _cases(op: OpDef, kernel: KernelDef, combinations: Sequence[Types]) -> Iterator[Case]:
+    samples = samples_of(op)
+    for types in combinations:
+        found = [Trial(op, types, s, k) for k, s in enumerate(samples) if fits(op, s, types)]
+        found = [t for t in found if not t.sample.implementation_defined]
+        for trial in dict.fromkeys([*one_short(found), *largest(found)]):
+            name = f"label={kernel.label}" if kernel.label else f"priority={kernel.priority}"
+            detail = f"{name}-{trial.detail}"
+            case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
+            run = functools.partial(_run, kernel, trial, case_id)
+            yield Case(SUITE, op.name, types, detail, run, trial.level, expected=False)
+
+
+def _run(kernel: KernelDef, trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Right results in a session, and between guard zones."""
+    with only(target.device.kernels, kernel):
+        measured = forward.run_trial(trial, case_id, target)
+        guards.run_trial(trial, case_id, target)
+    return measured
