@@ -75,7 +75,7 @@ def test_trace_shows_a_copy_from_its_start_to_its_arrival() -> None:
         assert metadata.trace is not None
         events = {e["name"]: e for e in metadata.trace["traceEvents"] if e["ph"] == "X"}
         copy = events["_Recv made:0"]
-        assert copy["args"] == {"source": "/device:ASYNC:0"}
+        assert copy["args"] == {"source": "/device:ASYNC:0", "bytes": 12}
         clusters = [e for e in metadata.trace["traceEvents"] if e.get("cat") == "cluster"]
         uses = next(e for e in clusters if e["args"]["nodes"] == ["used"])
         assert copy["ts"] + copy["dur"] <= uses["ts"] + 1

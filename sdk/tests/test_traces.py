@@ -75,15 +75,15 @@ def devices() -> Iterator[None]:
         yield
 
 
-def event_of_product(device: str) -> dict[str, Any]:
-    """The trace's event of a product of 2x3 and 3x4."""
+def event_of_product(device: str, name: str = "product") -> dict[str, Any]:
+    """An event in the trace of a product of 2x3 and 3x4: that of the product itself, if no other is named."""
     with tf.Graph().as_default(), tf.device(device), tf.Session() as session:
-        a, b = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.float32, [3, 4])
+        a, b = tf.placeholder(tf.float32, [2, 3], name="a"), tf.placeholder(tf.float32, [3, 4])
         metadata = tf.RunMetadata()
         feeds = {a: np.ones((2, 3)), b: np.ones((3, 4))}
         session.run(tf.matmul(a, b, name="product"), feeds, tf.RunOptions(trace=True), metadata)
     assert metadata.trace is not None
-    return next(e for e in metadata.trace["traceEvents"] if e["name"] == "product")
+    return next(e for e in metadata.trace["traceEvents"] if e["name"] == name)
 
 
 def test_the_work_of_an_asynchronous_device_counts_not_only_its_launch() -> None:
@@ -100,6 +100,18 @@ def test_an_event_has_the_kernel_and_the_work(device: str) -> None:
     assert details["op"] == "MatMul"
     assert details["bytes"] == 4 * (2 * 3 + 3 * 4 + 2 * 4)
     assert details["flops"] == 2 * 2 * 3 * 4
+
+
+def test_copies_from_and_to_the_host_are_events_with_their_bytes() -> None:
+    assert event_of_product("/device:SLOW:0", "feed a:0")["args"] == {"source": "host", "bytes": 24}
+    fetch = event_of_product("/device:SLOW:0", "fetch product:0")
+    assert fetch["args"] == {"target": "host", "bytes": 32}
+    assert fetch["cat"] == "copy"
+
+
+def test_the_host_borrows_feeds_without_a_copy() -> None:
+    with pytest.raises(StopIteration):
+        event_of_product("/device:CPU:0", "feed a:0")
 
 
 def test_an_event_names_the_kernels_builder() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,12 +46,34 @@ def run_to_end(
             context.cancel.poll()
     results = Run(plan, inputs, runtime, context).results()
     if not plan.asynchronous and not on_device:
+        if context.trace is not None:
+            return [_traced_copy(x, output, context) for x, output in zip(results, plan.results, strict=True)]
         return [to_host(x, context.cancel) for x in results]
     works = [_start_fetch(x, plan, context.cancel, on_device) for x in results]
     ends = [_DeviceWork(device.marker(), device, plan) for device in plan.asynchronous]
     if context.late is not None:
         raise_late_errors(context.late.of(), plan, context.cancel)
-    return context.cancel.wait_all([*works, *ends])[: len(works)]
+    found = context.cancel.wait_all([*works, *ends])[: len(works)]
+    if context.trace is not None:
+        for output, work, x in zip(plan.results, works, found, strict=True):
+            if isinstance(work, _DeviceWork):
+                _trace_fetch(output, work.start, work.device, x, context)
+    return found
+
+
+def _traced_copy(located: Located, output: Output, context: RunContext) -> np.ndarray:
+    """What `to_host` gives, with its time in the trace where it is a copy."""
+    start, device = time.perf_counter_ns(), located[1]
+    found = to_host(located, context.cancel)
+    if device is not None and not device.host_memory:
+        _trace_fetch(output, start, device, found, context)
+    return found
+
+
+def _trace_fetch(output: Output, start: int, device: Device, found: np.ndarray, context: RunContext) -> None:
+    assert context.trace is not None
+    end = time.perf_counter_ns()
+    context.trace.event(f"fetch {output.name}", "copy", start, end, device.spec, target="host", bytes=found.nbytes)
 
 
 def _start_fetch(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
@@ -265,6 +288,9 @@ class Run:
             except ResourceExhaustedError as e:
                 named = ResourceExhaustedError(f"{x.node.op.name} '{x.node.name}': {e}", x.node.name)
                 raise specialise.located_on(named, (x.node,), device) from e.__cause__
+            if self.context.trace is not None and not device.host_memory:
+                end, nbytes = time.perf_counter_ns(), np.asarray(array).nbytes
+                self.context.trace.event(f"feed {x.name}", "copy", start, end, device.spec, source="host", bytes=nbytes)
             return copied
         if x in self.sent:
             start = self.sent[x].start
@@ -287,7 +313,10 @@ class Run:
             source = self.found[x][1]
             assert source is not None
             end = time.perf_counter_ns()
-            self.context.trace.event(f"_Recv {x.name}", "copy", start, end, device.spec, source=source.spec)
+            nbytes = np.dtype(array.dtype).itemsize * math.prod(array.shape)
+            self.context.trace.event(
+                f"_Recv {x.name}", "copy", start, end, device.spec, source=source.spec, bytes=nbytes
+            )
         return array
 
     def _result(self, x: Output, own: bool) -> Located:
