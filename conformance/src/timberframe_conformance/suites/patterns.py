@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,26 +86,30 @@ def _run(kernel: KernelDef, trial: Trial, case_id: str, target: Target) -> Measu
         values.setdefault(name, _given(twin, np.asarray(array), known))
     inputs = [values[name] for name in kernel.covers[0].inputs]
     try:
-        values[kernel.covers[0].name] = twin.op(trial.op.name, inputs, trial.sample.attrs)
+        outputs = _listed(twin.op(trial.op.name, inputs, trial.sample.attrs))
     except (OpError, ValueError) as e:
         raise UnsupportedError(f"{trial.op.name} does not take the sample with doubled sizes: {e}") from e
     rng = generator(case_id)
-    for part in kernel.covers[1:]:
-        values[part.name] = _add(twin, part, values, constants, rng)
-    root = values[kernel.covers[-1].name]
+    for before, part in itertools.pairwise(kernel.covers):
+        values[before.name] = outputs[0]  # what a part hands on
+        outputs = _add(twin, part, values, constants, rng)
     with target.session(twin.graph) as session:
-        ran = session.explain(root.tensor, twin.feeds).kernels
+        ran = session.explain([v.tensor for v in outputs], twin.feeds).kernels
     if kernel.op not in [k.op for k in ran]:
         raise UnsupportedError("; ".join(why for k in ran for why in k.declined) or "another kernel runs these nodes")
-    return twin.check([root], runs=2)
+    return twin.check(outputs, runs=2)
+
+
+def _listed(made: Any) -> list[Value]:
+    return made if isinstance(made, list) else [made]
 
 
 def _given(twin: Twin, array: np.ndarray, known: bool) -> Value:
     return twin.constant(array, array.dtype.name) if known else twin.feed(array)
 
 
-def _add(twin: Twin, part: Part, values: dict[str, Value], constants: bool, rng: np.random.Generator) -> Value:
-    """The node of a later part, with attrs of a sample and inputs of shapes that it takes."""
+def _add(twin: Twin, part: Part, values: dict[str, Value], constants: bool, rng: np.random.Generator) -> list[Value]:
+    """The outputs of a later part, with attrs of a sample and inputs of shapes that it takes."""
     op = registry.get(part.op)
     made = next(values[name] for name in part.inputs if name in values)
     missing = [name for name in dict.fromkeys(part.inputs) if name not in values]
@@ -127,5 +131,5 @@ def _add(twin: Twin, part: Part, values: dict[str, Value], constants: bool, rng:
                 twin.feeds.pop(value.tensor, None)
             continue
         values.update(more)
-        return node  # type: ignore[no-any-return]  # the Value of an op with one output
+        return _listed(node)
     raise UnsupportedError(f"no inputs of {part.op} were found that fit {list(shape)}; samples of the op may help")

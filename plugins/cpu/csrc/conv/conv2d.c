@@ -35,6 +35,8 @@ typedef struct position {
   int64_t image, y, x, out;
 } position;
 
+enum { NO_ACTIVATION, RELU, RELU6 };
+
 #define T float
 #define NAME float
 #include "conv/implicit.inc"
@@ -50,6 +52,7 @@ typedef struct position {
 #include "conv/implicit.inc"
 #include "conv/forward.inc"
 #include "conv/transposed.inc"
+#include "conv/finish.h"
 
 FORWARD(conv2d, run, float, float, float)
 FORWARD(conv2d, run, double, double, double)
@@ -90,7 +93,7 @@ static int32_t conv2d_panel(tf_context *context, const tf_tensor *const *inputs,
 }
 
 TF_TABLE(conv_conv2d) = {
-  TF_ENTRY(conv2d_panel), TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
+  TF_ENTRY(conv2d_panel), TF_ENTRY(conv2d_finished_float), TF_ENTRY(conv2d_float), TF_ENTRY(conv2d_double), TF_ENTRY(conv2d_int32), TF_ENTRY(conv2d_float16),
   TF_ENTRY(conv2d_bfloat16), TF_ENTRY(conv2d_input_pack_float), TF_ENTRY(conv2d_input_pack_double),
   TF_ENTRY(conv2d_input_pack_int32), TF_ENTRY(conv2d_input_pack_float16), TF_ENTRY(conv2d_input_pack_bfloat16),
   TF_ENTRY(conv2d_input_packed_float), TF_ENTRY(conv2d_input_packed_double), TF_ENTRY(conv2d_input_packed_int32),

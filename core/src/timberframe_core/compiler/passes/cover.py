@@ -28,7 +28,6 @@ def run(rewriter: ClusterRewriter) -> None:
     by_op = kernels.covering(rewriter.device.type)
     if not by_op:
         return
-    rewriter.keeps_source = False  # a trace shows what runs, and guard zones are for it
     maker = {v.id: n for n in rewriter.nodes for v in n.outputs}
     found = [(kernel, node) for node in rewriter.nodes for kernel in by_op.get(node.op, ())]
     found.sort(key=lambda f: (-len(f[0].covers), -f[0].priority))
@@ -43,6 +42,7 @@ def run(rewriter: ClusterRewriter) -> None:
             if why is None:
                 taken.update(id(n) for n in match.nodes.values())
                 rewriter.substitute([match.nodes[part.name] for part in kernel.covers], covered)
+                rewriter.keeps_source = False  # a trace shows what runs, and guard zones are for it
                 break
             reasons[f"{kernel.origin()}: {why}"] = None
         else:
@@ -107,7 +107,7 @@ def _bind(
     if name not in parts:
         return values.setdefault(name, value) is value
     made = maker.get(value.id)
-    if made is None or len(made.outputs) != 1 or made.inner:
+    if made is None or made.outputs[0].id != value.id or made.inner:
         return False
     waiting.append((parts[name], made))
     return True
@@ -120,16 +120,15 @@ def _needed_elsewhere(match: _Match, root: KernelNode, rewriter: ClusterRewriter
     if any(v.id in written for v in root.outputs):
         return f"'{root.name}' makes a variable's new version"
     for node in match.nodes.values():
-        made = node.outputs[0]
-        if node is root:
-            continue
-        if made.dynamic:
-            return f"the size of '{node.name}' is known when it has run"
-        if rewriter.is_result(made):
-            return f"'{node.name}' is fetched or read by another cluster"
-        reader = next((n for n in rewriter.readers(made) if id(n) not in own), None)
-        if reader is not None:
-            return f"'{node.name}' is also read by '{reader.name}'"
+        for made in node.outputs if node is not root else ():
+            if made.dynamic:
+                return f"the size of '{node.name}' is known when it has run"
+            if rewriter.is_result(made):
+                return f"'{node.name}' is fetched or read by another cluster"
+            inside = own if made is node.outputs[0] else ()  # a part hands on its first output
+            reader = next((n for n in rewriter.readers(made) if id(n) not in inside), None)
+            if reader is not None:
+                return f"'{node.name}' is also read by '{reader.name}'"
     return None
 
 

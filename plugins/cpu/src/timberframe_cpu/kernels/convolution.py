@@ -32,7 +32,7 @@ class CPUConvolution(Convolution):
         """Whether kernels work on NHWC copies in the computing type."""
         return self.narrow or self.channels_first
 
-    def native(self, kernel: str, sizes: Sequence[int], *more: int) -> Native:
+    def native(self, kernel: str, sizes: Sequence[int], *more: float) -> Native:
         """A kernel of csrc/conv; its parameters are struct conv_shape and `more`.
 
         sizes: elements of the regions of the workspace that conv_shape names: input, filter, output, packed, zeros.
@@ -41,7 +41,7 @@ class CPUConvolution(Convolution):
         self.node.workspace(total)
         return self.with_offsets(kernel, offsets, *more)
 
-    def with_offsets(self, kernel: str, offsets: Sequence[int], *more: int) -> Native:
+    def with_offsets(self, kernel: str, offsets: Sequence[int], *more: float) -> Native:
         """A kernel whose workspace has the regions at these offsets."""
         y, x = self.windows
         return native(
@@ -55,7 +55,7 @@ class CPUConvolution(Convolution):
 def _conv2d(node: KernelNode) -> Native:
     conv = CPUConvolution.forward(node)
     groups, depth, outside = conv.groups
-    if _prepares_filter(conv):
+    if prepares_filter(conv):
         zeros = conv.filter.shape[1] * depth
         return conv.native("conv2d_packed", (conv.copied * conv.x.size, 0, conv.copied * conv.y.size, 0, zeros))
     packed = conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + WIDEST_LANES)
@@ -64,7 +64,7 @@ def _conv2d(node: KernelNode) -> Native:
     return conv.native("conv2d", (conv.copied * conv.x.size, filter, conv.copied * conv.y.size, packed, zeros))
 
 
-def _prepares_filter(conv: CPUConvolution) -> bool:
+def prepares_filter(conv: CPUConvolution) -> bool:
     """Has the filter packed once where it is a constant or a variable, unless packing would leave it as it is."""
     (groups, _, outside), (vector, vectors) = conv.groups, panel()
     lanes = vector // (4 if conv.narrow else conv.x.dtype.itemsize)

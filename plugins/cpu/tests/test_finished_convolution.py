@@ -1,0 +1,107 @@
+"""Convolutions that one kernel runs with what follows them: the same bits as the nodes by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_cpu.native import available_isas
+
+F = np.float32
+IMAGES = (2, 7, 5, 4)
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(F)
+
+
+def layer(x: Any, channels: int, bias: bool, norm: bool, activation: Any, depth: int = 4, **how: Any) -> Any:
+    y = tf.nn.conv2d(x, tf.constant(random(3, 3, depth, channels)), [1, 1, 1, 1], "SAME")
+    if bias:
+        y = tf.nn.bias_add(y, tf.constant(random(channels)))
+    if norm:
+        given = [tf.constant(abs(random(channels)) + i) for i in range(4)]
+        y = tf.nn.fused_batch_norm(y, *given, 1e-3, **{"is_training": False, **how})[0]
+    return activation(y) if activation else y
+
+
+def covered(session: tf.Session, fetches: Any, feeds: Any) -> list[int]:
+    """How many nodes each kernel runs that runs several."""
+    return [len(k.covers) for k in session.explain(fetches, feeds).kernels if k.covers]
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [3, 16, 70])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
+def test_the_bits_are_those_of_the_parts(isa: str, channels: int, bias: bool, norm: bool, activation: Any) -> None:
+    parts = 1 + bias + norm + (activation is not None)
+    results, x = [], random(*IMAGES)
+    x[0, 0, 0, 0], x[1, 3, 3, 1] = np.nan, -np.inf
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        placeholder = tf.placeholder(tf.float32, IMAGES)
+        y = layer(placeholder, channels, bias, norm, activation)
+        for cover in (True, False):
+            config = tf.SessionConfig(device_options={"CPU": {"isa": isa}}, optimizations={"cover": cover})
+            with tf.Session(config=config) as session:
+                assert covered(session, y, {placeholder: x}) == ([parts] if cover and parts > 1 else [])
+                results.append(session.run(y, {placeholder: x}).tobytes())
+    assert results[0] == results[1]
+
+
+def test_channels_in_groups_are_finished_by_their_own_numbers() -> None:
+    x, results = random(*IMAGES[:3], 6), []
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        y = layer(tf.constant(x), 10, True, True, tf.nn.relu, depth=3)
+        for cover in (True, False):
+            with tf.Session(config=tf.SessionConfig(optimizations={"cover": cover, "fold": False})) as session:
+                results.append(session.run(y))
+    np.testing.assert_array_equal(*results)
+
+
+def test_statistics_of_a_normalisation_are_handed_on() -> None:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        x, mean, variance = tf.placeholder(tf.float32, IMAGES), random(16), abs(random(16))
+        conv = tf.nn.conv2d(x, tf.constant(random(1, 1, 4, 16)), [1, 1, 1, 1], "SAME")
+        outputs = tf.nn.fused_batch_norm(conv, np.ones(16, F), np.zeros(16, F), mean, variance, is_training=False)
+        feeds = {x: random(*IMAGES)}
+        assert covered(session, outputs, feeds) == [2]
+        _, *statistics = session.run(outputs, feeds)
+    np.testing.assert_array_equal(statistics, [mean, variance])
+
+
+def test_a_normalisation_by_the_batch_s_statistics_runs_by_itself() -> None:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        x, w, ones = tf.placeholder(tf.float32, IMAGES), tf.constant(random(1, 1, 4, 16)), np.ones(16, F)
+        y = tf.nn.fused_batch_norm(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), ones, ones)[0]
+        explained = session.explain(y, {x: random(*IMAGES)}).kernels
+        assert [k.covers for k in explained] == [(), ()]
+        assert "is_training of FusedBatchNorm" in str([k.declined for k in explained])
+
+
+def test_a_normalisation_whose_statistics_are_fetched_is_the_last_part() -> None:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        x, ones = tf.placeholder(tf.float32, IMAGES), np.ones(16, F)
+        conv = tf.nn.conv2d(x, tf.constant(random(1, 1, 4, 16)), [1, 1, 1, 1], "SAME")
+        y, mean, _ = tf.nn.fused_batch_norm(conv, ones, ones, ones, ones, is_training=False)
+        assert covered(session, [tf.nn.relu(y), mean], {x: random(*IMAGES)}) == [2]
+
+
+def test_variables_are_read_and_their_filter_is_packed_once() -> None:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        x, w = tf.placeholder(tf.float32, IMAGES), tf.Variable(random(1, 1, 4, 70))
+        bias = tf.Variable(random(70))
+        y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), bias))
+        session.run(tf.global_variables_initializer())
+        feeds, packed = {x: random(*IMAGES)}, 0
+        for _ in range(3):
+            metadata = tf.RunMetadata()
+            got = session.run(y, feeds, tf.RunOptions(trace=True), metadata)
+            packed += sum("prepare input" in e["name"] for e in metadata.trace["traceEvents"])
+        expected = np.maximum(feeds[x] @ random(1, 1, 4, 70)[0, 0] + random(70), 0)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+        assert packed == 1
