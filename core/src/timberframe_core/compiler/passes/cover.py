@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter
@@ -29,7 +29,7 @@ def run(rewriter: ClusterRewriter) -> None:
     if not by_op:
         return
     maker = {v.id: n for n in rewriter.nodes for v in n.outputs}
-    found = [(kernel, node) for node in rewriter.nodes for kernel in by_op.get(node.op, ())]
+    found = list(_candidates(rewriter.nodes, by_op, maker))
     found.sort(key=lambda f: (-len(f[0].covers), -f[0].priority))
     taken: set[int] = set()
     for kernel, root in found:
@@ -48,6 +48,27 @@ def run(rewriter: ClusterRewriter) -> None:
         else:
             for reason in reasons:
                 rewriter.decline(root, reason)
+
+
+def _candidates(
+    nodes: list[KernelNode], by_op: Mapping[str, Sequence[KernelDef]], maker: dict[int, KernelNode]
+) -> Iterator[tuple[KernelDef, KernelNode]]:
+    """Kernels with the nodes that may be their last part: those that read what the parts before it are made by."""
+    read = {op: [(_read_by_last(k.covers), k) for k in kernels] for op, kernels in by_op.items()}
+    any_of = {op: frozenset[str]().union(*(ops for ops, _ in kernels)) for op, kernels in read.items()}
+    for node in nodes:
+        if node.op not in read:
+            continue
+        made = {maker[v.id].op for v in node.inputs if v.id in maker}
+        if made.isdisjoint(any_of[node.op]) and all(ops for ops, _ in read[node.op]):
+            continue
+        yield from ((kernel, node) for ops, kernel in read[node.op] if ops <= made)
+
+
+def _read_by_last(parts: tuple[Part, ...]) -> frozenset[str]:
+    """The ops of the parts that the last one reads."""
+    ops = {part.name: part.op for part in parts}
+    return frozenset(ops[name] for name in parts[-1].inputs if name in ops)
 
 
 def _refusal(kernels: KernelRegistry, kernel: KernelDef, covered: KernelNode) -> Support:
