@@ -51,7 +51,7 @@ def run(rewriter: ClusterRewriter) -> None:
 
 
 def _candidates(
-    nodes: list[KernelNode], by_op: Mapping[str, Sequence[KernelDef]], maker: dict[int, KernelNode]
+    nodes: Sequence[KernelNode], by_op: Mapping[str, Sequence[KernelDef]], maker: dict[int, KernelNode]
 ) -> Iterator[tuple[KernelDef, KernelNode]]:
     """Kernels with the nodes that may be their last part: those that read what the parts before it are made by."""
     read = {op: [(_read_by_last(k.covers), k) for k in kernels] for op, kernels in by_op.items()}
