@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_conformance.case import Result
+from timberframe_conformance import kernels_used
+from timberframe_conformance.case import Case, Result
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
 from timberframe_conformance.reports.summary import Run
@@ -88,3 +89,9 @@ def test_a_kernel_that_leaves_its_work_to_others_counts_for_nothing_and_they_are
     results = networks(used, op)
     assert {(r.verdict, r.fallback, r.kernels[-1]) for r in results} == {("pass", True, by)}
     assert {item.why for item in items(results)} == {f"computed by {by}"}
+
+
+def test_a_case_that_runs_no_kernel_of_its_op_is_no_fallback(used: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one whose error is found while the graph is built, though other dtypes are computed by a reference."""
+    monkeypatch.setattr(kernels_used, "computed_ops", lambda device: frozenset({"MatMul"}))
+    assert not judge_case(Case("errors", "MatMul", (), "x", lambda target: None), used).fallback

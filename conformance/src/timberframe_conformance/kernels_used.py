@@ -64,9 +64,14 @@ class Lookups:
         names = dict.fromkeys(self._name(kernel) for _, kernel in found)
         judged = [kernel for op, kernel in found if op in wanted or not wanted]
         fallback = any(self._is_fallback(kernel) for kernel in judged)
-        if not found and wanted & computed_ops(self._device.type):  # a compiler that looks no kernel up
+        if not found and any(map(self._translated_by_reference, wanted)):
             return Used((FALLBACK,), True)
         return Used(tuple(name for name in names if name), fallback)
+
+    def _translated_by_reference(self, op: str) -> bool:
+        """Whether a device that has no kernels of an op, such as a compiler, has it computed by its reference."""
+        kernels = self._device.kernels.kernels(op)
+        return op in computed_ops(self._device.type) and all(k.device != self._device.type for k in kernels)
 
     def _is_fallback(self, kernel: KernelDef | None) -> bool:
         return bool(getattr(self._device, "by_reference", False)) if kernel is None else kernel.fallback
