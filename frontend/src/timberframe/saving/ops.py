@@ -116,7 +116,6 @@ define_op(
     gradient=_FILES,
     on_host=True,
     stateful=True,
-    level="training",
 )
 
 define_op(
@@ -130,7 +129,6 @@ define_op(
     gradient=_FILES,
     on_host=True,
     stateful=True,
-    level="training",
 )
 
 define_op(
@@ -143,7 +141,6 @@ define_op(
     gradient=_FILES,
     on_host=True,
     stateful=True,
-    level="training",
 )
 
 
@@ -171,5 +168,4 @@ for _name, _form in _NUMBERED.items():
         ),
         gradient=_STRINGS,
         on_host=True,
-        level="training",
     )

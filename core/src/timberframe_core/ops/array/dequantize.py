@@ -113,5 +113,4 @@ define_op(
     accuracy=Bound(_error, "each of the few operations rounds a number of the size of the range"),
     samples=_samples,
     errors=_errors,
-    level="inference",
 )

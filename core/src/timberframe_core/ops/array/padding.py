@@ -282,5 +282,4 @@ define_op(
     accuracy=Accumulation(lambda attrs, x, paddings: 3**x.ndim),
     samples=_mirror_grad_samples,
     errors=_mirror_grad_errors,
-    level="training",
 )

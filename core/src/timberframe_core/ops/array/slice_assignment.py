@@ -105,5 +105,4 @@ define_op(
     updates=("ref",),
     samples=_samples,
     errors=_errors,
-    level="training",
 )

@@ -93,5 +93,4 @@ define_op(
     launch_inputs=("begin", "end"),
     samples=_samples,
     errors=_errors,
-    level="training",
 )

@@ -230,7 +230,6 @@ class OpDef:
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
     accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
     samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
-    level: the conformance level that needs the op: core, inference, training.
     python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ
         by more than the underscore after a keyword of Python.
     """
@@ -275,7 +274,6 @@ class OpDef:
     accuracy: Accuracy = EXACT
     samples: Callable[[], Iterable[Sample]] = field(default=tuple)
     errors: Callable[[], Iterable[ErrorSample]] = field(default=tuple)
-    level: str = "core"
     python_names: Mapping[str, str] = field(default_factory=dict)
 
     def signature(self) -> tuple[Any, ...]:

@@ -174,7 +174,6 @@ def _define_backward(name: str, weights: Weights, types: str) -> None:
         accuracy=_accuracy(weights, backward=True),
         samples=_backward_samples,
         errors=lambda: [ErrorSample([Arg((2, 2)), Arg((1, 2, 2, 1))], "it must have rank 4")],
-        level="training",
     )
 
 

@@ -371,7 +371,6 @@ define_op(
     shape_inputs=("image_size",),
     samples=_image_gradient_samples,
     errors=_image_gradient_errors,
-    level="training",
 )
 
 define_op(
@@ -386,5 +385,4 @@ define_op(
     accuracy=Bound(_box_gradient_error, _SOURCE),
     samples=_box_gradient_samples,
     errors=_box_gradient_errors,
-    level="training",
 )

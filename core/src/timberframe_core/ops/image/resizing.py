@@ -266,7 +266,6 @@ define_op(
     shape_inputs=("size",),
     samples=_bilinear_samples,
     errors=_errors,
-    level="training",
 )
 
 define_op(
@@ -281,7 +280,6 @@ define_op(
     accuracy=Accumulation(_bilinear_grad_terms),
     samples=_bilinear_grad_samples,
     errors=_bilinear_grad_errors,
-    level="training",
 )
 
 define_op(
@@ -297,7 +295,6 @@ define_op(
     shape_inputs=("size",),
     samples=_nearest_samples,
     errors=_errors,
-    level="training",
 )
 
 define_op(
@@ -313,5 +310,4 @@ define_op(
     shape_inputs=("size",),
     samples=_nearest_grad_samples,
     errors=_errors,
-    level="training",
 )

@@ -296,5 +296,4 @@ define_op(
         ErrorSample([Arg((2, 3)), Arg((2, 3))], r"input 0 has shape \(2, 3\); its matrices must be square"),
         ErrorSample([Arg((2, 2)), Arg((3, 3))], r"l and grad have shapes \(2, 2\) and \(3, 3\); they must be equal"),
     ],
-    level="training",
 )

@@ -148,5 +148,4 @@ define_op(
     errors=_errors,
     gradient=_gradient,
     constant_inputs=("a", "b"),
-    level="training",
 )

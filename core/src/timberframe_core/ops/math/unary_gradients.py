@@ -72,7 +72,6 @@ def _gradient_op(
         accuracy=accuracy,
         samples=_pole_samples if inputs == _BY_RESULT else _samples,
         errors=_errors,
-        level="training",
         gradient=gradient,
     )
 
@@ -275,5 +274,4 @@ define_op(
     samples=_leaky_relu_samples,
     errors=_errors,
     gradient=_piecewise("LeakyReluGrad"),
-    level="training",
 )

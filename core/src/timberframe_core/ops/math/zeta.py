@@ -138,7 +138,6 @@ binary_op(
     samples=_zeta_samples,
     gradient=_zeta_gradient,
     constant_inputs=("x",),
-    level="training",
 )
 
 binary_op(
@@ -151,5 +150,4 @@ binary_op(
     samples=_polygamma_samples,
     gradient=_polygamma_gradient,
     constant_inputs=("a",),
-    level="training",
 )

@@ -73,7 +73,6 @@ define_op(
     gradient_takes_slices=True,
     samples=lambda: _bias_samples(True),
     errors=lambda: _bias_errors(True),
-    level="inference",
 )
 
 define_op(
@@ -88,7 +87,6 @@ define_op(
     gradient_takes_slices=True,
     samples=lambda: _bias_samples(False),
     errors=lambda: _bias_errors(False),
-    level="inference",
 )
 
 
@@ -156,5 +154,4 @@ define_op(
         ErrorSample((Arg((3,)),), "rank 2 or more"),
         ErrorSample((Arg((2, 3)),), "rank 3 or more", {"data_format": "NCHW"}),
     ],
-    level="training",
 )

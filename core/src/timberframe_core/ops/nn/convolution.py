@@ -112,7 +112,6 @@ CONV2D = define_op(
     accuracy=Accumulation(_conv_terms),
     samples=conv2d_samples,
     errors=_conv2d_errors,
-    level="inference",
 )
 
 
@@ -167,5 +166,4 @@ DEPTHWISE_CONV2D = define_op(
     accuracy=Accumulation(lambda attrs, input, filter: int(filter.shape[0] * filter.shape[1])),
     samples=depthwise_samples,
     errors=_depthwise_errors,
-    level="inference",
 )

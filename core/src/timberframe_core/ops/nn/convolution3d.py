@@ -273,7 +273,6 @@ _CONV3D = define_op(
     accuracy=Accumulation(lambda attrs, x, filter: math.prod(filter.shape[:4])),
     samples=_samples,
     errors=_errors,
-    level="training",
 )
 
 define_op(
@@ -289,7 +288,6 @@ define_op(
     shape_inputs=("input_sizes",),
     samples=_input_samples,
     errors=lambda: _gradient_errors(False),
-    level="training",
 )
 
 define_op(
@@ -305,5 +303,4 @@ define_op(
     shape_inputs=("filter_sizes",),
     samples=_filter_samples,
     errors=lambda: _gradient_errors(True),
-    level="training",
 )

@@ -272,7 +272,6 @@ def _define_gradients(
         accuracy=Accumulation(_input_terms),
         samples=lambda: _input_samples(forward, samples()),
         errors=lambda: _errors(False, depthwise),
-        level="training",
     )
     define_op(
         by_filter,
@@ -287,7 +286,6 @@ def _define_gradients(
         accuracy=Accumulation(_filter_terms),
         samples=lambda: _filter_samples(forward, samples()),
         errors=lambda: _errors(True, depthwise),
-        level="training",
     )
 
 

@@ -174,7 +174,6 @@ define_op(
         ErrorSample((Arg((2, 3)), Arg((2, 4))), "do not broadcast"),
         ErrorSample((Arg((3,)), Arg((3,))), "must have rank 2"),
     ],
-    level="training",
 )
 
 define_op(
@@ -195,5 +194,4 @@ define_op(
         ErrorSample((Arg((3,)), Arg(values=[0])), "must have rank 2"),
         ErrorSample((Arg((1, 0)), Arg(values=[0])), "at least one class"),
     ],
-    level="training",
 )

@@ -185,7 +185,6 @@ DILATION = define_op(
     accuracy=EXACT,
     samples=_samples,
     errors=_errors,
-    level="training",
 )
 
 define_op(
@@ -200,7 +199,6 @@ define_op(
     accuracy=Accumulation(lambda attrs, x, filter, grad: filter.shape[0] * filter.shape[1], _input_magnitude),
     samples=_gradient_samples,
     errors=_gradient_errors,
-    level="training",
 )
 
 define_op(
@@ -215,5 +213,4 @@ define_op(
     accuracy=Accumulation(lambda attrs, x, filter, grad: grad.size // max(grad.shape[3], 1), _filter_magnitude),
     samples=_gradient_samples,
     errors=_gradient_errors,
-    level="training",
 )

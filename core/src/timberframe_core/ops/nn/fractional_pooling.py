@@ -281,7 +281,6 @@ define_op(
             )
         ),
     ],
-    level="training",
 )
 
 define_op(
@@ -306,5 +305,4 @@ define_op(
             r"the input's shape is \(2, 5, 4, 3\) and out_backprop's \(2, 3, 2, 2\)",
         ),
     ],
-    level="training",
 )

@@ -185,7 +185,6 @@ def _define_batch_norm(
         accuracy=_BATCH_NORM_ACCURACY,
         samples=lambda: _batch_norm_samples(formats),
         errors=_batch_norm_errors,
-        level="inference",
         **rest,
     )
 
@@ -267,5 +266,4 @@ define_op(
     accuracy=Bound(_lrn_error, "Higham, section 3.1 for the sum; OpenCL C's 16 ULP for pow"),
     samples=_lrn_samples,
     errors=lambda: [ErrorSample((Arg((1, 1, 4)),), "must have rank 4")],
-    level="inference",
 )

@@ -187,7 +187,6 @@ def _define_batch_norm(
         ),
         samples=lambda: _batch_norm_samples(formats, reserves),
         errors=lambda: _batch_norm_errors(reserves),
-        level="training",
     )
 
 
@@ -296,5 +295,4 @@ define_op(
         ErrorSample((Arg((1, 1, 4)),) * 3, "must have rank 4"),
         ErrorSample((Arg((1, 1, 1, 4)), Arg((1, 1, 1, 4)), Arg((1, 1, 1, 3))), "inputs 0 and 2 have shapes"),
     ],
-    level="training",
 )

@@ -273,7 +273,6 @@ MAX_POOL = define_op(
     accuracy=Exact(signed_zero=False),
     samples=max_pool_samples,
     errors=_max_pool_errors,
-    level="inference",
 )
 
 define_op(
@@ -288,7 +287,6 @@ define_op(
     accuracy=Exact(signed_zero=False),
     shape_inputs=("ksize", "strides"),
     samples=_max_pool_v2_samples,
-    level="inference",
 )
 
 AVG_POOL = define_op(
@@ -308,5 +306,4 @@ AVG_POOL = define_op(
     accuracy=Accumulation(lambda attrs, value: math.prod(attrs["ksize"]) + 1),
     samples=lambda: pool_samples(("NHWC", "NCHW")),
     errors=_avg_pool_errors,
-    level="inference",
 )

@@ -292,7 +292,6 @@ _MAX_POOL = define_op(
     accuracy=Exact(signed_zero=False),
     samples=_samples,
     errors=_errors,
-    level="training",
 )
 
 _AVG_POOL = define_op(
@@ -307,7 +306,6 @@ _AVG_POOL = define_op(
     accuracy=Accumulation(lambda attrs, value: math.prod(attrs["ksize"]) + 1),
     samples=_samples,
     errors=_errors,
-    level="training",
 )
 
 
@@ -333,7 +331,6 @@ def _define_max(name: str, types: tuple[str, ...], second: bool, of: str) -> Non
         accuracy=accuracy,
         samples=lambda: _max_samples(second),
         errors=lambda: _max_errors(second),
-        level="training",
     )
 
 
@@ -354,5 +351,4 @@ define_op(
     shape_inputs=("orig_input_shape",),
     samples=_avg_grad_samples,
     errors=_avg_grad_errors,
-    level="training",
 )

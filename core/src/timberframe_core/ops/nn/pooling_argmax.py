@@ -161,7 +161,6 @@ define_op(
             {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
         ),
     ],
-    level="training",
 )
 
 define_op(
@@ -178,5 +177,4 @@ define_op(
     ),
     samples=_grad_samples,
     errors=_grad_errors,
-    level="training",
 )

@@ -258,7 +258,6 @@ def _define_max(second: bool, inputs: bool, default: str, padding: tuple[str, ..
         shape_inputs=("ksize", "strides") if inputs else (),
         samples=lambda: _max_v2_samples(second) if inputs else _max_samples(second),
         errors=lambda: _max_v2_errors(second) if inputs else _max_errors(second),
-        level="training",
     )
 
 
@@ -333,5 +332,4 @@ define_op(
     shape_inputs=("orig_input_shape",),
     samples=_avg_samples,
     errors=_avg_errors,
-    level="training",
 )

@@ -101,7 +101,6 @@ def _define_softmax(name: str, output: str, doc: str, reference: Any, gradient: 
         accuracy=Bound(error, source),
         samples=_samples,
         errors=_errors,
-        level="inference",
     )
 
 

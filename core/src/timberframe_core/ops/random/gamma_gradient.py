@@ -137,5 +137,4 @@ binary_op(
     ),
     samples=_samples,
     gradient=NotDifferentiable("TensorFlow has no second derivative either"),
-    level="training",
 )

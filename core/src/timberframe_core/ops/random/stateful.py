@@ -55,7 +55,6 @@ def _define(name: str, draw: RandomDraw, attrs: Sequence[str], **rest: Any) -> N
         stream=draw,
         stateful=True,
         gradient=rest.pop("gradient", NO_GRADIENT),
-        level="training",
         **rest,
     )
 

@@ -96,4 +96,4 @@ OF_STATE = Source(["key: uint64", "counter: uint64", "alg: int32"], [], state_ar
 
 def define_stateless(name: str, accuracy: Accuracy = EXACT, **rest: Any) -> None:
     """A stateless random op."""
-    define_op(name, gradient=rest.pop("gradient", NO_GRADIENT), level="training", accuracy=accuracy, **rest)
+    define_op(name, gradient=rest.pop("gradient", NO_GRADIENT), accuracy=accuracy, **rest)

@@ -145,7 +145,6 @@ define_op(
     stateful=True,
     samples=_gather_samples,
     errors=_gather_errors,
-    level="training",
 )
 
 define_op(
@@ -161,7 +160,6 @@ define_op(
     stateful=True,
     samples=_gather_nd_samples,
     errors=_gather_nd_errors,
-    level="training",
 )
 
 
@@ -191,5 +189,4 @@ define_op(
             (Arg(values=5),), "has reached its limit 5", {"limit": 5}, {"T": ("int32", "int64")}, "OutOfRangeError"
         )
     ],
-    level="training",
 )

@@ -240,7 +240,6 @@ def _define_rows(kind: str, types: Sequence[str]) -> None:
         accuracy=_accuracy(kind, reference),
         samples=lambda: _row_samples(kind, types),
         errors=lambda: _row_errors(kind),
-        level="training",
     )
 
 
@@ -260,7 +259,6 @@ def _define_tuples(kind: str, types: Sequence[str]) -> None:
         accuracy=_accuracy(kind, reference),
         samples=lambda: _tuple_samples(kind, types),
         errors=_tuple_errors,
-        level="training",
     )
 
 

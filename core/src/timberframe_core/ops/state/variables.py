@@ -200,5 +200,4 @@ define_op(
     gradient=_STATE,
     on_host=True,
     stateful=True,
-    level="training",
 )

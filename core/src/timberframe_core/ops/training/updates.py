@@ -261,7 +261,6 @@ def _define(
         accuracy=_error_bound(made, sparse),
         samples=lambda: (_sparse_samples if sparse else _dense_samples)(signature, attr, types),
         errors=lambda: (_sparse_errors if sparse else _dense_errors)(signature),
-        level="training",
     )
 
 
