@@ -130,6 +130,16 @@ def test_one_run_may_take_what_it_adds(session: tf.Session) -> None:
     assert session.run([take, queue.enqueue(5)]) == [5, None]
 
 
+def test_one_run_may_add_to_two_queues_and_take_from_both(session: tf.Session) -> None:
+    taken = []
+    for i in range(2):
+        queue = tf.FIFOQueue(1, tf.float32, shapes=[()])
+        with tf.control_dependencies([queue.enqueue(float(i))]):
+            taken.append(queue.dequeue())
+    for _ in range(3):
+        assert session.run(taken) == [0, 1]
+
+
 def test_one_run_may_take_what_it_adds_though_shapes_are_unknown(session: tf.Session) -> None:
     queue = tf.FIFOQueue(2, [tf.int32])
     take = queue.dequeue()

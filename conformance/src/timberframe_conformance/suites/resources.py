@@ -102,6 +102,20 @@ def _within(target: Target, graph: Any) -> None:
             same(session.run([taken, add], {x: X + k})[0], (X + k + 1) ** 2)
 
 
+@check("QueueDequeueV2", "two-queues-within-a-run")
+def _two_queues(target: Target, graph: Any) -> None:
+    """A run that adds to two queues and takes from both, before and after nodes of the device."""
+    x, taken = tf.placeholder(tf.float32, (3,)), []
+    for factor in (2.0, 3.0):
+        queue = tf.FIFOQueue(1, tf.float32, shapes=[(3,)])
+        with tf.control_dependencies([queue.enqueue(x * factor)]):
+            taken.append(queue.dequeue() + 1.0)
+    with target.session(graph) as session:
+        for k in range(3):
+            for got, factor in zip(session.run(taken, {x: X + k}), (2, 3), strict=True):
+                same(got, (X + k) * factor + 1)
+
+
 @check("QueueEnqueueV2", "threads")
 def _threads(target: Target, graph: Any) -> None:
     """Threads that add to a small queue and threads that take from it: everything arrives once."""

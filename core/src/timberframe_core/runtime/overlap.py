@@ -109,6 +109,7 @@ def dependencies(stages: Sequence[BoundStage]) -> list[set[int]]:
         before = {maker[x] for x in stage.inputs if x in maker}
         for node in stage.stage.nodes:
             before.update(stage_of[c] for c in _ordered_before(node) if c in stage_of)
+            before.update(stage_of[x.node] for x in node.inputs if x.dtype is resource and x.node in stage_of)
         if not _may_wait(stage):
             if id(stage.device) in last_on:
                 before.add(last_on[id(stage.device)])  # one device runs its stages in order
