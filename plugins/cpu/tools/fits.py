@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fit_polynomials import Fit
 from mpmath import mp, mpf
@@ -17,70 +18,74 @@ def atanh_series(x: mpf) -> mpf:
     return (mp.log1p(x) - x + x * x / 2) / x**3
 
 
+FITS = [
+    Fit(
+        "exp",
+        "(exp(x) - 1 - x) / x^2",
+        0,
+        -HALF_LN2,
+        HALF_LN2,
+        lambda x: (mp.expm1(x) - x) / x**2,
+        lambda x: x * x / mp.expm1(x),
+    ),
+    Fit(
+        "sinh",
+        "(sinh(sqrt(x)) / sqrt(x) - 1) / x",
+        0,
+        mpf(0),
+        mpf("1.002"),
+        lambda x: (mp.sinh(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
+        lambda x: x * mp.sqrt(x) / mp.sinh(mp.sqrt(x)),
+    ),
+    Fit(
+        "log",
+        "(log(1 + x) - x + x^2 / 2) / x^3",
+        0,
+        ROOT_HALF - 1 - mpf("1e-6"),
+        2 * ROOT_HALF - 1 + mpf("1e-6"),
+        atanh_series,
+        lambda x: x**3 / mp.log1p(x),
+    ),
+    Fit(
+        "sin",
+        "(sin(sqrt(x)) / sqrt(x) - 1) / x",
+        0,
+        mpf(0),
+        QUARTER_PI**2,
+        lambda x: (mp.sin(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
+        lambda x: x * mp.sqrt(x) / mp.sin(mp.sqrt(x)),
+    ),
+    Fit(
+        "cos",
+        "(cos(sqrt(x)) - 1 + x / 2) / x^2",
+        0,
+        mpf(0),
+        QUARTER_PI**2,
+        lambda x: (mp.cos(mp.sqrt(x)) - 1 + x / 2) / x**2,
+        lambda x: x**2 / mp.cos(mp.sqrt(x)),
+    ),
+    Fit(
+        "asin",
+        "(asin(sqrt(x)) / sqrt(x) - 1) / x",
+        0,
+        mpf(0),
+        mpf("0.25"),
+        lambda x: (mp.asin(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
+        lambda x: x * mp.sqrt(x) / mp.asin(mp.sqrt(x)),
+    ),
+    Fit(
+        "atan",
+        "(atan(sqrt(x)) / sqrt(x) - 1) / x",
+        0,
+        mpf(0),
+        mp.tan(mp.pi / 8) ** 2 * mpf("1.001"),
+        lambda x: (mp.atan(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
+        lambda x: x * mp.sqrt(x) / mp.atan(mp.sqrt(x)),
+    ),
+]
+"""By the name of the function; each precision has degrees of its own."""
+
+
 def common_fits(suffix: str, degrees: Mapping[str, int]) -> list[Fit]:
-    """The fits whose names end in the suffix, in their order in the header; degrees: of each function's polynomial."""
-    return [
-        Fit(
-            f"exp_poly_{suffix}",
-            "(exp(x) - 1 - x) / x^2",
-            degrees["exp"],
-            -HALF_LN2,
-            HALF_LN2,
-            lambda x: (mp.expm1(x) - x) / x**2,
-            lambda x: x * x / mp.expm1(x),
-        ),
-        Fit(
-            f"sinh_poly_{suffix}",
-            "(sinh(sqrt(x)) / sqrt(x) - 1) / x",
-            degrees["sinh"],
-            mpf(0),
-            mpf("1.002"),
-            lambda x: (mp.sinh(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-            lambda x: x * mp.sqrt(x) / mp.sinh(mp.sqrt(x)),
-        ),
-        Fit(
-            f"log_poly_{suffix}",
-            "(log(1 + x) - x + x^2 / 2) / x^3",
-            degrees["log"],
-            ROOT_HALF - 1 - mpf("1e-6"),
-            2 * ROOT_HALF - 1 + mpf("1e-6"),
-            atanh_series,
-            lambda x: x**3 / mp.log1p(x),
-        ),
-        Fit(
-            f"sin_poly_{suffix}",
-            "(sin(sqrt(x)) / sqrt(x) - 1) / x",
-            degrees["sin"],
-            mpf(0),
-            QUARTER_PI**2,
-            lambda x: (mp.sin(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-            lambda x: x * mp.sqrt(x) / mp.sin(mp.sqrt(x)),
-        ),
-        Fit(
-            f"cos_poly_{suffix}",
-            "(cos(sqrt(x)) - 1 + x / 2) / x^2",
-            degrees["cos"],
-            mpf(0),
-            QUARTER_PI**2,
-            lambda x: (mp.cos(mp.sqrt(x)) - 1 + x / 2) / x**2,
-            lambda x: x**2 / mp.cos(mp.sqrt(x)),
-        ),
-        Fit(
-            f"asin_poly_{suffix}",
-            "(asin(sqrt(x)) / sqrt(x) - 1) / x",
-            degrees["asin"],
-            mpf(0),
-            mpf("0.25"),
-            lambda x: (mp.asin(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-            lambda x: x * mp.sqrt(x) / mp.asin(mp.sqrt(x)),
-        ),
-        Fit(
-            f"atan_poly_{suffix}",
-            "(atan(sqrt(x)) / sqrt(x) - 1) / x",
-            degrees["atan"],
-            mpf(0),
-            mp.tan(mp.pi / 8) ** 2 * mpf("1.001"),
-            lambda x: (mp.atan(mp.sqrt(x)) / mp.sqrt(x) - 1) / x,
-            lambda x: x * mp.sqrt(x) / mp.atan(mp.sqrt(x)),
-        ),
-    ]
+    """The fits of one precision, in their order in the header. degrees: of each function's polynomial."""
+    return [replace(fit, name=f"{fit.name}_poly_{suffix}", degree=degrees[fit.name]) for fit in FITS]
