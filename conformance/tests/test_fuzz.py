@@ -346,6 +346,7 @@ def test_script_of_a_drawn_program_builds_the_same_graph(target: Target, number:
     ]
 
 
+@pytest.mark.slow
 def test_command_reports_what_it_compared(command: Any, tmp_path: Path) -> None:
     status, output, _ = command(
         "fuzz",

@@ -73,6 +73,7 @@ def test_op_limits_which_kernels_of_the_device_are_drawn(small: Target, target: 
     assert sum(s.op == "Neg" for s in nodes) > 0.6 * len(nodes)
 
 
+@pytest.mark.slow
 def test_command_says_how_many_nodes_ran_on_the_device(command: Any, plugin: None, tmp_path: Path) -> None:
     fuzz = ("fuzz", "--device=small", "--programs=6", "--seed=1", "--jobs=1", f"--store={tmp_path}")
     status, output, _ = command(*fuzz, "--oracles=truth")
@@ -81,6 +82,7 @@ def test_command_says_how_many_nodes_ran_on_the_device(command: Any, plugin: Non
     assert re.search(r": \d+ nodes of [1-3] of its 3 ops$", output, re.M)
 
 
+@pytest.mark.slow
 def test_command_says_how_many_nodes_were_of_the_ops_asked_for(command: Any, plugin: None, tmp_path: Path) -> None:
     fuzz = ("fuzz", "--device=small", "--programs=6", "--seed=1", "--jobs=1", f"--store={tmp_path}")
     _, output, _ = command(*fuzz, "--oracles=truth", "--op=Neg")
@@ -99,6 +101,7 @@ def test_mutant_of_an_op_that_the_device_lacks_is_skipped(command: Any, plugin: 
     assert "n/a     gather-clamps: the device has no kernel of GatherV2" in output
 
 
+@pytest.mark.slow
 def test_summary_tells_known_programs_from_stored_failures(command: Any, plugin: None, tmp_path: Path) -> None:
     fuzz = ("fuzz", "--device=small", "--programs=1", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--oracles=again")
     _, output, _ = command(*fuzz)
@@ -128,6 +131,7 @@ def test_failures_of_different_ops_are_different_findings() -> None:
     assert finding("Mul", 0).kind == finding("Neg", 0).kind
 
 
+@pytest.mark.slow
 def test_failures_of_a_wrong_device_are_reported_and_stored(
     command: Any, plugin: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +152,7 @@ def test_damaged_files_are_used_on_a_device_without_matmul(command: Any, plugin:
     assert "6 files in" in output
 
 
+@pytest.mark.slow
 def test_failure_found_with_a_mutant_stays_in_sessions_without_it(command: Any, plugin: None, tmp_path: Path) -> None:
     program = Program((Step("feed", value=np.ones(3, np.float32), known=(3,)), Step("op", "Neg", ((0, 0),))), ((1, 0),))
     store = Store(tmp_path, "small")

@@ -64,6 +64,7 @@ def test_a_mutant_that_runs_two_nodes_is_noticed(target: Target) -> None:
     assert proof.ok, proof.problems
 
 
+@pytest.mark.slow
 def test_fuzzing_draws_nodes_that_a_kernel_covers() -> None:
     kernel = KernelDef("Acme>Dense", "REFERENCE", lambda node: None, {"T": ("float32",)}, covers=DENSE, suits=plain)
     with loaded_plugin("dense", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel]))):

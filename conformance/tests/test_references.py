@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 
+@pytest.mark.slow
 def test_references_refuse_what_ops_refuse(command: Any) -> None:
     status, output, _ = command("run", "--device=reference", "--suite=errors", "--share=commit/4", "--jobs=0")
     assert status == 0, output

@@ -110,13 +110,12 @@ def _dtypes(target: Target, graph: Any) -> None:
 def _stays(target: Target, graph: Any) -> None:
     """A value that a host op wants where it is, and gives as it is, is not copied."""
     x = tf.placeholder(tf.float32, (3,))
-    plain, y = tf.exp(tf.square(x)), tf.exp(tf.Print(tf.square(x), [], first_n=0))
+    y = tf.negative(tf.Print(tf.square(x), [], first_n=0))
     with target.session(graph) as session:
-        wanted = session.run(plain, {x: X})
-        same(session.run(y, {x: X}), wanted)
+        same(session.run(y, {x: X}), -X * X)
         with _copies(next(d for d in session.list_devices() if d.spec == target.spec)) as copies:
-            same(session.run(y, {x: X}), wanted)
-    if len(copies) > 2:
+            same(session.run(y, {x: X}), -X * X)
+    if len(set(copies)) < len(copies):  # a copy that was started may be done by copy_out
         raise CaseFailedError(
             f"the device was asked for {', '.join(copies)}; one copy of the feed and one of the result do"
         )

@@ -52,7 +52,8 @@ class JaxDevice(sdk.CompilerDevice):
 
     def upload(self, x):
         with jax.enable_x64(True):
-            return jax.device_put(x, self.device, may_alias=False)
+            # x is the caller's to change; JAX may keep or still read what it gets.
+            return jax.device_put(np.array(x), self.device)
 
     def copy_out(self, a):
         return np.array(a)
