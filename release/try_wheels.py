@@ -23,10 +23,11 @@ from pathlib import Path
 WORKSPACE = Path(__file__).resolve().parents[1]
 DIST = WORKSPACE / "dist"
 PYTHONS = tuple(f"python3.{minor}" for minor in range(11, 15))
+DRIVER = ("intel-opencl-rt", "intel-cmplr-lib-rt")
 KINDS = {
     "python": (),
     "c": ("setuptools>=77", "cffi"),
-    "opencl": ("timberframe-opencl", "intel-opencl-rt"),
+    "opencl": ("pyopencl", *DRIVER),
     "compiler": (),
 }
 """What each kind needs beside the SDK, to be built or to run."""
@@ -109,8 +110,8 @@ def try_kind(environment: Environment, kind: str) -> None:
     name = f"acme{kind}"
     environment.download(*BUILD, *KINDS[kind], "cffi", "pytest")
     before = machine_time()
-    if "intel-opencl-rt" in KINDS[kind]:
-        environment.run("pip", "install", "--quiet", "intel-opencl-rt")
+    if kind == "opencl":
+        environment.run("pip", "install", "--quiet", *DRIVER)
     environment.run("timberframe-sdk", "new", name, "--kind", kind)
     environment.run("pip", "install", "--quiet", f"./{name}", compiler=kind == "c")
     command = ("conformance", "run", f"--device={name}", "--profile", f"{name}/profile.toml", "--require", "core")

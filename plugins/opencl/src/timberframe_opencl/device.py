@@ -230,7 +230,8 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
         if e.code != cl.status_code.PLATFORM_NOT_FOUND_KHR:
             raise
         raise UnavailableError(
-            "no OpenCL driver was found; install intel-opencl-rt to run on the CPU, or the driver of your device"
+            "no OpenCL driver was found; install the driver of your device, or intel-opencl-rt and intel-cmplr-lib-rt "
+            "to run on the CPU"
         ) from e
     found = [d for p in platforms for d in p.get_devices()]
     found.sort(key=lambda d: bool(d.type & cl.device_type.CPU))
