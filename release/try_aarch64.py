@@ -28,7 +28,7 @@ def fetch(folder: Path) -> Path:
         "-o", "APT::Sandbox::User=root",
     ]  # fmt: skip
     run([*apt, "update"])
-    run([*apt, "install", "--yes", "--download-only", "python3", "zlib1g", "libc6"])
+    run([*apt, "install", "--yes", "--download-only", "python3", "zlib1g", "libc6", "libstdc++6"])
     for package in sorted((state / "cache" / "archives").glob("*.deb")):
         run(["dpkg-deb", "-x", package, root])
     return root

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from timberframe_sdk import new_package
 from timberframe_sdk.command import KINDS, main
 from timberframe_sdk.new_package import TEMPLATES, NewPackageError, create
 
@@ -72,6 +73,16 @@ def test_kernels_of_packages_compute_by_themselves(kind: str) -> None:
 def test_a_name_that_cannot_be_used_is_refused(name: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(NewPackageError, match=why):
         create(name, "python", tmp_path)
+
+
+def test_what_working_on_a_template_leaves_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = ("__pycache__/a.pyc", ".pytest_cache/README.md", "x.egg-info/PKG-INFO", "build/a.o", "src/_native.so")
+    for name in ("README.md", *left):
+        path = tmp_path / "templates" / "python" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    monkeypatch.setattr(new_package, "TEMPLATES", tmp_path / "templates")
+    assert [p.name for p in create("tin", "python", tmp_path).rglob("*") if p.is_file()] == ["README.md"]
 
 
 def test_an_existing_folder_is_not_written_to(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ TAKEN = frozenset(
 )
 """Names that packages or devices of Timberframe's own have."""
 _NAME = re.compile(r"[a-z][a-z0-9]*")
-_MADE = re.compile(r"__pycache__|.*\.(egg-info|so|pyd|o|pyc)|build|dist|_native\.c")
+_MADE = re.compile(r"__pycache__|\..*_cache|.*\.(egg-info|so|pyd|o|pyc)|build|dist|_native\.c")
 """What working on a template leaves in its folder."""
 
 
