@@ -295,19 +295,23 @@ def test_program_is_void_where_an_op_refuses_its_values(target: Target) -> None:
     assert judge(program, target).invalid
 
 
-def test_equal_seeds_draw_equal_programs(target: Target) -> None:
-    texts = [to_json(draw_program(Pool(target), 3, n)) for n in (0, 1, 0)]
+@pytest.fixture(scope="module")  # a pool asks the device about every op
+def pool(target: Target) -> Pool:
+    return Pool(target)
+
+
+def test_equal_seeds_draw_equal_programs(pool: Pool) -> None:
+    texts = [to_json(draw_program(pool, 3, n)) for n in (0, 1, 0)]
     assert texts[0] == texts[2] != texts[1]
 
 
-def test_program_survives_json(target: Target) -> None:
+def test_program_survives_json(pool: Pool) -> None:
     for number in range(4):
-        program = draw_program(Pool(target), 5, number)
+        program = draw_program(pool, 5, number)
         assert to_json(from_json(to_json(program))) == to_json(program)
 
 
-def test_op_of_a_vendor_takes_part(target: Target) -> None:
-    pool = Pool(target)
+def test_op_of_a_vendor_takes_part(pool: Pool) -> None:
     assert {"Tanh", "GatherV2", "MatMul", "TopKV2"} <= set(pool.names)
     assert not {"RandomUniform", "Placeholder", "VarHandleOp"} & set(pool.names)
 
@@ -333,10 +337,10 @@ def test_script_runs_alone(target: Target, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("number", range(6))
-def test_script_of_a_drawn_program_builds_the_same_graph(target: Target, number: int) -> None:
+def test_script_of_a_drawn_program_builds_the_same_graph(target: Target, pool: Pool, number: int) -> None:
     from timberframe_conformance.fuzz.build import build
 
-    program = draw_program(Pool(target), 11, number)
+    program = draw_program(pool, 11, number)
     script = Finding(program, "truth", "", "reference").script(target.spec)
     with tf.Graph().as_default() as graph:
         exec(compile(script.split("with tf.Session()")[0], "script", "exec"), {})
