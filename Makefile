@@ -25,7 +25,7 @@ BUILDING := PATH="$(abspath $(BIN)):$$PATH"
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
 ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src conformance/src
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src conformance/src release
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 48
@@ -171,25 +171,21 @@ $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@time $(PEERS)/bin/python $(INSTALL) $(ABOVE:%=-e ./%)
 	@touch $@
 
-# Wheels for Arm need Debian's gcc-aarch64-linux-gnu.
-ARCHITECTURES := $(shell uname -m) $(if $(shell command -v aarch64-linux-gnu-gcc),aarch64)
-
 release: $(RELEASE)/stamp
-	@echo "== wheels for $(sort $(ARCHITECTURES))"
-	@time $(RELEASE)/bin/python release/wheels.py $(addprefix --architecture ,$(sort $(ARCHITECTURES)))
+	@echo "== wheels"
+	@time $(RELEASE)/bin/python release/wheels.py
 
 $(RELEASE)/stamp: requirements-release.txt constraints.txt
 	@time $(PYTHON) -m venv $(RELEASE)
 	@time $(RELEASE)/bin/python $(INSTALL) -r requirements-release.txt
 	@touch $@
 
-try-wheels: release
+try-wheels: release setup
 	@echo "== the wheels in empty environments"
 	@time $(BIN)/python release/try_wheels.py
-ifneq ($(shell command -v qemu-aarch64),)
-	@echo "== the wheels for Arm, emulated"
-	@time $(BIN)/python release/try_aarch64.py
-endif
+	@echo "== the wheels for Arm, emulated, where qemu-user is installed and there are any"
+	@time if command -v qemu-aarch64 > /dev/null && ls dist/*_aarch64.whl > /dev/null 2>&1; then \
+	  $(BIN)/python release/try_aarch64.py; fi
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(RELEASE) plugins/cpu/build dist

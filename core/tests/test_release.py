@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +31,11 @@ PACKAGES = (
 )
 TEMPLATES = sorted(p.parent for p in WORKSPACE.glob("sdk/src/timberframe_sdk/templates/*/pyproject.toml"))
 VERSION = timberframe_core.__version__
+
+
+@pytest.fixture(autouse=True)
+def _tools_of_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(WORKSPACE / "release")
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -73,3 +82,39 @@ def test_packages_for_vendors_are_for_the_contract_of_this_release(folder: Path)
 def test_each_package_says_what_it_changes() -> None:
     for package in PACKAGES:
         assert f"## {VERSION}" in (WORKSPACE / package / "CHANGELOG.md").read_text(), package
+
+
+def test_a_compiler_for_wheels_compiles_with_gcc_and_links_against_an_old_glibc(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import cc
+
+    monkeypatch.setattr(cc.shutil, "which", lambda name: None)
+    assert cc.command("x86_64", "2.28", ["-c", "a.c"])[-2:] == ["-c", "a.c"]
+    assert "ziglang" not in cc.command("x86_64", "2.28", ["-c", "-shared", "a.c"])
+    monkeypatch.setattr(cc.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="libgcc.a\n"))
+    linked = cc.command(platform.machine(), "2.28", ["-shared", "a.o", "-o", "a.so"])
+    assert linked[1:6] == ["-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28"]
+    assert linked.index("a.o") < linked.index("libgcc.a"), "zig's own runtime library would bring its exp and memcpy"
+
+
+def test_no_wheel_is_built_for_a_system_that_nobody_has_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import wheels
+
+    monkeypatch.setattr(wheels, "pure_wheels", lambda: None)
+    monkeypatch.setattr(wheels, "DIST", tmp_path / "dist")
+    monkeypatch.setattr(wheels.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(sys, "argv", ["wheels.py"])
+    with pytest.raises(SystemExit, match=r"no timberframe-cpu for Darwin: .* nobody has run the tests there"):
+        wheels.main()
+
+
+def test_a_wheel_with_another_module_than_one_is_refused(tmp_path: Path) -> None:
+    import wheels
+
+    wheel = tmp_path / "timberframe_cpu-1-cp311-abi3-manylinux_2_28_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        for name in ("LICENSE.openblas", "_native.abi3.so", "_native.cpython-311.so", "libscipy_openblas.so"):
+            file.writestr(f"timberframe_cpu/{name}", "")
+    with pytest.raises(wheels.ReleaseError, match=r"_native.cpython-311.so.*; one module, and OpenBLAS"):
+        wheels.check(wheel, "x86_64")
