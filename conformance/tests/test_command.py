@@ -43,6 +43,12 @@ def test_todo_lists_what_references_compute(command: Any) -> None:
     assert "  MatMul float32: computed by the op's reference (fallback); MLP, LeNet" in output
 
 
+def test_todo_of_breadth_lists_dtypes_that_references_compute(command: Any) -> None:
+    status, output, _ = command("todo", "--device=cpu", "--level=breadth", "--jobs=0")
+    assert status == 1
+    assert "  GatherV2 string: computed by the op's reference (fallback)\n" in output
+
+
 def test_the_status_is_0_if_the_required_level_is_reached(command: Any, tmp_path: Path) -> None:
     report = tmp_path / "run.json"
     status, output, _ = command("run", "--device=cpu", "--require=core", "--jobs=0", f"--json={report}")

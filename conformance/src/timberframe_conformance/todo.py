@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from timberframe_conformance.reports.summary import is_missing
 
 if TYPE_CHECKING:
     from timberframe_conformance.reports.summary import Run
+    from timberframe_conformance.target import Target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,19 +70,37 @@ def _todo(given: argparse.Namespace, console: Console) -> int:
     options = Options(given.device, given.level, (), (networks.SUITE,), given.timeout, given.profile)
     target = open_device(options)
     done = run(target, options, jobs=given.jobs)
+    fallbacks: list[Item] = []
     by_level = {level: _open(done, level) for level in LEVELS[: LEVELS.index(given.level) + 1]}
     if given.level == LEVELS[-1]:
         cases = collect(target, Options(given.device, LEVELS[-1], (), ("forward",)))
         by_level[LEVELS[-1]] += [judge_case(c, target) for c in cases if c.detail == "no-kernel"]
+        fallbacks = list(_fallbacks(target))
     for level, results in by_level.items():
-        found = items(results)
+        found = items(results) + (fallbacks if level == LEVELS[-1] else [])
         console.print(f"{level}: {counted(len(found), 'thing') if found else 'nothing'} to do", highlight=False)
         for item in found:
             console.print(f"  {escape(str(item))}", highlight=False)
-    left = any(by_level.values())
+    left = any(by_level.values()) or bool(fallbacks)
     if not left:
         console.print(f"`conformance run --device={given.device} --require {given.level}` says whether it is reached")
     return int(left)
+
+
+def _fallbacks(target: Target) -> Iterator[Item]:
+    """The ops that the device has computed by references, each with the dtypes."""
+    from timberframe_conformance.suites.choice import has_kernel
+    from timberframe_conformance.suites.forward import supported
+    from timberframe_conformance.target import probe
+    from timberframe_core.ops.definition import registry
+
+    for op in filter(has_kernel, registry.all_ops()):
+        groups, _ = supported(op, target)
+        nodes = {types: probe(target.device, op, types, {}) for group in groups.values() for types in group}
+        kernels = {types: target.device.kernel(node) for types, node in nodes.items()}
+        dtypes = dict.fromkeys(types[0][1] for types, k in kernels.items() if types and k is not None and k.fallback)
+        if dtypes:
+            yield Item(f"{op.name} {', '.join(dtypes)}", "computed by the op's reference (fallback)")
 
 
 def _open(done: Run, level: str) -> list[Result]:

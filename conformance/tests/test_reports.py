@@ -1,0 +1,82 @@
+"""What reports say: failures by cause, and all that a run depends on."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from timberframe_conformance.case import Case, CaseFailedError, Measured, Result
+from timberframe_conformance.judge import judge_case
+from timberframe_conformance.reports.environment import environment
+from timberframe_conformance.reports.html import html
+from timberframe_conformance.reports.summary import Run
+from timberframe_conformance.reports.terminal import summary
+from timberframe_conformance.target import Target
+from timberframe_core.errors import InternalError
+
+DEVICE = {"spec": "/device:ACME:0", "unsupported_ops": {}, "dtypes": [], "vendor": "", "model": "", "driver": ""}
+
+
+def only_nhwc(target: Target) -> Measured:
+    raise InternalError("NHWC only", "case")
+
+
+def off(by: int) -> object:
+    def run(target: Target) -> Measured:
+        raise CaseFailedError(f"3 of 15 elements differ; at [0, {by}]: got {by}.5, expected {by}.0")
+
+    return run
+
+
+@pytest.fixture
+def failures(target: Target) -> Run:
+    cases = [
+        *(Case("forward", op, (), f"x{i}", only_nhwc) for op in ("Conv2D", "MaxPool") for i in range(7)),
+        Case("guards", "Relu", (), "y1", off(1)),  # type: ignore[arg-type]  # any function
+        Case("guards", "Relu", (), "y2", off(2)),  # type: ignore[arg-type]  # any function
+        Case("guards", "Tanh", (), "y3", off(3)),  # type: ignore[arg-type]  # any function
+    ]
+    return Run(DEVICE, environment(), [judge_case(c, target) for c in cases], 1.0)
+
+
+def printed(run: Run) -> str:
+    stream = io.StringIO()
+    summary(Console(file=stream, width=200), run)
+    return stream.getvalue()
+
+
+def test_failures_for_the_same_reason_are_shown_once_with_their_ops(failures: Run) -> None:
+    text = printed(failures)
+    assert text.count("InternalError: NHWC only") == 1
+    assert "and 13 more for the same reason: forward/MaxPool 7, forward/Conv2D 6" in text
+
+
+def test_wrong_values_of_different_ops_are_different_reasons(failures: Run) -> None:
+    text = printed(failures)
+    assert text.count("elements differ") == 2
+    assert "and 1 more for the same reason: guards/Relu 1" in text
+
+
+def test_the_page_lists_the_cases_of_each_reason(failures: Run) -> None:
+    assert html(failures).count("and 13 more for the same reason") == 1
+
+
+def test_a_report_says_what_it_depends_on() -> None:
+    known = environment()
+    assert {"plugins", "suite_hash", "git", "packages"} <= known.keys()
+    assert "timberframe-core" in known["packages"]
+    assert len(known["suite_hash"]) == 16
+
+
+def test_each_result_of_a_report_names_its_kernels(target: Target) -> None:
+    run = Run({}, {}, [Result("a/b/c/d", "a", "b", {}, "pass", kernels=("acme: acme.add",))], 0.0)
+    assert json.loads(run.to_json())["cases"][0]["kernels"] == ["acme: acme.add"]
+
+
+def test_suites_without_a_case_for_the_device_are_named() -> None:
+    assert "no case for this device: variants, patterns" in printed(
+        Run(DEVICE, {}, [], 0.0, idle=("variants", "patterns"))
+    )
