@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.plugin import loader
 from timberframe_sdk import Device, KernelDef, KernelNode, apply_op, define_op, hookimpl
 from timberframe_sdk.testing import asynchronous_device
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 CPU, ACME = "/device:CPU:0", "/device:ACME:0"
 
@@ -122,8 +122,10 @@ class AcmePlugin:
         return [KernelDef("Acme>Alarm", "CPU", lambda node: lambda x: None)]
 
 
-if "acme" not in loader.registry.plugins:
-    loader.registry.add("acme", AcmePlugin())
+@pytest.fixture(autouse=True, scope="module")
+def plugin() -> Iterator[None]:
+    with loaded_plugin("acme", AcmePlugin()):
+        yield
 
 
 @pytest.fixture(autouse=True)
