@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,9 @@ def test_a_share_of_the_conformance_suite_holds(emulated_environment: dict[str, 
     command = [sys.executable, "-c", program, "run", "--device=cuda", *chosen]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=emulated_environment)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_work_is_timed_by_events_of_the_gpu(devices: Any) -> None:
+    result, start, end = devices[0].timed(lambda: time.sleep(0.01) or "made")
+    assert result == "made"
+    assert 10e6 <= end - start < 1e9

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,6 +86,19 @@ class CudaDevice(AcceleratorDevice):
             event = cupy.cuda.Event(disable_timing=True)
             event.record(self.stream)
             return event
+
+    def timed(self, launch: Callable[[], Any]) -> tuple[Any, int, int]:
+        """See KernelDevice; by events on the stream, so that the way to the GPU and back does not count."""
+        with self.calling():
+            before, after = cupy.cuda.Event(), cupy.cuda.Event()
+            before.record(self.stream)
+        start = time.perf_counter_ns()
+        result = launch()
+        with self.calling():
+            after.record(self.stream)
+            after.synchronize()
+            milliseconds = cupy.cuda.get_elapsed_time(before, after)
+        return result, start, start + round(milliseconds * 1e6)
 
     # Memory
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,20 @@ class Device:
 class Event:
     def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         self.ptr = next(runtime.numbers)
+        self.timed, self.recorded = not disable_timing, 0.0
 
     def record(self, stream: Stream) -> None:
         runtime.check_stream(stream.ptr)
+        self.recorded = time.perf_counter()
 
     def synchronize(self) -> None: ...
+
+
+def get_elapsed_time(start: Event, end: Event) -> float:
+    """Milliseconds between two events."""
+    if not (start.timed and end.timed):
+        raise runtime.CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
+    return 1000 * (end.recorded - start.recorded)
 
 
 class Stream:
