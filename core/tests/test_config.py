@@ -39,14 +39,16 @@ def test_opt_level_zero_switches_optimizations_off() -> None:
     proto = tf.ConfigProto()
     proto.graph_options.optimizer_options.opt_level = -1
     config = tf.SessionConfig.of(proto)
-    assert config.optimizations == dict.fromkeys(("cover", "cse", "dense_lists", "fold", "fuse", "simplify"), False)
+    assert config.optimizations == dict.fromkeys(
+        ("cover", "cse", "dense_lists", "fold", "fuse", "powers", "simplify"), False
+    )
 
 
 def test_a_switch_of_no_pass_is_refused_by_the_session() -> None:
     config = tf.SessionConfig(optimizations={"fyse": False})
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"names 'fyse'; known are .*cse, dense_lists, fold, functionalize, fuse, simplify",
+        match=r"names 'fyse'; known are .*cse, dense_lists, fold, functionalize, fuse, powers, simplify",
     ):
         tf.Session(graph=tf.Graph(), config=config)
 

@@ -183,3 +183,50 @@ def test_constants_of_a_device_that_compiles_slowly_are_computed_on_the_host(mon
         assert session.run(y, {x: [1, 1]}).tolist() == [4, 7]
         assert session.explain(y, {x: [1, 1]}).rewritten("fold") == ("mul",)
     assert compiled == ["AddV2"]
+
+
+EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e30, 3e38, 1e-13, -1.5, 7.25]
+
+
+def power(x: Any, exponent: Any, dtype: Any = tf.float32, **optimizations: bool) -> tuple[Any, tuple[str, ...]]:
+    """A power, and what the pass `powers` rewrote for it."""
+    with tf.Graph().as_default(), tf.device("/device:CPU:0"):
+        feeds = {tf.placeholder(dtype, [len(x)]): x}
+        y = tf.pow(*feeds, exponent() if callable(exponent) else tf.constant(exponent, dtype), name="y")
+        with tf.Session(config=tf.SessionConfig(optimizations=optimizations)) as session:
+            explanation = session.explain(y, feeds)
+            switched = [p.name for p in explanation.passes]
+            return session.run(y, feeds), explanation.rewritten("powers") if "powers" in switched else ()
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 2.0, 3.0, 4.0])
+def test_a_power_by_a_small_whole_number_is_a_product(exponent: float) -> None:
+    got, rewritten = power(EDGES, exponent)
+    with np.errstate(all="ignore"):
+        expected = (np.array(EDGES, np.float32).astype(np.float64) ** exponent).astype(np.float32)
+    np.testing.assert_allclose(got, expected, rtol=3e-7, atol=3e-45)
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(expected[number]))
+    assert rewritten == ("y",)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "exponent"),
+    [(tf.float32, 0.5), (tf.float32, 2.5), (tf.float32, [3.0, 3.0]), (tf.float16, 3.0), (tf.int32, 3)],
+)
+def test_other_powers_stay(dtype: Any, exponent: Any) -> None:
+    got, rewritten = power([4, 9], exponent, dtype)
+    np.testing.assert_allclose(got, np.array([4, 9]) ** np.array(exponent), rtol=1e-3)
+    assert rewritten == ()
+
+
+def test_a_power_stays_where_the_pass_is_switched_off() -> None:
+    got, rewritten = power([2, 3], 3.0, powers=False)
+    np.testing.assert_allclose(got, [8, 27], rtol=1e-6)
+    assert rewritten == ()
+
+
+def test_a_power_with_a_computed_constant_is_a_product() -> None:
+    got, rewritten = power([2, 3], lambda: tf.constant(1.0) + tf.constant(2.0))
+    np.testing.assert_array_equal(got, [8, 27])
+    assert rewritten == ("y",)

@@ -175,6 +175,7 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "fold": rewrite.constant_folding,
         "cse": rewrite.common_subgraph_elimination,
         "simplify": rewrite.arithmetic_optimization,
+        "powers": rewrite.arithmetic_optimization,
         "fuse": rewrite.remapping,
         "cover": rewrite.remapping,
         "dense_lists": rewrite.loop_optimization,

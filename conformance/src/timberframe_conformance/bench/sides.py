@@ -31,7 +31,7 @@ ACCELERATED = ("pyopencl", "clblast")
 """Peers that run on an accelerator."""
 DEVICE = "device"
 ON_DEVICE = tf.RunOptions(fetch_on_device=True)
-PLAIN = {"cover": False, "fuse": False, "simplify": False, "cse": False, "fold": False}
+PLAIN = dict.fromkeys(("cover", "cse", "fold", "fuse", "powers", "simplify"), False)
 """Executor benchmarks measure nodes, so nothing may remove them."""
 
 

@@ -1,0 +1,60 @@
+"""Pass `powers`: powers by small whole numbers are products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timberframe_core.compiler.ir import Node, Output
+from timberframe_core.compiler.passes.rewriter import ProgramRewriter
+from timberframe_core.compiler.support import kernel_node
+from timberframe_core.plugin.passes import Pass
+
+_CHAINS: dict[float, tuple[str, ...]] = {
+    -1: ("Reciprocal",),
+    2: ("Square",),
+    3: ("Square", "Mul"),
+    4: ("Square", "Square"),
+}
+"""The nodes that compute a power: each takes the one before, the first one x, and Mul x besides.
+
+What overflows or vanishes on the way does so in the result. Roots are left out: they differ for -0 and -infinity.
+"""
+_DTYPES = ("float32", "float64")
+"""Narrower ones would be rounded after each product, and integers wrap in their own ways."""
+
+
+def run(rewriter: ProgramRewriter) -> None:
+    """Puts products in the place of each Pow with such an exponent, a constant scalar, where its device has them."""
+    for node in rewriter.nodes:
+        if node.op.name != "Pow" or not rewriter.may_erase(node):
+            continue
+        x, exponent = rewriter.inputs(node)
+        ops = _CHAINS.get(_scalar(exponent), ()) if x.dtype.name in _DTYPES else ()
+        made = _chain(rewriter, node, x, ops)
+        if made and all(_has_kernel(n) for n in made):
+            for n in made:
+                rewriter.insert(n, node)
+            rewriter.replace(node.outputs[0], made[-1].outputs[0])
+            rewriter.erase(node)
+
+
+def _scalar(x: Output) -> float:
+    """The value of a constant of no dimensions, else NaN, which is no power."""
+    value = x.node.attrs["value"] if x.node.op.role == "constant" else None
+    return float(value) if value is not None and value.shape == () else float("nan")
+
+
+def _chain(rewriter: ProgramRewriter, node: Node, x: Output, ops: Sequence[str]) -> list[Node]:
+    made: list[Node] = []
+    for op in ops:
+        before = made[-1].outputs[0] if made else x
+        made.append(rewriter.create(op, [before, x] if op == "Mul" else [before], {"T": x.dtype}, like=node))
+    return made
+
+
+def _has_kernel(node: Node) -> bool:
+    assert node.device is not None
+    return node.device.supports(kernel_node(node.op, node.name, node.attrs, node, node.device)) is None
+
+
+POWERS = Pass("powers", "placed", run, "computes powers by small whole numbers as products", after=("fold",))
