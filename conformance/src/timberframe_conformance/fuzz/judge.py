@@ -13,6 +13,7 @@ from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.subject import ORACLES as ORACLES
 from timberframe_conformance.fuzz.subject import InvalidProgramError, Subject
+from timberframe_conformance.tolerance.declared import in_force
 from timberframe_core.errors import OpError
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ def judge(
     program: Program, target: Target, host: Target | None = None, oracles: Sequence[str] | None = None, seed: int = 0
 ) -> Verdict:
     """Builds and runs a program. oracles: names; all if None. seed: for the oracles' random choices."""
+    with in_force(target.profile):
+        return _judge(program, target, host, oracles, seed)
+
+
+def _judge(program: Program, target: Target, host: Target | None, oracles: Sequence[str] | None, seed: int) -> Verdict:
     verdict = Verdict()
     subject = Subject(program, target, host, seed)
     stage = BUILD

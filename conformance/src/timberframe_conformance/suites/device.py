@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, UnsupportedError, generator
+from timberframe_conformance.case import (
+    LEVELS,
+    Case,
+    CaseFailedError,
+    Measured,
+    NotApplicableError,
+    UnsupportedError,
+    generator,
+)
 from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
@@ -113,7 +121,7 @@ def _alignment(target: Target) -> Measured | None:
         for n, buffer in zip(SIZES, buffers, strict=True):
             address = _address(buffer.handle)
             if address is None:
-                raise UnsupportedError("the allocator's handles show no address")
+                raise NotApplicableError("the allocator's handles show no address")
             if address % allocator.alignment:
                 raise CaseFailedError(
                     f"an allocation of {n} bytes lies at {address:#x}; a multiple of {allocator.alignment} is required"
@@ -225,7 +233,7 @@ def _direct_copy(target: Target) -> Measured | None:
     x = np.arange(12, dtype=np.int32).reshape(3, 4)
     made = device.copy_from(device, device.copy_in(x))
     if made is None:
-        raise UnsupportedError("the device has no way but through the host")
+        raise NotApplicableError("the device has no way but through the host")
     if not np.array_equal(device.copy_out(made), x):
         raise CaseFailedError("copy_from the device itself changes the values")
     return None
@@ -247,7 +255,7 @@ def _dlpack_to_numpy(target: Target) -> Measured | None:
 def _dlpack_there_and_back(target: Target) -> Measured | None:
     device = target.device
     if device.dlpack_device is None:
-        raise UnsupportedError("the device does not share memory through DLPack")
+        raise NotApplicableError("the device does not share memory through DLPack")
     for dtype in ("float32", "float64", "int64", "uint8", "bool"):
         if device.attributes.dtypes and dtype not in device.attributes.dtypes:
             continue
@@ -288,7 +296,7 @@ def _dlpack_keeps_memory(target: Target) -> Measured | None:
 def _copies(dtype: str, layout: str, target: Target) -> Measured | None:
     device = target.device
     if device.attributes.dtypes and dtype not in device.attributes.dtypes:
-        raise UnsupportedError(f"the device does not hold {dtype}")
+        raise NotApplicableError(f"the device does not hold {dtype}")
     rng = generator(f"copy/{dtype}/{layout}")
     for shape in SHAPES:
         x = arrange(make_array(Arg(shape), dtype, rng, special=True), layout)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe
-from timberframe_conformance.case import Case, CaseFailedError, Measured, UnsupportedError
+from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.suites.checks import same
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import OpDef
@@ -39,7 +39,7 @@ def _two_devices(target: Target, graph: Any) -> Iterator[Any]:
     with target.session(graph, device_count={kind: COUNT}) as session:
         present = {d.spec.rpartition("/device:")[2] for d in session.list_devices()}
         if f"{kind}:{COUNT - 1}" not in present:
-            raise UnsupportedError(f"a session has no {COUNT} devices of type {kind}")
+            raise NotApplicableError(f"a session has no {COUNT} devices of type {kind}")
         yield session
 
 
