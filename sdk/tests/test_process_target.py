@@ -140,6 +140,14 @@ def test_passes_are_switched_off_by_their_names() -> None:
         np.testing.assert_array_equal(s.run(y, {x: np.zeros(3)}), [2, 2, 2])
 
 
+def test_a_kernel_for_several_nodes_runs_in_a_worker() -> None:
+    x = tf.placeholder(tf.float32, [1, 4, 4, 3])
+    with tf.device("/job:worker/task:0"):
+        y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, tf.ones([2, 2, 3, 5]), [1, 1, 1, 1], "VALID"), tf.ones([5])))
+    with session() as s:
+        np.testing.assert_array_equal(s.run(y, {x: np.ones((1, 4, 4, 3))}), np.full((1, 3, 3, 5), 13))
+
+
 def test_variables_outlive_the_session_that_made_them() -> None:
     v, more = counter()
     with session() as s:

@@ -14,6 +14,7 @@ from timberframe_core.compiler.state import order_accesses, resolve_handles
 from timberframe_core.errors import InternalError, OpError
 from timberframe_core.fallback import attempt, report_failure
 from timberframe_core.plugin.contracts import Cluster, Device, Executable, KernelNode
+from timberframe_core.plugin.nodes import role
 from timberframe_core.plugin.passes import GRAPH_PHASES, PHASES, Pass
 from timberframe_core.shapes import StaticShape
 
@@ -112,7 +113,8 @@ class Pipeline:
         return cluster
 
     def _rewrite_bodies(self, node: KernelNode, reports: list[PassReport]) -> KernelNode:
-        if not node.inner:
+        """A loop or branch with its bodies rewritten. What a pass has made one node stays as its kernel knows it."""
+        if role(node.op) is None:
             return node
         inner = tuple(self._rewrite_cluster(c, reports) for c in node.inner)
         same = all(a is b for a, b in zip(inner, node.inner, strict=True))
