@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -232,39 +230,6 @@ def test_a_time_limit_stops_a_run_in_a_worker() -> None:
             assert s.run(tf.exp(small * 0.0)) == 1
 
 
-class Failing(threading.Thread):
-    """A run in another thread, its error and when it came."""
-
-    def __init__(self, s: tf.Session, fetches: Any) -> None:
-        super().__init__()
-        self.session, self.fetches = s, fetches
-        self.error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self.session.run(self.fetches)
-        except tf.errors.OpError as e:
-            self.error = e
-        self.end = time.monotonic()
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_run_whose_worker_dies_or_hangs_fails_within_a_second(number: int) -> None:
-    with session() as s:
-        running = Failing(s, endless())
-        time.sleep(0.5)
-        start = time.monotonic()
-        end(1, number)
-        running.join(20)
-        with pytest.raises(tf.errors.UnavailableError):
-            s.run(endless())
-        end(1)
-        assert isinstance(running.error, tf.errors.UnavailableError)
-        assert f"device {SECOND}: its process does not answer" in str(running.error)
-        assert running.end - start < 1
-
-
 def test_other_devices_go_on_when_a_worker_is_dead() -> None:
     x, results = tf.placeholder(tf.float32, []), []
     for task in ("/job:worker/task:1", "/job:worker/task:0", "/job:localhost"):
@@ -289,7 +254,7 @@ def test_a_session_is_refused_by_another_incarnation_of_its_worker() -> None:
             assert new.run(y, {x: 0}) == 1
         with pytest.raises(tf.errors.UnavailableError):  # found out by the first call
             s.run(y, {x: 0})
-        with pytest.raises(tf.errors.AbortedError, match=f"device {SECOND}: its process was restarted"):
+        with pytest.raises(tf.errors.AbortedError, match=f"device {SECOND} of target '{TARGET}': .* restarted"):
             s.run(y, {x: 0})
 
 

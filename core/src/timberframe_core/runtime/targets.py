@@ -31,9 +31,9 @@ class Target(Protocol):
     - names its job and task in `spec`, and has an `incarnation` that no other start of its process had;
     - takes a cluster to its process in the wire form (`plugin.wire`), and makes the variables that live with it
       (`Device.variable`);
-    - raises UnavailableError, within about a second, when its process does not answer, and AbortedError when another
-      incarnation does: what the session had there is lost. Errors name the device;
-    - stops waiting, and has its process stop, when the `cancel` of a run's context says so.
+    - raises UnavailableError when its process has died or, by a deadline that the target states, does not answer, and
+      AbortedError when another incarnation does: what the session had there is lost. Errors name device and target;
+    - has its process end a run when the `cancel` of the run's context says so, and raises the reason soon after.
     """
 
     def devices(self) -> Sequence[Device]:

@@ -2,7 +2,8 @@
 
 ``tf.Session("process:2")`` has the devices of two workers, /job:worker/replica:0/task:0/device:CPU:0 and of task 1, and
 those of its own process after them. Workers start with the first session that needs them and end with the client; one
-that has died is started again for the next session. Variables live in the workers, by container and name.
+that has died or does not answer is started again for the next session. Variables live in the workers, by container and
+name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import fields
-from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from timberframe_core.plugin import loader
 from timberframe_core.plugin.device_defaults import complete
 from timberframe_core.runtime.devices import devices_for
 from timberframe_sdk.testing.process_target.device import RemoteDevice
-from timberframe_sdk.testing.process_target.link import Link
+from timberframe_sdk.testing.process_target.link import Link, connect
 from timberframe_sdk.testing.process_target.messages import KEY
 
 START_SECONDS = 120
@@ -43,10 +43,11 @@ class Workers:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Starts those that do not run, and waits until they listen."""
+        """Starts those that do not run, ends and starts again those that do not answer, and waits until they listen."""
         with self._lock:
-            fresh = [i for i, p in enumerate(self.processes) if p is None or p.poll() is not None]
+            fresh = [i for i in range(len(self.processes)) if not self._answers(i)]
             for task in fresh:
+                self._end(task)
                 Path(self.address(task)).unlink(missing_ok=True)
                 command = [sys.executable, "-m", f"{__name__}.worker", self.address(task), str(task)]
                 environment = {**os.environ, KEY: self.authkey.hex()}
@@ -54,14 +55,32 @@ class Workers:
             for task in fresh:
                 self._wait_for(task)
 
+    def _answers(self, task: int) -> bool:
+        """Whether a worker runs and answers."""
+        process = self.processes[task]
+        if process is None or process.poll() is not None:
+            return False
+        try:
+            connect(self.address(task), self.authkey).close()
+        except (EOFError, OSError):
+            return False
+        return True
+
+    def _end(self, task: int) -> None:
+        process = self.processes[task]
+        if process is not None:
+            process.kill()
+            process.communicate()
+            self.processes[task] = None
+
     def _wait_for(self, task: int) -> None:
         process, end = self.processes[task], time.monotonic() + START_SECONDS
         assert process is not None
         while True:
             try:
-                Client(self.address(task), "AF_UNIX", authkey=self.authkey).close()
+                connect(self.address(task), self.authkey).close()
                 return
-            except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
+            except (EOFError, OSError):  # it does not listen yet
                 pass
             if process.poll() is not None or time.monotonic() > end:
                 raise UnavailableError(f"/job:worker/task:{task}: its process ended with code {process.poll()}")
@@ -72,10 +91,8 @@ class Workers:
 
     def close(self) -> None:
         """Ends the processes."""
-        for process in self.processes:
-            if process is not None:
-                process.kill()
-                process.communicate()
+        for task in range(len(self.processes)):
+            self._end(task)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -85,7 +102,13 @@ class ProcessTarget:
     def __init__(self, workers: Workers, config: SessionConfig) -> None:
         settings = {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
         tasks = range(len(workers.processes))
-        self.links = [Link(workers.address(task), workers.authkey, settings) for task in tasks]
+        self.links: list[Link] = []
+        try:
+            for task in tasks:
+                self.links.append(Link(workers.address(task), workers.authkey, settings, url_of(workers)))
+        except BaseException:
+            self.close()
+            raise
         self._config = config
 
     def devices(self) -> Sequence[Any]:
@@ -118,6 +141,11 @@ def workers_of(address: str) -> Workers:
         return _running[int(address)]
 
 
+def url_of(workers: Workers) -> str:
+    """The session target that these workers are."""
+    return f"process:{len(workers.processes)}"
+
+
 def open(address: str, config: SessionConfig) -> ProcessTarget:
     """The target for a new session; starts the processes that do not run."""
     workers = workers_of(address)
@@ -130,9 +158,11 @@ def reset(address: str, containers: Sequence[str]) -> None:
     workers = workers_of(address)
     for task, process in enumerate(workers.processes):
         if process is not None and process.poll() is None:
-            link = Link(workers.address(task), workers.authkey, {})
-            link.call(f"/job:worker/task:{task}", "reset", containers=list(containers))
-            link.close()
+            link = Link(workers.address(task), workers.authkey, {}, url_of(workers))
+            try:
+                link.call(f"/job:worker/task:{task}", "reset", containers=list(containers))
+            finally:
+                link.close()
 
 
 def _plain(value: Any) -> Any:

@@ -19,9 +19,9 @@ class RemoteArray:
 
     __slots__ = ("__weakref__", "_link", "dtype", "number", "shape")
 
-    def __init__(self, link: Link, told: Sequence[Any]) -> None:
+    def __init__(self, link: Link, described: Sequence[Any]) -> None:
         self._link = link
-        self.number, dtype, shape = told
+        self.number, dtype, shape = described
         self.dtype, self.shape = as_dtype(dtype).numpy, tuple(shape)
 
     def __del__(self) -> None:
@@ -43,8 +43,8 @@ class RemoteVariable(sdk.Variable):
 
     def lease(self) -> sdk.VariableVersion | None:
         """The version, which the worker never writes over once it is known elsewhere."""
-        told = self._call("version")
-        return None if told is None else _leased(RemoteArray(self.device.link, told))
+        found = self._call("version")
+        return None if found is None else _leased(RemoteArray(self.device.link, found))
 
     @property
     def shape(self) -> tuple[int, ...] | None:  # type: ignore[override]  # in place of the attribute
@@ -145,8 +145,8 @@ class RemoteExecutable:
         if context.observer is not None:
             raise sdk.UnimplementedError(f"device {self._device.spec}: no observer sees the nodes of another process")
         numbers = [x.number for x in inputs]
-        told = self._device.link.call(
+        made = self._device.link.call(
             self._device.spec, "run", (), context.cancel,
             executable=self._number, inputs=numbers, mode=context.mode, fence=context.fence,
         )  # fmt: skip
-        return [RemoteArray(self._device.link, t) for t in told]
+        return [RemoteArray(self._device.link, x) for x in made]

@@ -1,59 +1,75 @@
-"""Link: the client's connection to one worker, for one session."""
+"""Link: one session's connections to one worker: calls, and what they do when it dies, hangs or has been restarted.
+
+Each call in flight has a connection of its own, so that a session may have several runs in flight, and control calls
+pass by them. The worker keeps what belongs to the session until its last connection ends.
+"""
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Client, Connection
+from itertools import count
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any
 
 import numpy as np
 
-from timberframe_sdk import AbortedError, CancelToken, UnavailableError
+from timberframe_sdk import AbortedError, CancelToken, OpError, UnavailableError
 from timberframe_sdk.testing.process_target.messages import raise_error, receive, send
 
-PING_SECONDS = 0.4
-"""After so long a wait for an answer the worker is asked whether it lives, and has as long to say so."""
+PING_SECONDS = 0.5
+"""After so long a wait for an answer, and again and again, the worker is asked whether it lives."""
+ANSWER_SECONDS = 3.0
+"""It has so long to say so. Who must answer at once and has not by then counts as dead."""
+RETRY_SECONDS = 0.2
+"""It has so long when it did not answer before."""
+CANCEL_SECONDS = 1.0
+"""A cancelled run has so long to end; if it takes longer, its end is not waited for."""
+
+
+def connect(address: str, authkey: bytes, seconds: float = ANSWER_SECONDS) -> Connection:
+    """A connection to a worker; OSError or EOFError where it does not answer in time, now or within a later message."""
+    with socket.socket(socket.AF_UNIX) as s:
+        limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        s.connect(address)
+        connection = Connection(s.detach())
+    try:
+        answer_challenge(connection, authkey)
+        deliver_challenge(connection, authkey)
+    except AuthenticationError as e:
+        connection.close()
+        raise ConnectionError(str(e)) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class Link:
-    """Calls to a worker, one at a time; control calls go past them by a line of their own."""
+    """Calls to a worker. who: the device that their errors name. target: URL of the session's target."""
 
-    def __init__(self, address: str, authkey: bytes, config: Mapping[str, Any]) -> None:
-        self._address, self._authkey = address, authkey
-        self._lock, self._control_lock = threading.Lock(), threading.Lock()
+    def __init__(self, address: str, authkey: bytes, config: Mapping[str, Any], target: str) -> None:
+        self._address, self._authkey, self._target = address, authkey, target
+        self._lock = threading.Lock()
+        self._free: list[Connection] = []
         self._dropped: list[int] = []
-        self._connection: Connection | None = None
+        self._runs = count(1)
+        self._closed = self._hangs = False
         try:
-            connection, self._control = self._connect(), self._connect()
-            self.incarnation, self._number, self.devices = _ask(connection, {"call": "hello", "config": config})
+            connection = connect(address, authkey)
+            self.incarnation, self._session, self.devices = _ask(connection, {"call": "hello", "config": config})
+        except OpError:
+            raise
         except (EOFError, OSError) as e:
-            raise _unavailable(address, e) from None
-        self._connection = connection
-
-    def _connect(self) -> Connection:
-        return Client(self._address, "AF_UNIX", authkey=self._authkey)
-
-    def _lost(self, who: str) -> Exception:
-        """The error of a session whose connection has ended: it is for one incarnation of the worker alone."""
-        found: list[int] = []
-
-        def ask() -> None:
-            with suppress(EOFError, OSError), self._connect() as connection:
-                found.append(_ask(connection, {"call": "incarnation"}))
-
-        thread = threading.Thread(target=ask, daemon=True)  # to connect to a process that hangs takes for ever
-        thread.start()
-        thread.join(PING_SECONDS)
-        if not found:
-            return _unavailable(who, ConnectionError("its connection has ended"))
-        changed = f"it is now {found[0]}" if found[0] != self.incarnation else "its connection has ended"
-        return AbortedError(
-            f"device {who}: its process was restarted or dropped the session (of incarnation {self.incarnation}; "
-            f"{changed}), and what the session had there is lost; make a new session"
-        )
+            raise _unavailable(address, target, e) from None
+        self._free.append(connection)
 
     def drop(self, number: int) -> None:
         """Has the worker drop a tensor or an executable, with the next call."""
@@ -64,80 +80,139 @@ class Link:
     ) -> Any:
         """What the worker answers: an array, or anything that JSON has; raises its errors.
 
-        who: the device that is named where the worker does not answer. cancel: stops the call there and here.
+        cancel: stops the call there and here; for calls that take `run`, the number that it is known by.
         """
-        with self._lock:
-            connection = self._connection
-            if connection is None:
-                raise self._lost(who)
-            dropped, self._dropped = self._dropped, []
-            try:
-                send(connection, {"call": call, "drop": dropped, **details}, arrays)
-                self._wait(connection, who, cancel)
-                header, results = receive(connection)
-            except (EOFError, OSError) as e:
-                self._connection = None
-                raise _unavailable(who, e) from None
-            except UnavailableError:
-                self._connection = None
+        if cancel is not None:
+            details["run"] = next(self._runs)
+        connection = self._take(who)
+        dropped = self._dropped[:]
+        del self._dropped[: len(dropped)]
+        try:
+            send(connection, {"call": call, "drop": dropped, **details}, arrays)
+            self._wait(connection, who, cancel, details.get("run"))
+            header, results = receive(connection)
+        except (EOFError, OSError) as e:
+            if isinstance(e, OpError):  # some are OSErrors, too
+                self._give_up(connection, who, details.get("run"))
                 raise
-            except BaseException:
-                self._give_up(connection, who)
-                raise
+            connection.close()
+            raise self._lost(who, e) from None
+        except BaseException:
+            self._give_up(connection, who, details.get("run"))
+            raise
+        self._give_back(connection)
         if cancel is not None:
             cancel.check()
         raise_error(header)
         return results[0] if results else header.get("result")
 
-    def _wait(self, connection: Connection, who: str, cancel: CancelToken | None) -> None:
-        """Returns when there is an answer; UnavailableError where the worker is dead or hangs."""
-        asked = time.monotonic()
+    def _wait(self, connection: Connection, who: str, cancel: CancelToken | None, run: int | None) -> None:
+        """Returns when there is an answer; UnavailableError where the worker is dead or hangs.
+
+        A run that is cancelled is cancelled there; its reason is raised where it goes on all the same.
+        """
+        asked, cancelled = time.monotonic(), None
         while not connection.poll(0.01):
-            if cancel is not None and cancel.reason is not None:  # again and again: the run may not have begun there
-                self.control(who, "cancel", session=self._number)
-            if time.monotonic() - asked > PING_SECONDS:
+            now = time.monotonic()
+            if cancel is not None and cancel.reason is not None:
+                if cancelled is None:
+                    cancelled = now
+                    self.control(who, "cancel", run=run)
+                elif now - cancelled > CANCEL_SECONDS:
+                    cancel.check()
+            if now - asked > PING_SECONDS:
                 self.control(who, "ping")
                 asked = time.monotonic()
 
-    def _give_up(self, connection: Connection, who: str) -> None:
+    def _give_up(self, connection: Connection, who: str, run: int | None) -> None:
         """After an interruption: ends the call, whose answer the next one must not get, or else the connection."""
-        self._connection = None
-        with suppress(EOFError, OSError, UnavailableError):
-            self.control(who, "cancel", session=self._number)
+        with suppress(EOFError, OSError, UnavailableError, AbortedError):
+            if run is not None:
+                self.control(who, "cancel", run=run)
             if connection.poll(PING_SECONDS):
                 receive(connection)
-                self._connection = connection
-
-    def close(self) -> None:
-        """Has the worker drop what it keeps for the session; it does so too when the connections end."""
-        with suppress(AbortedError, UnavailableError):  # it is gone with the process
-            self.call(self._address, "close")
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._control.close()
-            self._connection = None
+                self._give_back(connection)
+                return
+        connection.close()
 
     def control(self, who: str, call: str, **details: Any) -> None:
         """A call that is answered at once, whatever else the worker does."""
-        with self._control_lock:
-            try:
-                send(self._control, {"call": call, **details})
-                if not self._control.poll(PING_SECONDS):
-                    raise TimeoutError(f"no answer in {PING_SECONDS} s")
-                receive(self._control)
-            except (EOFError, OSError) as e:
-                raise _unavailable(who, e) from None
+        connection = self._take(who)
+        try:
+            send(connection, {"call": call, **details})
+            if not connection.poll(ANSWER_SECONDS):
+                raise TimeoutError(f"no answer in {ANSWER_SECONDS:g} s")
+            receive(connection)
+        except (EOFError, OSError) as e:
+            connection.close()
+            raise self._lost(who, e) from None
+        self._give_back(connection)
+
+    # Connections
+
+    def _take(self, who: str) -> Connection:
+        """A connection that no call uses; AbortedError where the worker no longer knows the session."""
+        with self._lock:
+            if self._free and not self._hangs:
+                return self._free.pop()
+        try:
+            connection = connect(self._address, self._authkey, RETRY_SECONDS if self._hangs else ANSWER_SECONDS)
+            incarnation, known = _ask(connection, {"call": "join", "session": self._session})
+        except (EOFError, OSError) as e:
+            raise self._lost(who, e) from None
+        self._hangs = False
+        if incarnation == self.incarnation and known:
+            return connection
+        connection.close()
+        changed = f"it is now {incarnation}" if incarnation != self.incarnation else "its connections have ended"
+        raise AbortedError(
+            f"device {who} of target '{self._target}': its process was restarted or dropped the session (of "
+            f"incarnation {self.incarnation}; {changed}), and what the session had there is lost; make a new session"
+        )
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._free.append(connection)
+                return
+        connection.close()
+
+    def _lost(self, who: str, error: BaseException) -> UnavailableError:
+        """The error of a call whose connection ended or whose worker hangs."""
+        self._hangs = isinstance(error, TimeoutError | BlockingIOError)
+        if not self._hangs:
+            self._close_free()
+        return _unavailable(who, self._target, error)
+
+    def _close_free(self) -> None:
+        with self._lock:
+            free, self._free = self._free, []
+        for connection in free:
+            connection.close()
+
+    def close(self) -> None:
+        """Has the worker drop what it keeps for the session; it does so too when the connections end."""
+        if self._free:
+            with suppress(AbortedError, UnavailableError):  # it is gone with the process
+                self.control(self._address, "close")
+        self._closed = True
+        self._close_free()
 
 
 def _ask(connection: Connection, header: Mapping[str, Any]) -> Any:
-    send(connection, header)
-    answer, _ = receive(connection)
-    raise_error(answer)
+    """The answer to the first message of a connection, which is closed where there is none."""
+    try:
+        send(connection, header)
+        answer, _ = receive(connection)
+        raise_error(answer)
+    except BaseException:
+        connection.close()
+        raise
     return answer["result"]
 
 
-def _unavailable(who: str, error: BaseException) -> UnavailableError:
+def _unavailable(who: str, target: str, error: BaseException) -> UnavailableError:
+    what = "no answer in time" if isinstance(error, BlockingIOError) else f"{type(error).__name__}: {error}"
     return UnavailableError(
-        f"device {who}: its process does not answer ({type(error).__name__}: {error}); make a new session"
+        f"device {who} of target '{target}': its process does not answer ({what}); make a new session"
     )

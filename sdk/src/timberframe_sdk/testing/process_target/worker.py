@@ -1,6 +1,6 @@
 """The process that has the devices: ``python -m timberframe_sdk.testing.process_target.worker SOCKET TASK``.
 
-Each connection is one session of a client, or the control line of one. What sessions leave is in containers.
+Each connection is of one session of a client, which may have several. What sessions leave is in containers.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -30,6 +31,8 @@ from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.resources import ResourceStore
 from timberframe_sdk.testing.process_target.messages import KEY, error_header, receive, send
 
+_CANCELLED = CancelledError("the client cancelled the run")
+
 
 class Worker:
     """What all sessions share: the incarnation, and a store for each container."""
@@ -40,6 +43,7 @@ class Worker:
         self.stores: dict[str, ResourceStore] = {}
         self.sessions: dict[int, WorkerSession] = {}
         self.numbers = count(1)
+        self.lock = threading.Lock()
 
     def variable(self, key: str, device: Device, dtype: str) -> Variable:
         """The variable of a name, which may begin with its container: ``container:name``."""
@@ -48,28 +52,79 @@ class Worker:
         return store.variables.get(key, device, as_dtype(dtype))
 
     def serve(self, connection: Connection) -> None:
-        """Answers the calls of one connection until it ends."""
-        session = WorkerSession(self)
-        self.sessions[session.number] = session
+        """Answers the calls of one connection until it ends, and with the last one of a session ends that."""
+        session: WorkerSession | None = None
         try:
-            while True:
-                header, arrays = receive(connection)
-                try:
-                    answer, results = session.answer(header, arrays)
-                except Exception as e:
-                    answer, results = error_header(e), []
-                send(connection, answer, results)
-        except (EOFError, OSError):
-            del self.sessions[session.number]
+            with connection, suppress(EOFError, OSError):
+                session = self._session_of(connection)
+                while session is not None:
+                    header, arrays = receive(connection)
+                    self._answer(session, connection, header, arrays)
+        finally:
+            if session is not None:
+                self._leave(session)
+
+    def _session_of(self, connection: Connection) -> WorkerSession | None:
+        """The session that the first message of a connection asks for, an old one or a new; None if there is none."""
+        header, _ = receive(connection)
+        with self.lock:
+            session = WorkerSession(self) if header["call"] == "hello" else self.sessions.get(header["session"])
+            if session is not None:
+                session.connections += 1
+                self.sessions[session.number] = session
+        answer: dict[str, Any] = {"result": [self.incarnation, session is not None]}
+        if session is not None and header["call"] == "hello":
+            try:
+                answer["result"] = [self.incarnation, session.number, session.open(header["config"])]
+            except Exception as e:
+                answer = error_header(e)
+        try:
+            send(connection, answer)
+        except BaseException:
+            if session is not None:
+                self._leave(session)
+            raise
+        return session
+
+    def _leave(self, session: WorkerSession) -> None:
+        with self.lock:
+            session.connections -= 1
+            ended = not session.connections
+            if ended:
+                del self.sessions[session.number]
+        if ended:
+            session.do_close()
+
+    def _answer(
+        self, session: WorkerSession, connection: Connection, header: dict[str, Any], arrays: list[np.ndarray]
+    ) -> None:
+        """Carries out one call; what it made is dropped where the client waits for it no longer."""
+        made: list[int] = []
+        session.made.numbers = made
+        try:
+            answer, results = session.answer(header, arrays)
+        except Exception as e:
+            answer, results = error_header(e), []
+        try:
+            send(connection, answer, results)
+        except OSError:
+            for number in made:
+                session.kept.pop(number, None)
+            raise
 
 
 class WorkerSession:
-    """One session of a client: its tensors, executables and random streams."""
+    """One session of a client: its tensors, executables and random streams. connections: how many it has."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
         self.number = next(worker.numbers)
-        self.token = CancelToken()
+        self.connections = 0
+        self.tokens: dict[int, CancelToken] = {}
+        self.cancelled: deque[int] = deque(maxlen=64)
+        """Runs that were cancelled before they began, or after they had ended."""
+        self.made = threading.local()
+        """Its `numbers`: what a thread has kept for the call that it answers."""
         self.devices: list[Device] = []
         self.pipeline = Pipeline()
         self.resources = ResourceStore()
@@ -90,12 +145,14 @@ class WorkerSession:
         """The number by which the client knows a tensor or an executable."""
         number = next(self.ids)
         self.kept[number] = thing
+        self.made.numbers.append(number)
         return number
 
-    def _told(self, array: Any) -> list[Any]:
+    def _described(self, array: Any) -> list[Any]:
         return [self.keep(array), as_dtype(np.dtype(array.dtype)).name, list(array.shape)]
 
-    def do_hello(self, config: dict[str, Any]) -> Any:
+    def open(self, config: dict[str, Any]) -> list[list[Any]]:
+        """Opens the devices, by the settings of the client's session; what it must know of them."""
         settings = SessionConfig(**config)
         self.devices = devices_for(settings)
         plugins = [p.name for p in loader.registry.load(settings.plugins)]
@@ -105,25 +162,28 @@ class WorkerSession:
         for device in self.devices:
             if not device.spec.startswith(task):
                 device.spec = task + device.spec
-        told = [
+        return [
             [d.type, d.spec, d.priority, d.attributes.memory, d.attributes.vendor, d.attributes.model,
              list(d.attributes.dtypes), dict(d.attributes.unsupported_ops), d.allocator.alignment]
             for d in self.devices
         ]  # fmt: skip
-        return [self.worker.incarnation, self.number, told]
 
     def do_close(self) -> None:
+        for token in list(self.tokens.values()):
+            token.cancel(CancelledError("the session of the run has ended"))
         self.kept.clear()
         self.resources.close()
-
-    def do_incarnation(self) -> int:
-        return self.worker.incarnation
 
     def do_ping(self) -> None:
         """This process answers."""
 
-    def do_cancel(self, session: int) -> None:
-        self.worker.sessions[session].token.cancel(CancelledError("the client cancelled the run"))
+    def do_cancel(self, run: int) -> None:
+        with self.worker.lock:
+            token = self.tokens.get(run)
+            if token is None:
+                self.cancelled.append(run)
+        if token is not None:
+            token.cancel(_CANCELLED)
 
     def do_reset(self, containers: list[str]) -> None:
         for container in containers or list(self.worker.stores):
@@ -148,20 +208,28 @@ class WorkerSession:
         memory = executable.memory
         return [self.keep(executable), memory.persistent, memory.arena, memory.workspace]
 
-    def do_run(self, executable: int, inputs: list[int], mode: str, fence: str) -> list[list[Any]]:
-        self.token = CancelToken()
-        context = RunContext(self.token, mode=mode, fence=fence)
-        return [self._told(x) for x in self.kept[executable].run([self.kept[i] for i in inputs], context)]
+    def do_run(self, executable: int, inputs: list[int], mode: str, fence: str, run: int) -> list[list[Any]]:
+        token = CancelToken()
+        with self.worker.lock:
+            self.tokens[run] = token
+            if run in self.cancelled:
+                token.cancel(_CANCELLED)
+        try:
+            token.check()
+            context = RunContext(token, mode=mode, fence=fence)
+            return [self._described(x) for x in self.kept[executable].run([self.kept[i] for i in inputs], context)]
+        finally:
+            del self.tokens[run]
 
     def do_put(self, array: np.ndarray, device: Device) -> list[Any]:
-        return self._told(device.copy_in(array))
+        return self._described(device.copy_in(array))
 
     def do_get(self, device: Device, tensor: int) -> np.ndarray:
         return device.copy_out(self.kept[tensor])
 
     def do_version(self, device: Device, name: str, dtype: str) -> list[Any] | None:
         version = self.worker.variable(name, device, dtype).lease()  # for good: the client may read it at any time
-        return None if version is None else self._told(version.array)
+        return None if version is None else self._described(version.array)
 
     def do_shape(self, device: Device, name: str, dtype: str) -> list[int] | None:
         shape = self.worker.variable(name, device, dtype).shape
@@ -190,7 +258,7 @@ def _end_with_the_client() -> None:
 def main() -> None:
     address, task = sys.argv[1], int(sys.argv[2])
     worker = Worker(task)
-    listener = Listener(address, "AF_UNIX", authkey=bytes.fromhex(os.environ[KEY]))
+    listener = Listener(address, "AF_UNIX", backlog=16, authkey=bytes.fromhex(os.environ[KEY]))
     threading.Thread(target=_end_with_the_client, daemon=True).start()
     while True:
         with suppress(EOFError, OSError, AuthenticationError):  # of somebody who has not the password, or is gone
