@@ -166,8 +166,9 @@ def test_fingerprints_differ_with_shapes() -> None:
     assert clusters(tf.exp, (2, 2))[0].fingerprint != clusters(tf.exp, (4, 1))[0].fingerprint
 
 
-def test_fingerprints_are_the_same_in_another_process() -> None:
-    program = "from core.tests.session.test_wire import counted, clusters; print(clusters(counted)[0].fingerprint)"
+@pytest.mark.parametrize("build", ["counted", "trained"])
+def test_fingerprints_are_the_same_in_another_process(build: str) -> None:
+    program = f"from core.tests.session.test_wire import {build}, clusters; print(clusters({build})[0].fingerprint)"
     found = {
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True,
@@ -175,7 +176,7 @@ def test_fingerprints_are_the_same_in_another_process() -> None:
         ).stdout.strip()
         for seed in ("1", "2")
     }  # fmt: skip
-    assert found == {clusters(counted)[0].fingerprint}
+    assert found == {clusters(globals()[build])[0].fingerprint}
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff", b"\x0a\x02"])

@@ -1,9 +1,10 @@
 """Clusters as bytes: the form in which they go to devices of other processes, and of which a hash identifies them.
 
 It is a GraphDef, and nothing in it is code. Inputs are _Arg nodes in order, outputs _Retval nodes. A variable is a
-VarHandleOp of its name; reads and new versions of it are ReadVariableOp and AssignVariableOp. Bodies of loops and
-branches are functions, named in the attr `_inner`. Shapes stand in `_output_shapes`, as TensorFlow writes them, floats
-that no float32 holds once more in `_doubles`.
+VarHandleOp of its name; reads and new versions of it are ReadVariableOp and AssignVariableOp. Kernels that update
+variables take and give versions. Bodies of loops and branches are functions, named in the attr `_inner`. Shapes stand
+in `_output_shapes`, as TensorFlow writes them, floats that no float32 holds once more in `_doubles`. Why it is the
+lowered cluster, and not the graph that this was made of: docs/internals.md, "Several devices".
 """
 
 from __future__ import annotations
