@@ -56,6 +56,7 @@ class SessionConfig:
         and ``end`` also put this end of each tensor of the host at a page that nobody may read. Runs are slow.
     shadow_device: a device, such as ``cpu``, on which each node of other devices is run again; the first whose results
         differ by more than its op allows is an InternalError, with a script that shows it. Runs are slow.
+    order_seed: nodes run in an order drawn from this seed, one that their edges allow, in place of the planned one.
     """
 
     device_count: Mapping[str, int] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class SessionConfig:
     operation_timeout_in_ms: int = 0
     memory_checks: str = ""
     shadow_device: str = ""
+    order_seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.memory_checks not in ("", "zones", "start", "end"):
@@ -80,6 +82,8 @@ class SessionConfig:
             )
         if not isinstance(self.shadow_device, str):
             raise InvalidArgumentError(f"SessionConfig.shadow_device is {self.shadow_device!r}; a name is required")
+        if self.order_seed is not None:
+            _check_integer(self.order_seed, "SessionConfig.order_seed")
         for name in ("allow_soft_placement", "strict_placement", "log_device_placement", "deterministic"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidArgumentError(

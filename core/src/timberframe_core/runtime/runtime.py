@@ -41,7 +41,8 @@ class Runtime:
         self.resources = ResourceStore(config.deterministic)
         self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
         plugins = [p.name for p in loader.registry.load(config.plugins)]
-        self.pipeline = Pipeline(loader.registry.passes.selected(plugins, config.optimizations), found)
+        passes = loader.registry.passes.selected(plugins, config.optimizations)
+        self.pipeline = Pipeline(passes, found, config.order_seed)
         self.depth = _Depth()
         self.joins = Joins()
         self._functions: dict[Any, Plan] = {}

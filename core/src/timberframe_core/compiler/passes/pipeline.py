@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from timberframe_core.compiler.drawn_order import draw_order
 from timberframe_core.compiler.ir import Output, Program, Subgraph
 from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
@@ -34,9 +35,12 @@ class PassReport:
 
 
 class Pipeline:
-    """Passes in their order. devices: those of the session, best first."""
+    """Passes in their order. devices: those of the session, best first. order_seed: draws the order of nodes."""
 
-    def __init__(self, passes: Sequence[Pass] = (), devices: Sequence[Device] = ()) -> None:
+    def __init__(
+        self, passes: Sequence[Pass] = (), devices: Sequence[Device] = (), order_seed: int | None = None
+    ) -> None:
+        self._order_seed = order_seed
         self._devices = devices
         self._phases = {phase: [p for p in passes if p.phase == phase] for phase in PHASES}
 
@@ -69,6 +73,8 @@ class Pipeline:
         place(program)
         if self._rewrite(program, "placed", reports):
             needed = find_host_values(program)
+        if self._order_seed is not None:
+            draw_order(program, self._order_seed)
         return needed
 
     def _rewrite(self, program: Program, phase: str, reports: list[PassReport]) -> bool:
