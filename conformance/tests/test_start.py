@@ -71,6 +71,23 @@ def test_a_request_to_end_reaches_the_command(tmp_path: Path) -> None:
     assert ends(pid)
 
 
+def test_a_command_that_is_asked_to_end_while_it_loads_a_plugin_is_not_started_again(tmp_path: Path) -> None:
+    body = """
+from types import SimpleNamespace
+from timberframe_core.plugin import loader
+loader.registry.watch(SimpleNamespace(name="acme"))
+Path(sys.argv[1] + ".loading").touch()
+time.sleep(60)
+"""
+    waiting, _ = started(tmp_path, body)
+    while not (tmp_path / "pid.loading").exists():
+        time.sleep(0.05)
+    waiting.terminate()
+    errors = waiting.communicate(timeout=60)[1]
+    assert waiting.returncode == -signal.SIGTERM
+    assert "left out" not in errors
+
+
 def test_the_command_ends_when_the_waiting_process_is_killed(tmp_path: Path) -> None:
     waiting, pid = started(tmp_path, "time.sleep(60)")
     waiting.kill()

@@ -21,8 +21,8 @@ from timberframe_conformance.isolation.loading import exclude, excluded, find_cu
 _PR_SET_PDEATHSIG = 1
 _PROCESS = "command"
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
-_REQUESTS = (*_FORWARDED, signal.SIGINT, signal.SIGPIPE, signal.SIGKILL)
-"""Signals that are no fault of the command's."""
+_REQUESTS = (*_FORWARDED, signal.SIGINT, signal.SIGPIPE)
+"""Signals by which a command is asked to end."""
 
 
 def start_isolated(timeout: float) -> None:
@@ -44,7 +44,7 @@ def start_isolated(timeout: float) -> None:
             watch_loading(folder, _PROCESS, timeout)
             return
         status = _wait(child)
-        culprit = find_culprit(folder, _PROCESS, status)
+        culprit = None if -status in _REQUESTS else find_culprit(folder, _PROCESS, status)
         if culprit is None or culprit.plugin in excluded():
             break
         print(f"conformance: plugin '{culprit.plugin}' is left out: it {culprit.reason}", file=sys.stderr)

@@ -45,12 +45,15 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
         def work(i: int) -> None:
             for run in range(RUNS):
-                _compare(alone[i], _outputs(session, built, feeds[i]), i, run)
+                when = f"run {run} of thread {i}, while {THREADS} threads run the node at once,"
+                _compare(alone[i], _outputs(session, built, feeds[i]), when)
 
         with _switching_often():
             in_threads(work, THREADS)
         for i, each in enumerate(feeds):
-            _compare(alone[i], _outputs(session, built, each), i, RUNS)
+            _compare(
+                alone[i], _outputs(session, built, each), f"a run with inputs {i} after those of {THREADS} threads"
+            )
     return None
 
 
@@ -65,14 +68,13 @@ def _outputs(session: Any, built: drive.Built, feeds: Any) -> list[np.ndarray]:
     return [np.array(x) for x in session.run(built.fetches, feeds)]
 
 
-def _compare(alone: Sequence[np.ndarray], got: Sequence[np.ndarray], thread: int, run: int) -> None:
+def _compare(alone: Sequence[np.ndarray], got: Sequence[np.ndarray], when: str) -> None:
     for i, (x, y) in enumerate(zip(alone, got, strict=True)):
         equal = np.array_equal(x, y) if x.dtype == object else x.shape == y.shape and x.tobytes() == y.tobytes()
         if not equal:
             raise CaseFailedError(
-                f"output {i} of run {run} of thread {thread} differs from what the same inputs give alone, while "
-                f"{THREADS} threads run the node at once; runs must share nothing that they write to, such as a "
-                "buffer of the kernel"
+                f"output {i} of {when} differs from what the same inputs give alone; runs must share nothing that they "
+                "write to, such as a buffer of the kernel"
             )
 
 
