@@ -132,7 +132,7 @@ def works(python: str) -> bool:
     found = shutil.which(python)
     return (
         found is not None
-        and not subprocess.run([found, "-c", "import venv"], capture_output=True, check=False).returncode
+        and not subprocess.run([found, "-c", "import ensurepip, venv"], capture_output=True, check=False).returncode
     )
 
 
