@@ -32,6 +32,7 @@ from timberframe.api.contraction import *
 from timberframe.api.control_flow import *
 from timberframe.api.decompositions import *
 from timberframe.api.diagonal import *
+from timberframe.api.examples import *
 from timberframe.api.framework import *
 from timberframe.api.functional import *
 from timberframe.api.gradients import *
@@ -54,6 +55,7 @@ from timberframe.api.settings import *
 from timberframe.api.slicing import *
 from timberframe.api.sparse import *
 from timberframe.api.state import *
+from timberframe.api.string_parts import *
 from timberframe.api.strings import *
 from timberframe.api.templates import *
 from timberframe.api.tensor_array import *

@@ -1,0 +1,171 @@
+"""Functions that change strings, take them apart, and make numbers of them; most are `tf.strings.*` too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from timberframe_core.dtypes import as_dtype, float32, string
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.sparse_tensor import SparseTensor
+
+__all__ = [
+    "as_string", "decode_base64", "decode_csv", "decode_raw", "encode_base64", "regex_replace", "string_split",
+    "string_strip", "string_to_number", "substr",
+]  # fmt: skip
+
+NAMESPACES = {
+    "strings": (
+        "as_string", "length", "lower", "regex_replace", "split", "strip", "substr", "to_number", "upper",
+    ),
+}  # fmt: skip
+
+
+def _one(op: str, inputs: list[Any], attrs: dict[str, Any] | None, name: str | None) -> Tensor:
+    result: Tensor = apply_op(op, inputs, attrs, name)
+    return result
+
+
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """The strings with small letters: of ASCII, or with encoding "utf-8" of all scripts."""
+    return _one("StringLower", [input], {"encoding": encoding}, name)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """The strings with capital letters: of ASCII, or with encoding "utf-8" of all scripts."""
+    return _one("StringUpper", [input], {"encoding": encoding}, name)
+
+
+def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """The strings without white space at both ends."""
+    return _one("StringStrip", [input], None, name)
+
+
+strip = string_strip
+
+
+def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """The number of bytes of each string, or with unit "UTF8_CHAR" of characters, as int32."""
+    return _one("StringLength", [input], {"unit": unit}, name)
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """The part of each string that begins at pos, from the end if it is negative, and has at most `len` bytes."""
+    return _one("Substr", [input, pos, len], {"unit": unit}, name)
+
+
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    """The strings with what matches a regular expression, all or the first, replaced; "\\\\1" is the first group."""
+    attrs: dict[str, Any] = {"replace_global": replace_global}
+    if isinstance(pattern, str) and isinstance(rewrite, str):
+        return _one("StaticRegexReplace", [input], {"pattern": pattern, "rewrite": rewrite, **attrs}, name)
+    return _one("RegexReplace", [input, pattern, rewrite], attrs, name)
+
+
+def as_string(
+    input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Numbers as strings, as C's printf writes them: with %f, or %e if scientific, or %g if shortest."""
+    attrs = {
+        "precision": precision, "scientific": scientific, "shortest": shortest, "width": width, "fill": fill
+    }  # fmt: skip
+    return _one("AsString", [input], attrs, name)
+
+
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+    """The strings in base 64 with the letters of URLs; pad: filled with = to a multiple of 4."""
+    return _one("EncodeBase64", [input], {"pad": pad}, name)
+
+
+def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """The bytes of strings in base 64 with the letters of URLs."""
+    return _one("DecodeBase64", [input], None, name)
+
+
+def string_to_number(
+    string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
+) -> Tensor:
+    """The numbers that strings are; running it raises InvalidArgumentError for one that is none."""
+    given = string_tensor if input is None else input
+    return _one("StringToNumber", [given], {"out_type": as_dtype(out_type)}, name)
+
+
+to_number = string_to_number
+
+
+def string_split(
+    source: Any = None, sep: Any = None, skip_empty: bool = True, delimiter: Any = None,
+    result_type: str = "SparseTensor", name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """The parts of each string of a vector between any of the letters of `delimiter` (or sep; a space for None).
+
+    Returns a SparseTensor with a row for each string. skip_empty: without empty parts. An empty delimiter gives bytes.
+    """
+    if result_type != "SparseTensor":
+        raise InvalidArgumentError(f"tf.string_split: result_type is {result_type!r}; 'SparseTensor' is required")
+    letters = " " if sep is None and delimiter is None else sep if delimiter is None else delimiter
+    made = apply_op("StringSplit", [source, letters], {"skip_empty": skip_empty}, name)
+    return SparseTensor(*made)
+
+
+def split(
+    input: Any = None, sep: Any = None, maxsplit: int = -1, result_type: str = "SparseTensor", source: Any = None,
+    name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """The parts of each string of a vector, as Python's str.split gives them; white space for None or empty `sep`.
+
+    Returns a SparseTensor with a row for each string.
+    """
+    if result_type != "SparseTensor":
+        raise InvalidArgumentError(f"tf.strings.split: result_type is {result_type!r}; 'SparseTensor' is required")
+    given = convert_to_tensor(source if input is None else input, string)
+    if given.shape.ndims == 0:
+        given = apply_op("ExpandDims", [given, 0])
+    made = apply_op("StringSplitV2", [given, sep or ""], {"maxsplit": maxsplit}, name)
+    return SparseTensor(*made)
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:
+    """The numbers whose bytes strings are, along a new last dimension; all strings must have as many bytes."""
+    if out_type is None:
+        raise InvalidArgumentError("tf.decode_raw: out_type is None; a dtype is required")
+    given = input_bytes if bytes is None else bytes
+    return _one("DecodeRaw", [given], {"out_type": as_dtype(out_type), "little_endian": little_endian}, name)
+
+
+def decode_csv(
+    records: Any, record_defaults: Sequence[Any], field_delim: str = ",", use_quote_delim: bool = True,
+    name: str | None = None, na_value: str = "", select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:  # fmt: skip
+    """The columns of records whose fields stand between delimiters: a tensor for each, of the records' shape.
+
+    record_defaults: for each column a list with the value of fields that are empty or na_value, or a dtype or an empty
+    tensor where a field is required. select_cols: the columns to take, in order; all if None.
+    """
+    defaults = [_default(d) for d in record_defaults]
+    attrs = {
+        "OUT_TYPE": [d.dtype for d in defaults], "field_delim": field_delim, "use_quote_delim": use_quote_delim,
+        "na_value": na_value, "select_cols": list(select_cols or []),
+    }  # fmt: skip
+    made = apply_op("DecodeCSV", [records, defaults], attrs, name)
+    return list(made) if isinstance(made, list | tuple) else [made]
+
+
+def _default(given: Any) -> Tensor:
+    try:
+        dtype = as_dtype(given)
+    except (InvalidArgumentError, TypeError, ValueError):
+        return convert_to_tensor(given)
+    empty: list[Any] = []
+    return convert_to_tensor(empty, dtype)
