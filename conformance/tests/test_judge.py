@@ -10,20 +10,19 @@ from timberframe_conformance.case import Case
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.target import Target
 from timberframe_core.errors import NoKernelError, UnimplementedError
-from timberframe_sdk.reference_device import ReferenceDevice
 
 
-def verdict(error: Exception) -> str:
+def verdict(target: Target, error: Exception) -> str:
     def run(target: Any) -> None:
         raise error
 
-    return judge_case(Case("forward", "Neg", (), "", run), Target("reference", ReferenceDevice())).verdict
+    return judge_case(Case("forward", "Neg", (), "", run), target).verdict
 
 
-def test_no_kernel_is_unsupported() -> None:
-    assert verdict(NoKernelError("Neg 'x': declined")) == "unsupported"
+def test_no_kernel_is_unsupported(target: Target) -> None:
+    assert verdict(target, NoKernelError("Neg 'x': declined")) == "unsupported"
 
 
 @pytest.mark.parametrize("text", ["no kernel", "half of it"])
-def test_what_a_kernel_does_not_support_is_a_failure_whatever_its_message(text: str) -> None:
-    assert verdict(UnimplementedError(f"Neg 'x': {text}")) == "fail"
+def test_what_a_kernel_does_not_support_is_a_failure_whatever_its_message(target: Target, text: str) -> None:
+    assert verdict(target, UnimplementedError(f"Neg 'x': {text}")) == "fail"
