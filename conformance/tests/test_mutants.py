@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,14 @@ def test_mutant_is_noticed_as_it_should(target: Target, name: str) -> None:
     proof = prove(target, MUTANTS[name], Options("reference"))
     assert proof.caught
     assert proof.ok, proof.problems
+
+
+def test_an_op_whose_kernel_is_generated_can_have_a_mutant() -> None:
+    """In a process that has not looked its kernel up before."""
+    names = "mutants", "--device=cpu", "--name=adds-to-output"
+    command = [sys.executable, "-m", "timberframe_conformance.cli", *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("caught  adds-to-output"), done.stdout
 
 
 def test_correct_kernels_are_back_after_a_mutant(target: Target, command: Any) -> None:

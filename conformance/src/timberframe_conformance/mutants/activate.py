@@ -32,6 +32,8 @@ def activate(target: Target, name: str) -> None:
     registry = device.kernels
     if device.type not in _registered:
         _registered.add(device.type)
+        for m in base.MUTANTS.values():
+            registry.kernels(m.op)  # generated only while the op has no other
         registry.register(base.kernels(device.type))
     base.ACTIVE[0] = name
     registry.register([])  # forgets which kernels were found before
