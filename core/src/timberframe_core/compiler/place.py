@@ -92,7 +92,8 @@ class Placer:
         self.soft = soft and not strict
         self.strict = strict
         self._choices: dict[Any, tuple[Device, str, tuple[tuple[str, str], ...]]] = {}
-        self._looks: dict[str, bool] = {}
+        self._refusals: dict[Any, str | None] = {}
+        self._looks: dict[tuple[str, int], bool] = {}
 
     def place(self, program: Program, variables: Mapping[str, Device]) -> list[Placement]:
         """Sets `device` and `reason` of every node that needs a device.
@@ -110,15 +111,14 @@ class Placer:
             if node.feed or node.host_value or node.op.role == "constant":
                 continue
             rejected: tuple[tuple[str, str], ...] = ()
-            closer = self._looks_closer(node.op.name)
             colocated = self._colocated(node, by_name, where)
             if colocated is not None:
                 node.device, node.reason = colocated
             elif host is not None and not node.requested and stays_on_host(node) and not self._refusal(node, host):
                 node.device, node.reason = host, "small, and the host has all that it needs"
             else:
-                node.device, node.reason, rejected = self._decide(node) if closer else self._choose(node)
-            if closer:
+                node.device, node.reason, rejected = self._choose(node)
+            if self._looks_closer(node.op.name, node.device):
                 node.depends = self._support(node, node.device) is DEPENDS
             if node.op.role == "variable" and node.variable is not None:
                 where.setdefault(node.variable, node.device)
@@ -134,7 +134,7 @@ class Placer:
         for node in program.nodes:
             if not node.feed:
                 node.device = device
-                if node.op.role is None and not node.host_value and self._looks_closer(node.op.name):
+                if node.op.role is None and not node.host_value and self._looks_closer(node.op.name, device):
                     node.depends = self._support(node, device) is DEPENDS
 
     def _colocated(
@@ -154,25 +154,25 @@ class Placer:
         return None
 
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
-        if node.op.role == "variable":
-            return self._decide(node)  # it depends on who uses the variable
-        types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
-        key = node.op.name, node.requested, types, node.attrs.get("_kernel", "")
-        try:
-            found = self._choices.get(key)
-        except TypeError:
-            return self._decide(node)
+        """What `_decide` says; for later nodes of the op and its dtypes too, where no device looked at more."""
+        key = None if node.op.role == "variable" else _key(node, node.requested)  # these depend on who uses them
+        found = None if key is None else self._choices.get(key)
         if found is None:
-            found = self._choices[key] = self._decide(node)
+            found = self._decide(node)
+            device, _, rejected = found
+            asked = {device.spec, *(spec for spec, _ in rejected)}
+            closer = any(d.spec in asked and self._looks_closer(node.op.name, d) for d in self.devices.devices)
+            if key is not None and not closer:
+                self._choices[key] = found
         return found
 
-    def _looks_closer(self, op: str) -> bool:
-        """Whether more than dtypes decides which devices can run the op."""
-        found = self._looks.get(op)
+    def _looks_closer(self, op: str, device: Device) -> bool:
+        """Whether more than dtypes decides if a device can run the op."""
+        key = op, id(device)
+        found = self._looks.get(key)
         if found is None:
-            devices = self.devices
-            closer = any(not d.supports_by_dtype for d in devices.devices)
-            found = self._looks[op] = closer or devices.kernels.looks_closer(op)
+            found = not device.supports_by_dtype or self.devices.kernels.looks_closer(op)
+            self._looks[key] = found
         return found
 
     def place_bound(self, node: Node, bound: KernelNode, why: str) -> Placement:
@@ -220,7 +220,14 @@ class Placer:
 
     def _refusal(self, node: Node, device: Device) -> str | None:
         """Why the device cannot run the node; None if it can, or if shapes will decide."""
-        return refused(self._support(node, device))
+        key = None
+        if node.op.role != "variable" and not self._looks_closer(node.op.name, device):
+            key = _key(node, id(device))
+        if key is None:
+            return refused(self._support(node, device))
+        if key not in self._refusals:
+            self._refusals[key] = refused(self._support(node, device))
+        return self._refusals[key]
 
     def _support(self, node: Node, device: Device) -> Support:
         why = cannot_hold(node, device)
@@ -273,6 +280,17 @@ class Placer:
         if not able:
             return ""
         return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
+
+
+def _key(node: Node, more: Any) -> Any:
+    """The op, the dtypes and the label of a node; None where an attr cannot be looked up."""
+    types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
+    key = node.op.name, more, types, node.attrs.get("_kernel", "")
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def _reason(node: Node) -> str:
