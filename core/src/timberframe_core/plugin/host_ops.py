@@ -7,7 +7,9 @@ lists and arrays of tensors, by the front end for queues and tables, by another 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -120,11 +122,15 @@ class HostCall:
 
 @dataclass(frozen=True)
 class HostOp:
-    """How the executor carries out an op. located: names of the inputs that arrive as pairs (array, device)."""
+    """How the executor carries out an op. located: names of the inputs that arrive as pairs (array, device).
+
+    plugin: the one whose module registered it when it was loaded; sessions without that plugin lack it.
+    """
 
     name: str
     run: RunFunction
     located: tuple[str, ...] = ()
+    plugin: str = ""
 
     def origin(self) -> str:
         """Module and name of the function."""
@@ -133,6 +139,17 @@ class HostOp:
 
 _registered: dict[str, HostOp] = {}
 _lock = threading.Lock()
+_plugin: ContextVar[str] = ContextVar("the plugin that is being loaded", default="")
+
+
+@contextmanager
+def registering(plugin: str) -> Iterator[None]:
+    """Host ops that are registered in the block are this plugin's."""
+    before = _plugin.set(plugin)
+    try:
+        yield
+    finally:
+        _plugin.reset(before)
 
 
 def host_op(name: str, *more: str, located: Sequence[str] = ()) -> Callable[[F], F]:
@@ -145,7 +162,7 @@ def host_op(name: str, *more: str, located: Sequence[str] = ()) -> Callable[[F],
 
     def register(run: F) -> F:
         for op in (name, *more):
-            made = HostOp(op, run, tuple(located))
+            made = HostOp(op, run, tuple(located), _plugin.get())
             with _lock:
                 old = _registered.setdefault(op, made)
             if old.run is not run and old.origin() != made.origin():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -34,6 +34,8 @@ class KernelRegistry:
         self._generators: tuple[tuple[Generator, str], ...] = ()
         self._generated: set[str] = set()
         self._only: KernelDef | None = None
+        self._made: set[int] = set()
+        """The ids of kernels that were generated."""
         self._lock = threading.Lock()
 
     def register(self, kernels: Iterable[KernelDef], plugin: str = "") -> None:
@@ -98,6 +100,7 @@ class KernelRegistry:
                         _check(made)
                         new = replace(made, priority=-1)
                         table[op, new.device] = (*table.get((op, new.device), ()), new)
+                        self._made.add(id(new))
                         self._note([new], plugin)
             self._table = table
             self._generated.add(op)
@@ -224,6 +227,20 @@ def only(registry: KernelRegistry, kernel: KernelDef) -> Iterator[None]:
         yield
     finally:
         registry._only, registry._found = None, {}
+
+
+def of_plugins(registry: KernelRegistry, plugins: Collection[str]) -> KernelRegistry:
+    """A registry of what these plugins gave to another one, and of what was registered there without a plugin."""
+    part, wanted = KernelRegistry(), {*plugins, ""}
+    with registry._lock:
+        for key, kernels in registry._table.items():
+            own = [k for k in kernels if registry._plugins[id(k)] in wanted and id(k) not in registry._made]
+            if own:
+                part._table[key] = tuple(own)
+            for kernel in own:
+                part._note([kernel], registry._plugins[id(kernel)])
+        part._generators = tuple(g for g in registry._generators if g[1] in wanted)
+    return part
 
 
 def _check(kernel: KernelDef) -> None:

@@ -14,11 +14,12 @@ import pluggy
 
 from timberframe_core import logging
 from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, UnavailableError
+from timberframe_core.plugin import host_ops
 from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.device_defaults import complete
 from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.hooks import HookSpecs
-from timberframe_core.plugin.kernels import KernelRegistry
+from timberframe_core.plugin.kernels import KernelRegistry, of_plugins
 from timberframe_core.plugin.passes import PassRegistry
 from timberframe_core.plugin.version import CONTRACT
 
@@ -66,6 +67,8 @@ class PluginRegistry:
         self.watch: Callable[[Plugin | None], None] | None = None
         """Called with a plugin before code of it runs (its import, its hooks), and with None after: set to find
         out which plugin ends the process, or never returns."""
+        self._parts: dict[frozenset[str], KernelRegistry] = {}
+        """The kernels of those plugins that sessions without some of the others have."""
         self._devices: list[Device] = []
         self._lock = threading.RLock()
         self._discovered = False
@@ -101,6 +104,17 @@ class PluginRegistry:
                 self._accept(plugin, manager, kernels)
             return [p for p in chosen if p.loaded]
 
+    def kernels_of(self, plugins: Iterable[Plugin]) -> KernelRegistry:
+        """The kernels that sessions of these plugins have, whatever plugins other sessions have loaded."""
+        names = frozenset(p.name for p in plugins)
+        with self._lock:
+            if names.issuperset(p.name for p in self.plugins.values() if p.failure is None):
+                return self.kernels
+            found = self._parts.get(names)
+            if found is None:
+                found = self._parts[names] = of_plugins(self.kernels, names)
+            return found
+
     def add(self, name: str, module: object) -> Plugin:
         """Registers a plugin that is already in memory, for tests and for programs that bring their own device.
 
@@ -112,7 +126,7 @@ class PluginRegistry:
             if plugin.failure is not None:
                 del self.plugins[name]
                 raise plugin.failure
-            self.generation += 1
+            self._changed()
             return plugin
 
     def remove(self, name: str) -> None:
@@ -121,7 +135,12 @@ class PluginRegistry:
             del self.plugins[name]
             self.kernels.unregister(name)
             self.passes.unregister(name)
-            self.generation += 1
+            self._changed()
+
+    def _changed(self) -> None:
+        """Has sessions that are made from now on look at the plugins anew."""
+        self._parts.clear()
+        self.generation += 1
 
     def exclude(self, name: str, reason: str) -> None:
         """Leaves an installed plugin out, without importing it; messages give the reason as that of its failure."""
@@ -129,10 +148,14 @@ class PluginRegistry:
         if name in self.plugins:
             self.plugins[name].failure = InternalError(reason)
 
-    def failures(self) -> Mapping[str, BaseException]:
-        """The first exception of each plugin that cannot be used, and of devices that could not be made."""
-        found = {p.name: p.failure for p in self.plugins.values() if p.failure is not None}
-        found.update({p.name: p.device_failures[0] for p in self.plugins.values() if p.device_failures})
+    def failures(self, selection: Iterable[str] | None = ()) -> Mapping[str, BaseException]:
+        """The first exception of each plugin that cannot be used, and of devices that could not be made.
+
+        selection: looks at these plugins alone, see `selected`; empty for all.
+        """
+        plugins = selected(self.plugins, selection)
+        found = {p.name: p.failure for p in plugins if p.failure is not None}
+        found.update({p.name: p.device_failures[0] for p in plugins if p.device_failures})
         return found
 
     @contextmanager
@@ -153,7 +176,7 @@ class PluginRegistry:
         assert plugin.entry is not None
         try:
             check_api(plugin.entry.dist)
-            with self._watched(plugin):
+            with self._watched(plugin), host_ops.registering(plugin.name):
                 return plugin.entry.load()  # type: ignore[no-any-return]  # any module
         except (Exception, SystemExit) as e:
             plugin.fail(e)
@@ -190,8 +213,10 @@ class PluginRegistry:
             hook = manager.hook.timberframe_generated_kernels
             self.kernels.add_generator(lambda op: [k for result in hook(op=op) for k in result], plugin.name)
 
-    def make_devices(self, plugin: Plugin, config: Mapping[str, Any]) -> list[Device]:
-        """The plugin's devices; none where it raises, and its exception is kept.
+    def make_devices(
+        self, plugin: Plugin, config: Mapping[str, Any], kernels: KernelRegistry | None = None
+    ) -> list[Device]:
+        """The plugin's devices; none where it raises, and its exception is kept. kernels: what they have, None for all.
 
         InvalidArgumentError is raised on: by it a plugin refuses the session's settings.
         """
@@ -201,7 +226,7 @@ class PluginRegistry:
                 devices = [d for result in plugin.manager.hook.timberframe_devices(config=config) for d in result]
             for device in devices:
                 complete(device)
-                device.kernels = self.kernels
+                device.kernels = self.kernels if kernels is None else kernels
         except InvalidArgumentError:
             raise  # the user's own settings are wrong: another device must not take over in silence
         except (Exception, SystemExit) as e:

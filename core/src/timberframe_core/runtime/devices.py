@@ -35,9 +35,10 @@ def devices_for(config: SessionConfig) -> list[Device]:
         found = _sets.get(key)
         if found is None:
             plugins = loader.registry.load(config.plugins)
-            made = [d for p in plugins for d in loader.registry.make_devices(p, options)]
+            kernels = loader.registry.kernels_of(plugins)
+            made = [d for p in plugins for d in loader.registry.make_devices(p, options, kernels)]
             _check_names(made)
-            _check_types(made, config)
+            _check_types(made, {k.device for k in kernels.kernels()}, config)
             found = _sets[key] = sorted(made, key=lambda d: -d.priority)
         return found
 
@@ -49,9 +50,9 @@ def _check_names(devices: Sequence[Device]) -> None:
         raise InvalidArgumentError(f"devices {', '.join(twice)} are given by two plugins; names of devices must differ")
 
 
-def _check_types(devices: Sequence[Device], config: SessionConfig) -> None:
-    """Raises InvalidArgumentError for options of a device type that no plugin of the session has."""
-    known = {d.type for d in devices} | {k.device for k in loader.registry.kernels.kernels()}
+def _check_types(devices: Sequence[Device], known: set[str], config: SessionConfig) -> None:
+    """Raises InvalidArgumentError for options of a type that no device of the session has; known: further types."""
+    known = {d.type for d in devices} | known
     for setting in ("device_options", "memory_limit"):
         unknown = sorted(set(getattr(config, setting)) - known - {ACCELERATORS})
         if unknown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,12 +164,18 @@ def host_op_of(node: Node) -> HostOp:
     )
 
 
-def check_host_ops(nodes: Sequence[Node]) -> None:
-    """Raises UnimplementedError for a node that is to be carried out on the host, which nobody can."""
+def check_host_ops(nodes: Sequence[Node], plugins: Collection[str]) -> None:
+    """Raises UnimplementedError for a node that is to be carried out on the host, which none of these plugins can."""
     for node in nodes:
         if (node.on_lists or node.op.on_host) and not node.feed and not node.host_value:
             try:
-                host_op_of(node)
+                found = host_op_of(node)
+                if found.plugin and found.plugin not in plugins:
+                    raise UnimplementedError(
+                        f"{node.op.name} '{node.name}': its host op is of plugin '{found.plugin}', which this session "
+                        "leaves out; allow it in SessionConfig.plugins",
+                        node.name,
+                    )
             except UnimplementedError as e:
                 raise at_its_line(e, node) from None
 

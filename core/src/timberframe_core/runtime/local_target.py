@@ -22,7 +22,8 @@ class LocalTarget:
     def devices(self) -> Sequence[Device]:
         found = devices_for(self._config)
         if not found:
-            failures = "; ".join(f"{n}: {describe_failure(e)}" for n, e in loader.registry.failures().items())
+            failed = loader.registry.failures(self._config.plugins)
+            failures = "; ".join(f"{n}: {describe_failure(e)}" for n, e in failed.items())
             raise FailedPreconditionError(
                 f"no device is available (plugins that failed: {failures or 'none'}); "
                 "install a device plugin such as timberframe-cpu"

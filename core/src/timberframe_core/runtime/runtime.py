@@ -37,11 +37,13 @@ class Runtime:
         self._target: Target | None = target
         self.config = config
         found = target.devices()
-        self.devices = Devices(found, loader.registry.kernels, loader.registry.failures())
+        plugins = loader.registry.load(config.plugins)
+        kernels, failures = loader.registry.kernels_of(plugins), loader.registry.failures(config.plugins)
+        self.devices = Devices(found, kernels, failures)
         self.resources = ResourceStore(config.deterministic)
         self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
-        plugins = [p.name for p in loader.registry.load(config.plugins)]
-        passes = loader.registry.passes.selected(plugins, config.optimizations)
+        self._plugins = [p.name for p in plugins]
+        passes = loader.registry.passes.selected(self._plugins, config.optimizations)
         self.pipeline = Pipeline(passes, found, config.order_seed)
         self.depth = _Depth()
         self.joins = Joins()
@@ -72,7 +74,7 @@ class Runtime:
     def plan(self, build: Callable[[Rewrite], Program], scope: str = "") -> Plan:
         """A plan with the devices, variables and passes of this session."""
         plan = Plan(build, self.placer, self.variables, self.pipeline, scope)
-        check_host_ops(plan.program.nodes)
+        check_host_ops(plan.program.nodes, self._plugins)
         return plan
 
     @property

@@ -113,9 +113,10 @@ class ProcessTarget:
 
     def devices(self) -> Sequence[Any]:
         found: list[Any] = [RemoteDevice(link, i) for link in self.links for i in range(len(link.devices))]
+        kernels = loader.registry.kernels_of(loader.registry.load(self._config.plugins))
         for device in found:
             complete(device)
-            device.kernels = loader.registry.kernels
+            device.kernels = kernels
         return [*found, *devices_for(self._config)]
 
     def close(self) -> None:
