@@ -108,7 +108,7 @@ def test_a_device_without_tanh_has_no_figures_of_the_executor(small: Target) -> 
     assert "Tanh" in without["executor"]
 
 
-def test_a_kernel_that_is_missing_is_told_with_the_reason(small: Target) -> None:
+def test_a_kernel_that_is_missing_is_reported_with_the_reason(small: Target) -> None:
     found, without = kernel_measurements(small, [])
     assert {m.name for m in found} == {"add 1M", "mul 1M"}
     assert "MatMul" in without["matmul 64"]

@@ -97,7 +97,7 @@ def test_a_fault_of_the_device_fails_its_case_alone(judge: Judge, plugin: str) -
     assert all(words in found[case] for case, words in DEVICE_FAULTS[plugin].items())
 
 
-def test_copies_that_do_not_wait_are_told_as_such(judge: Judge) -> None:
+def test_copies_that_do_not_wait_are_reported_as_such(judge: Judge) -> None:
     found = failing(judge("forgets_to_wait", "device", "Device"))
     assert found["-/copy-out-waits"].startswith("copy_out does not wait for the work that makes its tensor: ")
     assert found["-/copies-concurrency"].startswith(
@@ -105,7 +105,7 @@ def test_copies_that_do_not_wait_are_told_as_such(judge: Judge) -> None:
     )
 
 
-def test_results_that_are_taken_before_they_are_made_are_told_as_such(judge: Judge) -> None:
+def test_results_that_are_taken_before_they_are_made_are_reported_as_such(judge: Judge) -> None:
     found = failing(judge("forgets_launches", "guards", "Square"))
     assert found
     assert all(m.startswith("copy_out does not wait for the launches that make its tensor") for m in found.values())
@@ -135,7 +135,7 @@ def test_a_kernel_that_is_wrong_for_one_dtype_fails_in_that_alone(judge: Judge) 
         ),
     ],
 )
-def test_a_fault_of_a_kernel_is_told_by_its_suite(judge: Judge, plugin: str, suite: str, words: str) -> None:
+def test_a_fault_of_a_kernel_is_reported_by_its_suite(judge: Judge, plugin: str, suite: str, words: str) -> None:
     results = judge(plugin, suite, "Square")
     assert results
     assert all(words in r.message for r in results.values())

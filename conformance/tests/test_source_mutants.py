@@ -169,7 +169,7 @@ def on_opencl(function, folder):
     return result
 
 
-def test_source_that_a_driver_refuses_is_told_from_a_wrong_result(tmp_path):
+def test_source_that_a_driver_refuses_is_distinguished_from_a_wrong_result(tmp_path):
     headers = tmp_path / "include"
     shutil.copytree(ROOT / HEADERS, headers)
     (headers / "timberframe/accelerator/move.h").write_text("#error broken\n")

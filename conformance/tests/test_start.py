@@ -57,7 +57,7 @@ def test_the_exit_status_is_that_of_the_command(tmp_path: Path) -> None:
     assert pid != waiting.pid
 
 
-def test_a_crash_of_the_command_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_crash_of_the_command_is_reported_with_its_place(tmp_path: Path) -> None:
     waiting, _ = started(tmp_path, "import ctypes\nctypes.string_at(0)")
     errors = waiting.communicate(timeout=60)[1]
     assert waiting.returncode == -signal.SIGSEGV

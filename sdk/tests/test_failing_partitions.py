@@ -112,7 +112,7 @@ def test_late_error_of_an_asynchronous_device_ends_a_loop_of_the_cpu(world: Worl
     assert caught.value.node == "take_async"
 
 
-def test_late_error_is_told_by_a_run_that_fetches_nothing(world: World) -> None:
+def test_late_error_is_reported_by_a_run_that_fetches_nothing(world: World) -> None:
     taken = world.parts[ASYNC][1].op
     with pytest.raises(tf.errors.OpError, match=r"'take_async'.*device:ASYNC:0"):
         world.session.run(taken, {world.rows[ASYNC]: [9]})

@@ -55,7 +55,7 @@ def test_fence_at_the_end_keeps_an_alignment():
 @pytest.mark.parametrize(
     ("fence", "offset", "where"), [("start", 12, "after"), ("end", -1, "before"), ("", -3, "before")]
 )
-def test_write_between_tensor_and_page_is_told(fence, offset, where):
+def test_write_between_tensor_and_page_is_reported(fence, offset, where):
     guarded = GuardedArray(F, (3,), fence)
     address = guarded.array.ctypes.data + offset
     byte = ctypes.c_ubyte.from_address(address)
@@ -140,7 +140,7 @@ def test_run_after_a_fenced_one_has_its_arena_again(device):
         np.testing.assert_array_equal(out, [9, 12, 15, 18, 21])
 
 
-def test_write_outside_an_output_is_told(device):
+def test_write_outside_an_output_is_reported(device):
     def build(node):
         return lambda x, y, out: ctypes.memset(out.ctypes.data + out.nbytes, 0, 4)
 

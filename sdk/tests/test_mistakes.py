@@ -1,4 +1,4 @@
-"""Mistakes that authors of devices and kernels make: each is told by name, where it was made."""
+"""Mistakes that authors of devices and kernels make: each is reported by name, where it was made."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def library(folder: Path, mark: str = "TF_KERNEL_LIBRARY", size: str = "0") -> N
     return NativeLibrary(made)
 
 
-def test_a_kernel_of_a_library_runs_and_its_error_is_told(tmp_path: Path) -> None:
+def test_a_kernel_of_a_library_runs_and_its_error_is_reported(tmp_path: Path) -> None:
     found = [library(tmp_path)]
     alive = weakref.ref(found[0])
     kernel = KernelDef(

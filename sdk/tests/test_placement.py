@@ -288,13 +288,13 @@ def test_a_dtype_that_a_device_does_not_hold_names_those_that_hold_it() -> None:
     assert "or set allow_soft_placement=True" in said
 
 
-def test_a_plugin_without_hardware_is_told_of_only_to_who_asks_for_it() -> None:
+def test_a_plugin_without_hardware_is_reported_only_where_it_is_asked_for() -> None:
     devices = Devices([], KernelRegistry(), {"acme": UnavailableError("no driver"), "broken": OSError("no library")})
     assert devices.describe() == "devices: none; plugins that failed: broken (OSError: no library)"
     assert "plugins without a device: acme (no driver)" in devices.describe("/device:ACME:0")
 
 
-def test_a_reason_is_told_once() -> None:
+def test_a_reason_is_reported_once() -> None:
     with tf.Graph().as_default():
         with tf.device("/device:ASYNC:0"):
             v = tf.Variable(["a"], name="v")

@@ -1,4 +1,4 @@
-"""Plugins that cannot be loaded: each is told with its file and line, and the others go on."""
+"""Plugins that cannot be loaded: each is reported with its file and line, and the others go on."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def load(tmp_path: Path, request: pytest.FixtureRequest) -> Loaded:
     return make
 
 
-def test_a_module_that_raises_is_told_with_file_and_line(load: Loaded) -> None:
+def test_a_module_that_raises_is_reported_with_file_and_line(load: Loaded) -> None:
     registry = load("import os\nraise ValueError('no driver')\n")
-    told = describe_failure(registry.failures()["broken"])
-    assert told.startswith("ValueError: no driver  [")
-    assert told.endswith(".py:2]")
+    described = describe_failure(registry.failures()["broken"])
+    assert described.startswith("ValueError: no driver  [")
+    assert described.endswith(".py:2]")
 
 
 def test_a_module_that_raises_leaves_other_plugins_loaded(load: Loaded) -> None:
@@ -50,29 +50,29 @@ def test_a_module_that_exits_is_a_failed_plugin(load: Loaded) -> None:
     assert registry.plugins["whole"].loaded
 
 
-def test_a_syntax_error_is_told_with_its_line(load: Loaded) -> None:
-    told = describe_failure(load("x = 1\ny = (\n").failures()["broken"])
-    assert told.startswith("SyntaxError: ")
-    assert told.endswith(".py:2]")
+def test_a_syntax_error_is_reported_with_its_line(load: Loaded) -> None:
+    described = describe_failure(load("x = 1\ny = (\n").failures()["broken"])
+    assert described.startswith("SyntaxError: ")
+    assert described.endswith(".py:2]")
 
 
-def test_a_missing_module_is_told_where_it_is_imported(load: Loaded) -> None:
-    told = describe_failure(load("\n\nimport acme_driver_that_is_not_there\n").failures()["broken"])
-    assert told.startswith("ModuleNotFoundError: No module named 'acme_driver_that_is_not_there'  [")
-    assert told.endswith(".py:3]")
+def test_a_missing_module_is_reported_where_it_is_imported(load: Loaded) -> None:
+    described = describe_failure(load("\n\nimport acme_driver_that_is_not_there\n").failures()["broken"])
+    assert described.startswith("ModuleNotFoundError: No module named 'acme_driver_that_is_not_there'  [")
+    assert described.endswith(".py:3]")
 
 
-def test_a_hook_that_raises_is_told_with_file_and_line(load: Loaded) -> None:
+def test_a_hook_that_raises_is_reported_with_file_and_line(load: Loaded) -> None:
     text = "import timberframe_sdk as sdk\n@sdk.hookimpl\ndef timberframe_kernels():\n    return [1 / 0]\n"
-    told = describe_failure(load(text).failures()["broken"])
-    assert told.startswith("ZeroDivisionError: division by zero  [")
-    assert told.endswith(".py:4]")
+    described = describe_failure(load(text).failures()["broken"])
+    assert described.startswith("ZeroDivisionError: division by zero  [")
+    assert described.endswith(".py:4]")
 
 
 def test_what_the_frame_itself_refuses_needs_no_line(load: Loaded) -> None:
-    told = describe_failure(load("timberframe_contract = (99, 0)\n").failures()["broken"])
-    assert told.startswith("InternalError: it is written for version 99.0 of the contract")
-    assert "[" not in told
+    described = describe_failure(load("timberframe_contract = (99, 0)\n").failures()["broken"])
+    assert described.startswith("InternalError: it is written for version 99.0 of the contract")
+    assert "[" not in described
 
 
 def test_a_failed_plugin_is_logged_once(load: Loaded, caplog: pytest.LogCaptureFixture) -> None:

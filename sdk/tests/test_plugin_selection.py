@@ -23,7 +23,7 @@ CPU = "/device:CPU:0"
 
 
 def wrong(node: KernelNode) -> Callable[..., None]:
-    """A kernel that is easily told from a right one."""
+    """A kernel that is easily distinguished from a right one."""
     return lambda *arrays: arrays[-1].fill(7)
 
 
@@ -79,7 +79,7 @@ def test_options_of_its_device_types_are_refused() -> None:
         tf.Session(config=config)
 
 
-def test_why_it_has_no_device_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_it_has_no_device_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader.registry.plugins["extra"], "device_failures", [ValueError("no such board")])
     with tf.Graph().as_default() as graph, tf.device("/device:EXTRA:0"):
         y = tf.placeholder(tf.float32, [3]) + 1

@@ -126,7 +126,7 @@ def test_other_exceptions_of_a_reference_are_unknown_errors() -> None:
         sdk.compute(node("Tanh", {"T": tf.float32}, [x], [x]), [x])
 
 
-def test_op_without_a_reference_is_told() -> None:
+def test_op_without_a_reference_is_reported() -> None:
     with pytest.raises(tf.errors.UnimplementedError, match=r"VarHandleOp 'it': the op has no reference; .*kernel"):
         sdk.compute(node("VarHandleOp", {}, [], []), [])
 

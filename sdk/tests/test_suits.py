@@ -163,7 +163,7 @@ def test_a_shape_that_is_declined_when_it_is_fed_runs_elsewhere(soft: tf.Session
     assert len(placed(soft, y, {x: np.zeros(4, F)})) == 1
 
 
-def test_without_soft_placement_every_reason_is_told(hard: tf.Session, device: str) -> None:
+def test_without_soft_placement_every_reason_is_reported(hard: tf.Session, device: str) -> None:
     x = tf.placeholder(tf.float32, [None])
     y = double(x)
     np.testing.assert_array_equal(hard.run(y, {x: np.ones(4)}), [2] * 4)

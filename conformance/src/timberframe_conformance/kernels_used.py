@@ -87,19 +87,19 @@ _by_registry: dict[int, tuple[KernelRegistry, list[Any]]] = {}
 
 
 def _listeners(registry: KernelRegistry) -> list[Any]:
-    """Who is told what `find` of a registry gives; each registry's is wrapped once."""
+    """The functions to call with what `find` of a registry gives; each registry's is wrapped once."""
     known = _by_registry.get(id(registry))
     if known is not None:
         return known[1]
     listeners: list[Any] = []
     find = registry.find
 
-    def told(node: KernelNode) -> KernelDef | None:
+    def noting(node: KernelNode) -> KernelDef | None:
         found = find(node)
         for listener in listeners:
             listener(node, found)
         return found
 
-    registry.find = told  # type: ignore[method-assign]  # the way in for all devices, which have no hook for this
+    registry.find = noting  # type: ignore[method-assign]  # the way in for all devices, which have no hook for this
     _by_registry[id(registry)] = registry, listeners
     return listeners

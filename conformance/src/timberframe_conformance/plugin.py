@@ -95,7 +95,7 @@ class CasesFile(pytest.File):
         if self.options.journal:
             watch_loading(Path(self.options.journal), worker_name(), self.options.timeout)
         try:
-            with quiet():  # the command has told which plugins failed
+            with quiet():  # the command has printed which plugins failed
                 target = open_target(self.options)
         except NoSuchDeviceError as e:
             raise pytest.UsageError(str(e)) from None

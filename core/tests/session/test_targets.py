@@ -49,7 +49,7 @@ def _fresh() -> None:
 @pytest.mark.parametrize(
     ("url", "address"), [("recorded:a/b", "a/b"), ("recorded://host:2222", "host:2222"), ("recorded", "")]
 )
-def test_a_target_is_told_the_address_in_its_url(url: str, address: str) -> None:
+def test_a_target_gets_the_address_in_its_url(url: str, address: str) -> None:
     tf.Session(url)
     assert RECORDED.calls == [("open", address)]
 

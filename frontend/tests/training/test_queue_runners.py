@@ -101,7 +101,7 @@ def test_end_of_data_is_no_error_of_a_coordinator() -> None:
     assert coordinator.joined
 
 
-def test_first_error_that_a_coordinator_is_told_of_counts() -> None:
+def test_first_error_reported_to_a_coordinator_counts() -> None:
     coordinator = tf.train.Coordinator()
     coordinator.request_stop(ValueError("first"))
     coordinator.request_stop(KeyError("second"))

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class PerConstant(Generic[T]):
-    """One thing for each host array, for as long as the array lives; arrays are told apart by identity."""
+    """One thing for each host array, for as long as the array lives; arrays are distinguished by identity."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[weakref.ref[np.ndarray], T]] = {}

@@ -292,7 +292,7 @@ def _closed(target: Target, graph: Any) -> None:
 def _memory(target: Target, graph: Any) -> None:
     """Values that cross leave nothing behind, in runs that end well and in those that do not."""
     if target.url:
-        raise NotApplicableError("what the device drops is told to its process with the next call")
+        raise NotApplicableError("what the device drops reaches its process with the next call")
     fails: list[bool] = []
     given: list[weakref.ref[np.ndarray]] = []
 

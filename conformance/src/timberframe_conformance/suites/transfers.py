@@ -1,4 +1,4 @@
-"""Memory and copies of a device, told apart by what a driver gets wrong: sizes, overlap, waiting, sharing, threads."""
+"""Memory and copies of a device, one check for each mistake of drivers: sizes, overlap, waiting, sharing, threads."""
 
 from __future__ import annotations
 

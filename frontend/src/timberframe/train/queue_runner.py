@@ -76,7 +76,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[BaseException]:
-        """What ended threads that no coordinator told of it."""
+        """The exceptions that ended threads without a coordinator."""
         return self._errors
 
     def create_threads(
