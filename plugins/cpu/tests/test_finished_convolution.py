@@ -53,6 +53,26 @@ def test_the_bits_are_those_of_the_parts(isa: str, channels: int, bias: bool, no
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [3, 16, 70])
+@pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
+def test_the_bits_of_a_depthwise_convolution_are_those_of_the_parts(isa: str, channels: int, activation: Any) -> None:
+    results, x = [], random(*IMAGES[:3], channels)
+    x[0, 0, 0, 0], x[1, 3, 3, 1] = np.nan, -np.inf
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        placeholder = tf.placeholder(tf.float32, x.shape)
+        y = tf.nn.depthwise_conv2d_native(placeholder, tf.constant(random(3, 3, channels, 1)), [1, 1, 1, 1], "SAME")
+        given = [tf.constant(abs(random(channels)) + i) for i in range(4)]
+        y = tf.nn.fused_batch_norm(y, *given, 1e-3, is_training=False)[0]
+        y = activation(y) if activation else y
+        for cover in (True, False):
+            config = tf.SessionConfig(device_options={"CPU": {"isa": isa}}, optimizations={"cover": cover})
+            with tf.Session(config=config) as session:
+                assert len(covered(session, y, {placeholder: x})) == cover
+                results.append(session.run(y, {placeholder: x}).tobytes())
+    assert results[0] == results[1]
+
+
 def test_channels_in_groups_are_finished_by_their_own_numbers() -> None:
     x, results = random(*IMAGES[:3], 6), []
     with tf.Graph().as_default(), tf.device("/cpu:0"):

@@ -8,6 +8,7 @@
 
 #include "common/table.h"
 #include "conv/entry.h"
+#include "conv/finish.h"
 #include "conv/phases.h"
 #include "conv/shape.h"
 #include "conv/vector.h"
@@ -35,8 +36,6 @@ typedef struct position {
   int64_t image, y, x, out;
 } position;
 
-enum { NO_ACTIVATION, RELU, RELU6 };
-
 #define T float
 #define NAME float
 #include "conv/implicit.inc"
@@ -52,7 +51,6 @@ enum { NO_ACTIVATION, RELU, RELU6 };
 #include "conv/implicit.inc"
 #include "conv/forward.inc"
 #include "conv/transposed.inc"
-#include "conv/finish.h"
 
 FORWARD(conv2d, run, float, float, float)
 FORWARD(conv2d, run, double, double, double)
@@ -82,6 +80,17 @@ VOLUME_INPUT(float, float, float)
 VOLUME_INPUT(double, double, double)
 VOLUME_INPUT(float16, float, float)
 VOLUME_INPUT(bfloat16, float, float)
+
+/* conv2d with what follows it. */
+static int32_t conv2d_finished_float(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                                     const int64_t *parameters) {
+  const finished_shape *s = (const finished_shape *)parameters;
+  const finish_float finish = find_finish(s, inputs, outputs);
+  const float *filter = inputs[1]->data;
+  run_finished_float(context, &s->conv, inputs[0]->data, s->packed ? NULL : filter, s->packed ? filter : NULL,
+                     outputs[0]->data, outputs[s->outputs]->data, &finish);
+  return TF_OK;
+}
 
 /* What Python must know of packed filters: the bytes of a register, and the registers of a panel. */
 static int32_t conv2d_panel(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,

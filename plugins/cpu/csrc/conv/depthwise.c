@@ -7,6 +7,7 @@
 
 #include "common/table.h"
 #include "conv/entry.h"
+#include "conv/finish.h"
 #include "conv/phases.h"
 #include "conv/shape.h"
 #include "conv/vector.h"
@@ -32,7 +33,18 @@ BACKWARD(depthwise_input, run_input, double, double, double)
 BACKWARD(depthwise_input, run_input, float16, float, float)
 BACKWARD(depthwise_input, run_input, bfloat16, float, float)
 
+/* depthwise with what follows it. */
+static int32_t depthwise_finished_float(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
+                                        const int64_t *parameters) {
+  const finished_shape *s = (const finished_shape *)parameters;
+  const finish_float finish = find_finish(s, inputs, outputs);
+  run_finished_float(context, &s->conv, inputs[0]->data, inputs[1]->data, outputs[0]->data,
+                     outputs[s->outputs]->data, &finish);
+  return TF_OK;
+}
+
 TF_TABLE(conv_depthwise) = {
+  TF_ENTRY(depthwise_finished_float),
   TF_ENTRY(depthwise_float), TF_ENTRY(depthwise_double), TF_ENTRY(depthwise_float16), TF_ENTRY(depthwise_bfloat16),
   TF_ENTRY(depthwise_input_float), TF_ENTRY(depthwise_input_double), TF_ENTRY(depthwise_input_float16),
   TF_ENTRY(depthwise_input_bfloat16), TF_END,

@@ -1,25 +1,39 @@
-/* A convolution of float32 images with channels last and what follows it in a layer: bias, batch normalisation by given
- * statistics, activation. Each is computed as its own kernel does, so that results have the same bits. After
- * conv/implicit.inc, which finishes a tile while its sums are near. */
+/* What follows a convolution in a layer: bias, batch normalisation by given statistics, activation. Kernels finish a
+ * pixel's channels so while their sums are near, each step computed as its own kernel does: results have the same bits. */
 #ifndef TIMBERFRAME_CPU_CONV_FINISH_H
 #define TIMBERFRAME_CPU_CONV_FINISH_H
 
 #include <math.h>
+#include <string.h>
 
 #include "common/table.h"
 #include "conv/shape.h"
 
-/* The parameters of conv2d_finished, in this order. The workspace follows `outputs` outputs; at finish_at it has room for
- * four numbers for each channel, those of a group padded to `padded`. bias, norm: positions of the first of their
- * inputs, 0 for none. packed: whether the filter is packed already. */
+enum { NO_ACTIVATION, RELU, RELU6 };
+
+/* Numbers for each channel, those of a group padded to `padded`. bias, factors: NULL for none. */
+#define FINISH(NAME, T)                                \
+  typedef struct finish_##NAME {                       \
+    const T *bias, *centers, *factors, *offsets;       \
+    int64_t activation, padded;                        \
+  } finish_##NAME;
+FINISH(float, float)
+FINISH(double, double)
+FINISH(int32, uint32_t)
+#undef FINISH
+
+/* The parameters of kernels for float32 images with channels last, in this order. The workspace follows `outputs`
+ * outputs; at finish_at it has room for four numbers for each channel, those of a group padded to `padded`. bias, norm:
+ * positions of the first of their inputs, 0 for none. packed: whether the filter is packed already. */
 typedef struct finished_shape {
   conv_shape conv;
   int64_t finish_at, packed, bias, norm, activation, outputs, padded;
   double epsilon;
 } finished_shape;
 
-/* Spreads a value of each channel so that those of each group begin where a register does. */
-static const float *spread_channels(const finished_shape *s, const float *from, float *to) {
+/* A value of each channel so that those of each group begin where a register does: in `to` where they must be moved. */
+static inline const float *spread_channels(const finished_shape *s, const float *from, float *to) {
+  if (s->padded == s->conv.out_channels) return from;
   for (int64_t group = 0; group < s->conv.groups; group++) {
     float *row = to + group * s->padded;
     memcpy(row, from + group * s->conv.out_channels, (size_t)s->conv.out_channels * sizeof(float));
@@ -29,7 +43,8 @@ static const float *spread_channels(const finished_shape *s, const float *from, 
 }
 
 /* How a node's channels are finished. A normalisation whose own outputs the node has passes its statistics on. */
-static finish_float find_finish(const finished_shape *s, const tf_tensor *const *inputs, tf_tensor *const *outputs) {
+static inline finish_float find_finish(const finished_shape *s, const tf_tensor *const *inputs,
+                                       tf_tensor *const *outputs) {
   int64_t channels = s->conv.groups * s->conv.out_channels, row = s->conv.groups * s->padded;
   float *room = (float *)((char *)outputs[s->outputs]->data + s->finish_at), *factors = room + row;
   finish_float finish = {.activation = s->activation, .padded = s->padded};
@@ -45,16 +60,6 @@ static finish_float find_finish(const finished_shape *s, const tf_tensor *const 
   finish.offsets = spread_channels(s, inputs[s->norm + 1]->data, factors + row);
   finish.centers = spread_channels(s, mean, factors + 2 * row);
   return finish;
-}
-
-static int32_t conv2d_finished_float(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,
-                                     const int64_t *parameters) {
-  const finished_shape *s = (const finished_shape *)parameters;
-  const finish_float finish = find_finish(s, inputs, outputs);
-  const float *filter = inputs[1]->data;
-  run_finished_float(context, &s->conv, inputs[0]->data, s->packed ? NULL : filter, s->packed ? filter : NULL,
-                     outputs[0]->data, outputs[s->outputs]->data, &finish);
-  return TF_OK;
 }
 
 #endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 from timberframe_cpu.kernels.convolution import WIDEST_LANES, CPUConvolution, prepares_filter
@@ -10,19 +11,20 @@ from timberframe_cpu.packing import panel
 from timberframe_sdk import DEPENDS, KernelDef, KernelNode, Part, Support
 from timberframe_sdk.native import Native
 
-_ACTIVATIONS = {"": 0, "Relu": 1, "Relu6": 2}  # as csrc/conv/conv2d.c numbers them
-_NORMS = ("", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
+_ACTIVATIONS = {"": 0, "Relu": 1, "Relu6": 2}  # as csrc/conv/finish.h numbers them
+_NORMS = ("", "FusedBatchNorm", "FusedBatchNormV3")
 _STATISTICS = ("scale", "offset", "mean", "variance")
 
 
 def _patterns() -> list[tuple[Part, ...]]:
     found = []
-    for bias, norm, activation in itertools.product(("", "BiasAdd"), _NORMS, _ACTIVATIONS):
-        parts = [Part("conv", "Conv2D", ("x", "filter"))]
-        for op, more in ((bias, ("bias",)), (norm, _STATISTICS), (activation, ())):
-            if op:
-                parts.append(Part(op, op, (parts[-1].name, *more)))
-        if len(parts) > 1:
+    for op, bias, norm, activation in itertools.product(_CONVOLUTIONS, ("", "BiasAdd"), _NORMS, _ACTIVATIONS):
+        parts = [Part("conv", op, ("x", "filter"))]
+        for after, more in ((bias, ("bias",)), (norm, _STATISTICS), (activation, ())):
+            if after:
+                parts.append(Part(after, after, (parts[-1].name, *more)))
+        if len(parts) > 1 if op == "Conv2D" else norm and not bias:  # what layers have
             found.append(tuple(parts))
     return found
 
@@ -34,32 +36,46 @@ def _declines(node: KernelNode) -> Support:
             return f"data_format of {part.op} is {part.attrs['data_format']}; NHWC is required"
         if part.attrs.get("is_training"):
             return f"is_training of {part.op} is true; given statistics are required"
-    sizes = (*node.inputs[0].shape, *node.outputs[0].shape)
+    first = node.inner[0].nodes[0]
+    x, filter = (v.shape for v in first.inputs)
+    sizes = *x, *filter, *node.outputs[0].shape
     if min(sizes, default=0) < 0:
         return DEPENDS
+    if first.op != "Conv2D" and filter[3] != 1:
+        return f"{filter[3]} filters for each channel; one is required"
     return "the images have no pixels" if 0 in sizes else None
 
 
 def _finished(node: KernelNode) -> Native:
     """Parameters: struct finished_shape of csrc/conv/finish.h."""
     parts = {part.op: part for part in node.inner[0].nodes}
-    first = parts["Conv2D"]
+    first, bias = node.inner[0].nodes[0], "BiasAdd" in parts
     inner = replace(node, op=first.op, attrs=first.attrs, inputs=node.inputs[:2], outputs=first.outputs, inner=())
-    conv = CPUConvolution.forward(inner)
+    norm = next((op for op in _NORMS[1:] if op in parts), None)
+    activation = next((number for op, number in _ACTIVATIONS.items() if op in parts), 0)
+    more = 2 * bias, (2 + bias) * bool(norm), activation, len(node.outputs)
+    epsilon = float(parts[norm].attrs["epsilon"]) if norm else 0.0
+    native = (_plain if first.op == "Conv2D" else _depthwise)(inner, more, epsilon)
+    node.preparations, node.workspace_bytes = inner.preparations, inner.workspace_bytes
+    return native
+
+
+def _plain(node: KernelNode, more: Sequence[int], epsilon: float) -> Native:
+    conv = CPUConvolution.forward(node)
     groups, depth, outside = conv.groups
     packed = prepares_filter(conv)
     taps = conv.filter.shape[0] * conv.filter.shape[1]
     copy = 0 if packed else taps * depth * groups * (outside + WIDEST_LANES)
-    norm = next((op for op in _NORMS[1:] if op in parts), None)
-    bias = "BiasAdd" in parts
     lanes = panel()[0] // conv.x.dtype.itemsize
     padded = -(-outside // lanes) * lanes
     sizes = (0, 0, 0, copy, conv.filter.shape[1] * depth, 4 * groups * padded)
-    activation = next((number for op, number in _ACTIVATIONS.items() if op in parts), 0)
-    more = packed, 2 * bias, (2 + bias) * bool(norm), activation, len(node.outputs), padded
-    native = conv.native("conv2d_finished", sizes, *more, float(parts[norm].attrs["epsilon"]) if norm else 0.0)
-    node.preparations, node.workspace_bytes = inner.preparations, inner.workspace_bytes
-    return native
+    return conv.native("conv2d_finished", sizes, packed, *more, padded, epsilon)
+
+
+def _depthwise(node: KernelNode, more: Sequence[int], epsilon: float) -> Native:
+    conv = CPUConvolution.forward(node, depthwise=True)
+    channels = conv.groups[0]
+    return conv.native("depthwise_finished", (0, 0, 0, 0, channels, 4 * channels), False, *more, 1, epsilon)
 
 
 KERNELS = [
