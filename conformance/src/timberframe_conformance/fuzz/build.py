@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import timberframe
+from timberframe_conformance.fuzz.build_seams import SEAMS
 from timberframe_conformance.fuzz.program import Program, Step, is_ref
 from timberframe_core.graph.apply import apply_op
 
@@ -199,5 +200,5 @@ def _list(made: Any) -> list[Any]:
 
 MAKERS: dict[str, Callable[[Builder, Step], list[Any]]] = {
     "feed": _feed, "const": _const, "variable": _variable, "assign": _assign, "op": _op, "call": _call, "cond": _cond,
-    "case": _case, "while": _while, "map": _map, "scan": _scan, "array": _array, "grad": _grad,
+    "case": _case, "while": _while, "map": _map, "scan": _scan, "array": _array, "grad": _grad, **SEAMS,
 }  # fmt: skip

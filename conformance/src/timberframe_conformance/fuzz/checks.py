@@ -149,7 +149,7 @@ CHECKS = {
 }
 """By oracle what the script does after the first run."""
 
-REPLAYED = frozenset({"batch", "fed intermediate", "slopes", "tensorflow"})
+REPLAYED = frozenset({"batch", "fed intermediate", "slopes", "tensorflow", "versions", "streams", "process"})
 """Oracles with parts of the suite in them: their scripts have the suite judge the stored finding beside the script."""
 
 REPLAY = """

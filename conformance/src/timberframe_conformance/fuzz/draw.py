@@ -15,6 +15,7 @@ from timberframe_conformance.cases.values import fixed_array, make_array
 from timberframe_conformance.fuzz.draw_flow import FLOW
 from timberframe_conformance.fuzz.draw_patterns import pattern
 from timberframe_conformance.fuzz.draw_rows import ROWS
+from timberframe_conformance.fuzz.draw_seams import SEAMS
 from timberframe_conformance.fuzz.pool import COMPOSITES, OWN, PLAIN, Composite, Entry, Pool
 from timberframe_conformance.fuzz.program import Inputs, Program, Ref, Step
 from timberframe_conformance.fuzz.sketch import BrokenStepError, Sketch
@@ -31,6 +32,9 @@ SINGLE, SINGLE_SMALL = 0.46, 0.85
 
 PATTERN = 0.25
 """How often a step is several nodes that one kernel runs, on a device that has such kernels."""
+
+SEAM = 0.12
+"""How often a step is what lies around kernels: a host op, a queue, a table, a random stream, kept weights."""
 
 ON_DEVICE, MIXED = 0.7, 0.2
 """How many programs are put on the device wholly, as far as it has kernels, and how many partly; others are free."""
@@ -67,6 +71,8 @@ class Drawer:
             kind = self.rng.random()
             if self.pool.patterns and self.chance(PATTERN):
                 done = pattern(self)
+            elif self.chance(SEAM):
+                done = self.choose(SEAMS)(self)
             elif self.chance(SINGLE_SMALL if self.pool.is_small else SINGLE):
                 done = self.op()
             elif kind < 0.33:

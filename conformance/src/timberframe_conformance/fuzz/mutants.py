@@ -149,7 +149,15 @@ def _of_suites(name: str) -> None:
     mutant(name, bug.what)(lambda: bug.bug(Replacements(), None))
 
 
-for _name in ("merges-attrs", "folds-first"):
+for _name in (
+    "merges-attrs",
+    "folds-first",
+    "form-outlives-version",
+    "one-staging-buffer",
+    "queue-last-first",
+    "default-is-zero",
+    "wire-loses-attrs",
+):
     _of_suites(_name)
 
 

@@ -14,6 +14,7 @@ from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.trials import fits, own_samples, samples_of
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.mutants.base import MUTANT
+from timberframe_conformance.suites.weights import sums_products
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.errors import OpError
@@ -161,6 +162,11 @@ class Pool:
         """The kernels of the device under test that run several nodes, but for known bugs that are not active."""
         by_op = self.target.device.kernels.covering(self.target.device.type)
         return [k for kernels in by_op.values() for k in kernels if not k.op.startswith(MUTANT)]
+
+    @functools.cached_property
+    def products(self) -> list[str]:
+        """The device's ops that sum products, one factor of which may be weights."""
+        return [n for n in self.own if sums_products(registry.get(n))]
 
     @functools.cached_property
     def is_small(self) -> bool:

@@ -40,10 +40,14 @@ KINDS = {
     "map": "tf.map_fn over rows of the first input; the body gets the row and the other inputs",
     "scan": "tf.scan from the first input over rows of the second; the body gets both and the other inputs",
     "array": "a TensorArray that the inputs are written to, read as attrs['read'] says",
+    "host": "tf.py_func of a function by name; its outputs have the shapes of the inputs where attrs['shaped']",
+    "queue": "a queue that the inputs are added to, taken one by one or, with attrs['many'], as rows",
+    "table": "the values of keys in a hash table",
+    "random": "a node that draws from a random stream",
     "grad": "tf.gradients of the first list of inputs by the second",
 }
 
-PLACED = ("op", "call", "grad")
+PLACED = ("op", "call", "grad", "variable")
 """Kinds of steps whose nodes may be put on a device."""
 
 
@@ -96,6 +100,16 @@ class Program:
     def has_updates(self) -> bool:
         """Whether a run changes variables."""
         return self.updates > 0
+
+    @property
+    def draws(self) -> bool:
+        """Whether runs draw random numbers, so that no two of a session are equal."""
+        return any(s.kind == "random" for s in self.all_steps())
+
+    @property
+    def queues(self) -> bool:
+        """Whether runs share queues: one may take what another one added, and leaves elements where it fails."""
+        return any(s.kind == "queue" for s in self.all_steps())
 
     @property
     def updates(self) -> int:

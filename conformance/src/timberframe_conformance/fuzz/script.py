@@ -12,6 +12,7 @@ from timberframe_conformance.fuzz.build import build
 from timberframe_conformance.fuzz.checks import CHECKS, REPLAY, REPLAYED, SETUP, VARIANT, WITHOUT_LIMITS, limits_source
 from timberframe_conformance.fuzz.expected import expect
 from timberframe_conformance.fuzz.program import PLACED, Program, Ref, Step, is_ref
+from timberframe_conformance.fuzz.script_seams import seam_lines
 from timberframe_conformance.fuzz.subject import all_shapes_known, no_shapes_known
 from timberframe_conformance.repro import array_source, value_source
 
@@ -69,7 +70,7 @@ def script(
     put into the framework first. arguments: of the command that judges a stored finding again.
     """
     body = _graph(program, spec) + (_check(program, spec, oracle) or RUN)
-    if oracle in REPLAYED:
+    if oracle in REPLAYED or (oracle and program.draws):
         body += REPLAY.format(arguments=", ".join(f'"{a}"' for a in arguments))
     helpers = UNPACK if "unpack(" in body else ""
     helpers += KEEP_SHAPE if any(s.kind in ("while", "scan") for s in program.all_steps()) else ""
@@ -91,7 +92,7 @@ def _graph(program: Program, spec: str, indent: str = "") -> str:
 
 def _check(program: Program, spec: str, oracle: str) -> str:
     """What an oracle did, "" if that cannot be written: then the program's truth cannot be computed here, either."""
-    if oracle not in CHECKS:
+    if oracle not in CHECKS or program.draws:
         return ""
     limits = ""
     if oracle not in WITHOUT_LIMITS:
@@ -185,6 +186,8 @@ class _Writer:
                 ]
             case "array":
                 return self._array(name, step, given)
+            case "host" | "queue" | "table" | "random":
+                return seam_lines(name, step, given)
         return self._flow(name, step, given)
 
     def _call(self, name: str, step: Step, given: Sequence[str]) -> list[str]:

@@ -65,9 +65,8 @@ class Sketch:
     def _evaluate(self, step: Step, tensors: Sequence[Any]) -> list[np.ndarray] | None:
         try:
             with quiet():
-                if step.kind == "variable":
-                    number = len(self._builder.built.steps) - 1
-                    self._interpreter._run([self._builder.built.variables[number].initializer], self._known)
+                if step.kind in ("variable", "table"):
+                    self._interpreter._run(self._builder.built.initializers[-1:], self._known)
                 values = [np.asarray(v) for v in self._interpreter._run(list(tensors), self._known)]
         except Exception:  # NumPy's references may raise any exception for inputs that an op would refuse
             return None

@@ -27,6 +27,34 @@ class InvalidProgramError(Exception):
     """The program is invalid: references, or the graph with constants in place of feeds, reject it."""
 
 
+class FreshSessions:
+    """Stands for a session in oracles that compare runs: each has a session of its own, whose streams begin."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __enter__(self) -> FreshSessions:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    def run(self, *given: Any) -> Any:
+        with self._make() as session:
+            return session.run(*given)
+
+    def explain(self, *given: Any) -> Any:
+        with self._make() as session:
+            return session.explain(*given)
+
+    def make_callable(self, *given: Any) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            with self._make() as session:
+                return session.make_callable(*given)(*values)
+
+        return call
+
+
 @dataclass
 class Subject:
     """What oracles get. host: the host's target, if the device under test is another. rng: for their random choices."""
@@ -110,6 +138,11 @@ class Subject:
         return False
 
     def session(self, built: Built | None = None, **config: Any) -> Any:
+        """A session in which the variables have their first values; one for each run where runs draw random numbers."""
+        made = functools.partial(self.plain_session, built, **config)
+        return FreshSessions(made) if self.program.draws else made()
+
+    def plain_session(self, built: Built | None = None, **config: Any) -> Any:
         """A session in which the variables have their first values."""
         built = built or self.built
         session = self.target.session(built.graph, **{"allow_soft_placement": True, **config})

@@ -60,10 +60,10 @@ def _(c: Call) -> Any:
 
 @seam_mutant("form-outlives-version", "a form is used after its variable has a new version", "prepared", only=PROBES)
 def _(r: Replacements, target: Any) -> None:
-    def commit(self: Any, array: Any, shape: Any) -> None:
-        self.array, self.shape = array, shape
+    def restore(self: Any, version: Any) -> None:
+        self.version, self.shape = version, None if version is None else version.shape
 
-    r.replace(Variable, "commit", lambda _: commit)
+    r.replace(Variable, "restore", lambda _: restore)
     r.replace(prepared, "_current", lambda _: _of_any_version)
 
 

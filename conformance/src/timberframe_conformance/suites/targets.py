@@ -47,7 +47,7 @@ def _case(detail: str, run: Callable[[Target], Measured | None]) -> Case:
     return Case(SUITE, "Graph", (), detail, run, expected=False)
 
 
-class _Sides:
+class Sides:
     """The target here and the one in another process, and what devices of the type under test are called there."""
 
     def __init__(self, target: Target) -> None:
@@ -67,8 +67,8 @@ class _Sides:
         if full not in names:
             raise NotApplicableError(f"{self.url} has no {kind} ({', '.join(sorted(names))})")
 
-    def session(self, url: str, graph: Any) -> Any:
-        return tf.Session(url, graph=graph, config=tf.SessionConfig(**self.config))
+    def session(self, url: str, graph: Any, **config: Any) -> Any:
+        return tf.Session(url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
     def results(self, build: Callable[[], Any]) -> list[Any]:
         """What the run that `build` makes gives here and there: lists of arrays."""
@@ -91,11 +91,11 @@ def _compare(here: Sequence[np.ndarray], there: Sequence[np.ndarray]) -> None:
 
 
 def _equal_bits(build: Callable[[], Any], target: Target) -> None:
-    _compare(*_Sides(target).results(build))
+    _compare(*Sides(target).results(build))
 
 
 def _model(name: str, target: Target) -> None:
-    sides = _Sides(target)
+    sides = Sides(target)
     twin = Twin(target)
     value = MODELS[name](Net(twin, generator(f"{SUITE}/{name}"), "float32"), 2)
     message = twin.graph.as_graph_def()
@@ -209,12 +209,12 @@ def _error(target: Target) -> None:
 
         return run
 
-    _compare(*_Sides(target).results(build))
+    _compare(*Sides(target).results(build))
 
 
 def _process_ends(target: Target) -> None:
     """A run fails by UnavailableError soon after the process has ended, other devices go on, a new session works."""
-    sides = _Sides(target)
+    sides = Sides(target)
     if sides.url != PROCESS:
         raise NotApplicableError(f"only the process of {PROCESS} is the suite's to end")
     graph = tf.Graph()

@@ -44,10 +44,10 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 def sums_products(op: OpDef) -> bool:
     """Whether elements of the op's outputs are sums of products of two inputs, of which one may be weights."""
-    return has_kernel(op) and isinstance(op.accuracy, Accumulation) and len(_products(op)) > 1
+    return has_kernel(op) and isinstance(op.accuracy, Accumulation) and len(factors(op)) > 1
 
 
-def _products(op: OpDef) -> list[int]:
+def factors(op: OpDef) -> list[int]:
     """The inputs that are data, of the dtype of the output."""
     wanted = op.outputs[0].type_attr if op.outputs else None
     data = [i for i, a in enumerate(op.inputs) if op.input_role(a) == "data" and not a.is_list]
@@ -80,7 +80,7 @@ def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:
 def _shared_input(a: Trial, b: Trial) -> int | None:
     """The last of the factors that has one shape in both."""
     shapes = [[getattr(x, "shape", None) for x in t.sample.inputs] for t in (a, b)]
-    return next((i for i in reversed(_products(a.op)) if shapes[0][i] and shapes[0][i] == shapes[1][i]), None)
+    return next((i for i in reversed(factors(a.op)) if shapes[0][i] and shapes[0][i] == shapes[1][i]), None)
 
 
 class _Node:
@@ -89,7 +89,7 @@ class _Node:
     def __init__(self, trial: Trial, arrays: Sequence[Any], factor: Any) -> None:
         self.trial, self.arrays = trial, list(arrays)
         self.attrs = trial.attrs(arrays)
-        products = _products(trial.op)
+        products = factors(trial.op)
         inputs = [factor(i, x) if i in products else tf.constant(x) for i, x in enumerate(arrays)]
         made = apply_op(trial.op.name, inputs, self.attrs)
         self.outputs = made if isinstance(made, list) else [made]

@@ -13,6 +13,7 @@ import numpy as np
 
 from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.lists import LISTS, add, zeros_like
+from timberframe_conformance.truth.resources import RESOURCES, draw
 from timberframe_core.dtypes import variant
 from timberframe_sdk.reference import evaluate, widen
 
@@ -34,6 +35,10 @@ class Interpreter:
 
     def __init__(self, after: After | None = None, variables: dict[str, Any] | None = None) -> None:
         self.variables: dict[str, Any] = {} if variables is None else variables
+        self.drawn: dict[str, int] = {}
+        """How many blocks of random numbers each node has drawn."""
+        self.resources: dict[str, Any] = {}
+        """Queues and tables by the names of their handles."""
         self._after = after
         self._orders: dict[tuple[int, tuple[Any, ...]], list[Any]] = {}
 
@@ -66,6 +71,8 @@ class Interpreter:
         special = SPECIAL.get(op.type)
         if special is not None:
             return special(self, op, inputs)
+        if op.op_def.stream is not None:
+            return draw(self, op, inputs)
         if op.type in LISTS:
             return LISTS[op.type](op, *inputs)
         if op.inputs and op.inputs[0].dtype is variant:
@@ -189,6 +196,10 @@ SPECIAL: dict[str, Callable[[Interpreter, Any, list[Any]], tuple[Any, ...]]] = {
     "PlaceholderWithDefault": lambda i, op, inputs: (inputs[0],),
     "NoOp": lambda i, op, inputs: (),
     "VarHandleOp": _handle,
+    "FIFOQueueV2": _handle,
+    "PaddingFIFOQueueV2": _handle,
+    "HashTableV2": _handle,
+    **RESOURCES,
     "ReadVariableOp": lambda i, op, inputs: (i.value(inputs[0]),),
     "VarIsInitializedOp": lambda i, op, inputs: (np.array(inputs[0].name in i.variables),),
     "VariableShape": lambda i, op, inputs: (np.array(np.shape(i.value(inputs[0])), op.outputs[0].dtype.numpy),),

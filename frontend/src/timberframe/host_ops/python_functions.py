@@ -56,17 +56,22 @@ def token_of(function: Callable[..., Any], graph: Graph) -> str:
     return token
 
 
-@host_op("PyFunc", "PyFuncStateless")
-def _call(call: HostCall) -> list[np.ndarray]:
-    token = call.attrs["token"]
+def function_of(token: str) -> Callable[..., Any]:
+    """The function that nodes call by a token; NotFoundError where this process has none."""
     held = _by_token.get(token)
     if held is None:
         raise NotFoundError(
             f"no function of this process is known by token '{token}'; "
             "the graph must be built where it runs, and live as long"
         )
+    return held.function
+
+
+@host_op("PyFunc", "PyFuncStateless")
+def _call(call: HostCall) -> list[np.ndarray]:
+    function = function_of(call.attrs["token"])
     try:
-        made = held.function(*(x[()] if x.ndim == 0 else x for x in call.inputs))
+        made = function(*(x[()] if x.ndim == 0 else x for x in call.inputs))
     except OpError:
         raise
     except Exception as e:

@@ -28,7 +28,7 @@ def again(s: Subject) -> int:
 @oracle("batch")
 def batch(s: Subject) -> int:
     """After a run with another first size, results are as before; and those of that run are right, too."""
-    other = _other_sizes(s)
+    other = None if s.program.queues else _other_sizes(s)
     if other is None:
         return 0
     with s.session() as session:
@@ -87,7 +87,7 @@ def _free(tensor: Any, value: np.ndarray) -> bool:
 @oracle("threads")
 def threads(s: Subject) -> int:
     """Runs at the same time in one session give the bits of the first."""
-    if s.program.has_updates:
+    if s.program.has_updates or s.program.queues:
         return 0
     problems: list[BaseException] = []
     counts: list[int] = []

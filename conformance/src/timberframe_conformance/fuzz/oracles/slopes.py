@@ -27,6 +27,7 @@ LARGEST = 1e4
 AWAY = frozenset(
     {
         "StopGradient",
+        "PyFunc",
         "TensorScatterMax",
         "TensorScatterMin",
         "SoftmaxCrossEntropyWithLogits",
@@ -53,7 +54,7 @@ DIVIDED = frozenset({"Cumprod"})
 def slopes(s: Subject) -> int:
     """Each gradient is the slope that differences of the differentiated function give."""
     count = 0
-    if s.program.has_updates:  # tf.gradients does not differentiate through a variable
+    if s.program.has_updates or s.program.queues:  # tf.gradients does not differentiate through variables and queues
         return 0
     for step, made in zip(s.program.steps, s.built.steps, strict=True):
         if step.kind == "grad" and not _at_own_kink(s):

@@ -42,6 +42,8 @@ def tensorflow(s: Subject) -> int:
     """TensorFlow's results for the graph that we wrote are the true ones, and ours for the one that it wrote back."""
     if any(t.dtype.name not in FORMATS and t.dtype.numpy.kind not in "biuO" for t in s.built.fetches):
         return 0
+    if any(step.kind == "host" for step in s.program.all_steps()):  # the function is not in the message
+        return 0
 
     @functools.cache
     def value(tensor: Any) -> Any:
