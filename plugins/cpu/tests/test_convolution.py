@@ -140,6 +140,20 @@ def test_a_filter_packed_in_advance_changes_no_bit_of_a_transposed_convolution(
     assert packed.tobytes() == plain.tobytes()
 
 
+@pytest.mark.parametrize("dtype", [t for t in UNIT if t is not np.int32])
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("first", [False, True])
+def test_a_filter_packed_in_advance_changes_no_bit_of_a_convolution_of_volumes(
+    dtype: Any, isa: str, first: bool
+) -> None:
+    attrs = {"strides": (1, 1, 1, 1, 1), "padding": "SAME", "data_format": "NCDHW" if first else "NDHWC"}
+    x, w = _random((2, 5, 4, 6, 3), dtype), _random((2, 3, 2, 3, 70), dtype)
+    x = np.ascontiguousarray(np.moveaxis(x, 4, 1)) if first else x
+    (packed,) = run_op("Conv3D", attrs, [x, w], isa, constants=(1,))
+    (plain,) = run_op("Conv3D", attrs, [x, w], isa)
+    assert packed.tobytes() == plain.tobytes()
+
+
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("pixels", [*range(1, 15), 18, 19])
 @pytest.mark.parametrize("channels", [16, 64, 160])

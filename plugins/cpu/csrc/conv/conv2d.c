@@ -76,6 +76,10 @@ VOLUME_FORWARD(float, float, float)
 VOLUME_FORWARD(double, double, double)
 VOLUME_FORWARD(float16, float, float)
 VOLUME_FORWARD(bfloat16, float, float)
+VOLUME_PACKED(float, float, float)
+VOLUME_PACKED(double, double, double)
+VOLUME_PACKED(float16, float, float)
+VOLUME_PACKED(bfloat16, float, float)
 VOLUME_INPUT(float, float, float)
 VOLUME_INPUT(double, double, double)
 VOLUME_INPUT(float16, float, float)
@@ -111,7 +115,8 @@ TF_TABLE(conv_conv2d) = {
   TF_ENTRY(conv2d_packed_double), TF_ENTRY(conv2d_packed_int32), TF_ENTRY(conv2d_packed_float16),
   TF_ENTRY(conv2d_packed_bfloat16), TF_ENTRY(conv2d_input_float), TF_ENTRY(conv2d_input_double), TF_ENTRY(conv2d_input_int32),
   TF_ENTRY(conv2d_input_float16), TF_ENTRY(conv2d_input_bfloat16),
-  TF_ENTRY(conv3d_float), TF_ENTRY(conv3d_double), TF_ENTRY(conv3d_float16), TF_ENTRY(conv3d_bfloat16),
+  TF_ENTRY(conv3d_packed_float), TF_ENTRY(conv3d_packed_double), TF_ENTRY(conv3d_packed_float16),
+  TF_ENTRY(conv3d_packed_bfloat16), TF_ENTRY(conv3d_float), TF_ENTRY(conv3d_double), TF_ENTRY(conv3d_float16), TF_ENTRY(conv3d_bfloat16),
   TF_ENTRY(conv3d_input_float), TF_ENTRY(conv3d_input_double), TF_ENTRY(conv3d_input_float16),
   TF_ENTRY(conv3d_input_bfloat16), TF_END,
 };

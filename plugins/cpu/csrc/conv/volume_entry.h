@@ -30,6 +30,20 @@
     return TF_OK;                                                                                              \
   }
 
+/* The same with a filter that conv2d_pack_<type> has packed, its taps along the depth beside its channels. */
+#define VOLUME_PACKED(NAME, T, COMPUTE)                                                                               \
+  static int32_t conv3d_packed_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
+                                      const int64_t *parameters) {                                                    \
+    VOLUME_START;                                                                                                     \
+    volume_job job = {v, bring_##NAME(context, inputs[0]->data, workspace + v->volume_at, &inside),                   \
+                      workspace + v->images_at};                                                                      \
+    context->parallel_for(context, s->batch * v->plane.height, ROW_GRAIN, images_##COMPUTE, &job);                    \
+    T *results = destination_##NAME(outputs[0]->data, workspace + v->gradient_at, &outside);                          \
+    run_forward_##COMPUTE(context, s, job.to, NULL, inputs[1]->data, results, workspace);                             \
+    give_##NAME(context, results, outputs[0]->data, &outside);                                                        \
+    return TF_OK;                                                                                                     \
+  }
+
 #define VOLUME_INPUT(NAME, T, COMPUTE)                                                                               \
   static int32_t conv3d_input_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
                                      const int64_t *parameters) {                                                    \

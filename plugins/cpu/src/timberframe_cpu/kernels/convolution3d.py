@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from timberframe_cpu.kernels.convolution import WIDEST_LANES, filter_parts
 from timberframe_cpu.native import native
-from timberframe_cpu.packing import c_name, is_narrow, region_offsets
+from timberframe_cpu.packing import c_name, is_narrow, prepare_packed, region_offsets, variant
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
@@ -48,8 +50,17 @@ class VolumeConvolution(Convolution):
 def _conv3d(node: KernelNode) -> Native:
     conv = VolumeConvolution.forward(node)
     depth, height, width, channels, outside = conv.filter.shape
+    # the parameters that packing reads: of the convolution of images, whose channels are the taps along the depth, too
+    shape = [0] * 5 + [height, width] + [1] * 4 + [0] * 2 + [1, depth * channels, outside] + [0] * 6
+    pack = native(c_name("conv2d_pack", conv.x.dtype), *shape)
+    if prepare_packed(node, 1, pack, outside, ("conv3d", variant(pack)), _depth_beside_channels):
+        return conv.native("conv3d_packed", 0, width * depth * channels)
     packed = depth * height * width * channels * (outside + WIDEST_LANES)
     return conv.native("conv3d", packed, width * depth * channels)
+
+
+def _depth_beside_channels(filter: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(filter.transpose(1, 2, 0, 3, 4))
 
 
 def _conv3d_input(node: KernelNode) -> Native:
