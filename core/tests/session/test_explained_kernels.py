@@ -52,3 +52,15 @@ def test_kernels_are_known_where_shapes_are() -> None:
     with tf.Session() as session:
         assert session.explain(x * 2.0).kernels == ()
         assert "kernels:" in str(session.explain(x * 2.0, {x: [1, 2]}))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("update", "nbytes"), [("assign", 400), ("assign_add", 0)])
+def test_new_versions_of_variables_are_among_the_outputs_unless_they_lie_over_the_old(update: str, nbytes: int) -> None:
+    x = tf.placeholder(tf.float32, [100])
+    with tf.device("/cpu:0"), tf.Session() as session:
+        v = tf.Variable(tf.zeros([100]))
+        session.run(v.initializer)
+        explained = session.explain(getattr(v, update)(x, read_value=False), {x: np.zeros(100)})
+    assert sum(s.output_bytes or 0 for s in explained.stages) == nbytes
+    assert sum(explained.peak_bytes.values()) >= nbytes

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core.graph.apply import apply_op
 
 BRIEF = tf.RunOptions(timeout_in_ms=100)
 
@@ -354,3 +355,14 @@ def test_queues_travel_in_a_graph_def(session: tf.Session) -> None:
         tf.import_graph_def(session.graph.as_graph_def(), name="")
         other.run("put")
         assert other.run("take:0") == 4
+
+
+@pytest.mark.parametrize("op", ["QueueSizeV2", "LookupTableSizeV2"])
+def test_a_handle_of_another_kind_is_refused_before_anything_runs(op: str, session: tf.Session) -> None:
+    queue = tf.FIFOQueue(1, tf.float32, name="queue")
+    table = apply_op("MutableHashTableV2", [], {"key_dtype": tf.int64, "value_dtype": tf.int64}, name="table")
+    wrong, wanted = (table, "queue") if op == "QueueSizeV2" else (queue.queue_ref, "table")
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=f"{op} '.*is a handle of .*; one of a resource of kind '{wanted}'"
+    ):
+        session.run(apply_op(op, [wrong]))

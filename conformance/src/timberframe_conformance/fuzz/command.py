@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
     parser.add_argument("--timeout", type=duration, default=60.0, metavar="S", help="seconds for one program")
     parser.add_argument("--jobs", type=whole(1), metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
     parser.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the framework first")
     parser.set_defaults(command=fuzz)
 
@@ -63,7 +64,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
 
     _check(given)
     oracles = select(given.oracles, ORACLES, "oracle")
-    target = open_device(Options(given.device))
+    target = open_device(Options(given.device, profile=given.profile))
     if given.replay:
         return _replay(given, console)
     pool = _pool(given.op, target)
@@ -72,7 +73,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
         given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=oracles, mutant=given.mutant,
-        vs=given.vs, ops=pool.ops,
+        vs=given.vs, ops=pool.ops, profile=given.profile,
     )  # fmt: skip
     store = Store(given.store or cache_folder("fuzz"), given.device)
     writable("--store", store.folder)
@@ -110,7 +111,8 @@ def _replay(given: argparse.Namespace, console: Console) -> int:
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise UsageError(f"--replay {given.replay}: {e}; a finding's .json is required") from e
     mutant = given.mutant or finding.mutant
-    oracle, message = replay(finding, Task(given.device, finding.seed, "", mutant=mutant, vs=given.vs), given.timeout)
+    task = Task(given.device, finding.seed, "", mutant=mutant, vs=given.vs, profile=given.profile)
+    oracle, message = replay(finding, task, given.timeout)
     with_mutant = f" with mutant {mutant}" if mutant else ""
     text = f"FAILED {oracle}: {message}{with_mutant}" if oracle else f"{finding.oracle}: passes{with_mutant}"
     console.print(escape(text), highlight=False)

@@ -14,7 +14,7 @@ from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.subject import ORACLES as ORACLES
 from timberframe_conformance.fuzz.subject import InvalidProgramError, Subject
 from timberframe_conformance.tolerance.declared import in_force
-from timberframe_core.errors import OpError
+from timberframe_core.errors import NoKernelError, OpError
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -60,6 +60,11 @@ def _judge(program: Program, target: Target, host: Target | None, oracles: Seque
         verdict.invalid = str(e)
     except CaseFailedError as e:
         verdict.failure = stage, str(e)
+    except NoKernelError as e:
+        if subject.may_decline(e.node):
+            verdict.invalid = str(e)
+        else:
+            verdict.failure = stage, f"{type(e).__name__}: {e}"
     except OpError as e:
         verdict.failure = stage, f"{type(e).__name__}: {e}"
     except Exception as e:

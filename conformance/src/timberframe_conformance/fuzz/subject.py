@@ -16,7 +16,8 @@ from timberframe_conformance.fuzz.build import Built, build
 from timberframe_conformance.fuzz.expected import Expected, evaluate, expect, shown
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.target import needs_kernel
-from timberframe_core.errors import OpError, UnimplementedError
+from timberframe_core.compiler.support import kernel_node
+from timberframe_core.errors import NoKernelError, OpError, UnimplementedError
 from timberframe_core.ops.definition import registry
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Subject:
                 found = list(self.run(session))
                 self.on_device = self._count(session)
                 return found
+        except NoKernelError:
+            raise  # whether the device may decline the node is another question than whether it does so again
         except OpError as e:
             try:  # references take wrong arguments that an op refuses
                 build(with_constants(self.program), self.target.spec)
@@ -136,6 +139,15 @@ class Subject:
         except type(error):
             return True
         return False
+
+    def may_decline(self, name: str | None) -> bool:
+        """Whether the device says of a node, with its attrs, that it cannot run it, or that this depends on shapes."""
+        op = next((op for op in self.built.graph.get_operations() if op.name == name), None)
+        if op is None:
+            return False
+        return (
+            self.target.device.supports(kernel_node(op.op_def, op.name, op.attrs, op, self.target.device)) is not None
+        )
 
     def session(self, built: Built | None = None, **config: Any) -> Any:
         """A session in which the variables have their first values; one for each run where runs draw random numbers."""

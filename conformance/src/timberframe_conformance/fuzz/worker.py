@@ -43,7 +43,7 @@ class Task:
     It stops after `seconds`, or with program `end`. oracles: names, all if empty. folder: for its journal. program:
     the path of a single program to judge in place of all that. known: causes of findings that are reported already.
     mutant: a known bug to put into the framework. vs: another system that runs the same programs. ops: of the
-    device's kernels only those of these ops are drawn, all if empty.
+    device's kernels only those of these ops are drawn, all if empty. profile: the path of the device's.
     """
 
     device: str
@@ -62,6 +62,7 @@ class Task:
     mutant: str = ""
     vs: str = ""
     ops: tuple[str, ...] = ()
+    profile: str = ""
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -79,7 +80,7 @@ class Worker:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.target = open_target(Options(task.device))
+        self.target = open_target(Options(task.device, profile=task.profile))
         self.host = _host(self.target)
         self.folder = Path(task.folder)
         self.oracles = self._oracles()

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageReport:
-    """One cluster, or one node that the executor drives. Byte counts are None until its shapes are known."""
+    """One cluster, or one node that the executor drives. Byte counts are None until its shapes are known.
+
+    output_bytes: of its outputs, and of new versions of variables that are not written over the old ones.
+    """
 
     device: str
     depth: int
@@ -263,6 +266,7 @@ def _report(stage: Stage, bound: BoundStage | None, homes: Mapping[Node, Device]
         return report
     memory = bound.executable.memory
     outputs = sum(v.nbytes for v in bound.cluster.outputs)
+    outputs += sum(u.new.nbytes for u in bound.cluster.updates if not u.in_place)
     return StageReport(
         stage.device.spec, stage.depth, names, kind, receives, sends,
         memory.arena, memory.workspace, memory.persistent, outputs,

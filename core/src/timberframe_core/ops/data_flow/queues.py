@@ -60,6 +60,7 @@ def _define(name: str, doc: str, shape: Any, inputs: Sequence[str] = (), output:
         shape=shape,
         gradient=_STATE,
         on_host=True,
+        kinds={"handle": "queue"},
         blocks=name not in ("QueueIsClosedV2", "QueueSizeV2"),
         stateful=True,
     )

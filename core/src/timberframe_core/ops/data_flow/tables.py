@@ -61,6 +61,7 @@ def _define(
         shape=shape,
         gradient=_STATE,
         on_host=True,
+        kinds={"table_handle": "table"},
         stateful=True,
     )
 
