@@ -14,7 +14,7 @@ from try_wheels import DIST, USERS, WORKSPACE, first_program, run
 
 ARCHITECTURE, DEBIAN = "aarch64", "arm64"
 PROCESSOR = "cortex-a72"
-"""A plain one: on qemu 7.2's `max`, OpenBLAS 0.3.34 takes its kernels for SME, and even its own sgemm is wrong there."""
+"""A plain one: on qemu 7.2's `max`, OpenBLAS 0.3.34 takes its kernels for SME, and its own sgemm is wrong there."""
 
 
 def fetch(folder: Path) -> Path:
