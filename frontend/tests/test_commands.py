@@ -14,7 +14,7 @@ from timberframe.__main__ import describe_op, main
         ("Slice", []),
         ("Sum", ["reduction = 'sum'"]),
         ("FIFOQueueV2", ["on_host", "resource = 'queue'", "stateful"]),
-        ("QueueDequeueV2", ["on_host", "blocks", "stateful"]),
+        ("QueueDequeueV2", ["on_host", "kinds = {'handle': 'queue'}", "blocks", "stateful"]),
     ],
 )
 def test_traits_of_an_op_are_shown(op: str, traits: list[str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -301,3 +304,31 @@ def test_a_session_goes_on_after_an_interruption(monkeypatch: pytest.MonkeyPatch
             with pytest.raises(KeyboardInterrupt):
                 s.run(y, {x: 0})
         assert s.run(y, {x: 0}) == 1
+
+
+def test_workers_start_again_after_they_were_closed() -> None:
+    with session() as first:
+        first.run(tf.constant(1.0))
+    process_target.workers_of("2").close()
+    with tf.device(FIRST):
+        total = tf.constant(1.0) + 2.0
+    with session() as second:
+        assert second.run(total) == 3.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_workers_go_on_when_a_forked_process_ends() -> None:
+    program = """
+import os, sys
+import timberframe as tf
+session = tf.Session("process:1", config=tf.SessionConfig(plugins=["cpu"]))
+with tf.device("/job:worker/task:0"):
+    total = tf.constant(1.0) + 2.0
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+print(session.run(total), tf.Session("process:1", config=tf.SessionConfig(plugins=["cpu"])).run(total))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "3.0 3.0\n"), done.stderr

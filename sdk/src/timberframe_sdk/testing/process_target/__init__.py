@@ -37,6 +37,7 @@ class Workers:
     """The processes of one target. A socket's path stays the same, whichever process listens there."""
 
     def __init__(self, count: int) -> None:
+        self._owner = os.getpid()
         self.folder = Path(tempfile.mkdtemp(prefix="timberframe-"))
         self.authkey = secrets.token_bytes(16)
         self.processes: list[subprocess.Popen[bytes] | None] = [None] * count
@@ -45,6 +46,7 @@ class Workers:
     def start(self) -> None:
         """Starts those that do not run, ends and starts again those that do not answer, and waits until they listen."""
         with self._lock:
+            self.folder.mkdir(mode=0o700, exist_ok=True)  # `close` has removed it
             fresh = [i for i in range(len(self.processes)) if not self._answers(i)]
             for task in fresh:
                 self._end(task)
@@ -90,7 +92,9 @@ class Workers:
         return str(self.folder / str(task))
 
     def close(self) -> None:
-        """Ends the processes."""
+        """Ends the processes, which `start` starts again. A process forked from theirs does nothing."""
+        if os.getpid() != self._owner:
+            return
         for task in range(len(self.processes)):
             self._end(task)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -125,7 +129,9 @@ class ProcessTarget:
             link.close()
 
 
-_running: dict[int, Workers] = {}
+_running: dict[tuple[int, int], Workers] = {}
+"""By the process that has them, for a forked one needs its own, and how many there are."""
+
 _lock = threading.Lock()
 
 
@@ -134,12 +140,13 @@ def workers_of(address: str) -> Workers:
     if not (address.isascii() and address.isdigit() and int(address)):
         raise InvalidArgumentError(f"session target 'process:{address}': a number of processes is required")
     with _lock:
-        if int(address) not in _running:
+        key = os.getpid(), int(address)
+        if key not in _running:
             import atexit
 
-            _running[int(address)] = workers = Workers(int(address))
+            _running[key] = workers = Workers(int(address))
             atexit.register(workers.close)
-        return _running[int(address)]
+        return _running[key]
 
 
 def url_of(workers: Workers) -> str:
