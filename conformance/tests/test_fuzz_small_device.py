@@ -136,7 +136,7 @@ def test_failures_of_a_wrong_device_are_reported_and_stored(
     command: Any, plugin: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SMALL_DEVICE_WRONG", "1")
-    fuzz = ("fuzz", "--device=small", "--programs=4", "--seed=1", "--jobs=1", f"--store={tmp_path}", "--oracles=truth")
+    fuzz = ("fuzz", "--device=small", "--programs=8", "--seed=4", "--jobs=1", f"--store={tmp_path}", "--oracles=truth")
     status, output, _ = command(*fuzz)
     assert status == 1
     assert "FAILED truth" in output
