@@ -11,6 +11,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.plugin import loader
 from timberframe_sdk import KernelDef, hookimpl
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 X = np.ones(3, np.float32)
 
@@ -22,8 +23,13 @@ def plugin(*kernels: KernelDef) -> Any:
 def run_with(label: str, build: Any, device: str) -> Any:
     """Runs a Neg whose kernel has this builder."""
     kind = device.split(":")[1].upper()
-    loader.registry.add(label, plugin(KernelDef("Neg", kind, build, label=label)))
-    with tf.Graph().as_default() as graph, tf.device(device), tf.Session(graph=graph) as session:
+    made = plugin(KernelDef("Neg", kind, build, label=label))
+    with (
+        loaded_plugin(label, made),
+        tf.Graph().as_default() as graph,
+        tf.device(device),
+        tf.Session(graph=graph) as session,
+    ):
         x = tf.placeholder(tf.float32, [None])
         node = graph.apply("Neg", [x], {"T": tf.float32, "_kernel": label}, "negated")
         return session.run(node.outputs[0], {x: X})

@@ -9,7 +9,8 @@ from broken_device import BrokenDevice, hooks, kernels
 def square(node):
     def launch(x, out):
         np.square(x, out=out)
-        ctypes.memset(out.ctypes.data + out.nbytes, 0, out.itemsize)
+        after = (ctypes.c_uint8 * out.itemsize).from_address(out.ctypes.data + out.nbytes)
+        after[:] = [byte ^ 0xFF for byte in after]  # other bytes than were there, whatever those are
 
     return launch
 
