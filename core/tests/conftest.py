@@ -18,7 +18,7 @@ from timberframe_core.graphdef.tensors import encode_array
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin import loader
 from timberframe_core.runtime.devices import devices_for
-from timberframe_sdk import reference_device
+from timberframe_sdk.testing import reference_device
 from timberframe_sdk.testing.installed import installed_plugin
 
 REFERENCE = "reference"

@@ -28,6 +28,7 @@ ALLOWED = {
     "core/src/timberframe_core/compiler/dense/trips.py": {
         "_COMPARISONS": MATCHED, "_bound": MATCHED, "counter_step": MATCHED,
     },
+    "core/src/timberframe_core/compiler/passes/pads.py": {"_CONVOLUTIONS": MATCHED},
     "core/src/timberframe_core/compiler/passes/powers.py": {"_CHAINS": MADE},
     "core/src/timberframe_core/gradients/bodies.py": {"_FILLS": REWRITTEN},
     "core/src/timberframe_core/gradients/loops.py": {"_adds_one": MATCHED},
@@ -40,7 +41,7 @@ ALLOWED = {
     "sdk/src/timberframe_sdk/plans/moves/blocks.py": {"PLANS": KERNELS},
     "sdk/src/timberframe_sdk/plans/moves/joining.py": {"PLANS": KERNELS},
     "sdk/src/timberframe_sdk/plans/moves/within.py": {"PLANS": KERNELS},
-    "sdk/src/timberframe_sdk/sources.py": {"SOURCES": KERNELS},
+    "sdk/src/timberframe_sdk/elementwise/sources.py": {"SOURCES": KERNELS},
 }  # fmt: skip
 """By file: the names or functions that hold collections of op names, and why these do not say what ops are like."""
 

@@ -180,6 +180,7 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "cse": rewrite.common_subgraph_elimination,
         "simplify": rewrite.arithmetic_optimization,
         "powers": rewrite.arithmetic_optimization,
+        "pads": rewrite.remapping,
         "fuse": rewrite.remapping,
         "cover": rewrite.remapping,
         "dense_lists": rewrite.loop_optimization,

@@ -39,6 +39,9 @@ def is_nested(value: Any) -> bool:
     return isinstance(value, list | tuple | Mapping)
 
 
+is_sequence = is_nested
+
+
 def _children(structure: Any) -> Sequence[Any]:
     return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
 
@@ -72,7 +75,8 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     packed = [_pack(child, leaves) for child in _children(structure)]
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), packed, strict=True))
-        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]  # as dict and its subclasses do
+        kind: Any = type(structure)  # made of pairs, as dict and its subclasses are
+        return kind((key, by_key[key]) for key in structure)
     return type(structure)(*packed) if hasattr(structure, "_fields") else type(structure)(packed)
 
 

@@ -13,13 +13,10 @@ from timberframe_core.errors import InvalidArgumentError
 Shape = tuple[int | None, ...] | None
 StaticShape = tuple[int, ...]
 
-MAX_RANK = (
-    8  # TensorFlow's kernels stop at 8 dimensions; native kernels hold their loop counters in arrays of this size
-)
+MAX_RANK = 8  # of TensorFlow's kernels; native ones hold their loop counters in arrays of this size
 MAX_SHAPE_RANK = 254  # of TensorFlow's shapes
-MAX_ARRAY_RANK = 64  # of NumPy's arrays
+MAX_ARRAY_RANK = 64  # of a tensor in a run, where NumPy must be able to hold it
 MAX_ELEMENTS = 2**63 - 1
-MAX_ARRAY_RANK = 64  # dimensions that a tensor can have in a run, where NumPy must be able to hold it
 
 
 def is_static(shape: Shape) -> bool:

@@ -58,3 +58,19 @@ def test_errors_name_the_devices_for_which_a_kernel_can_be_generated() -> None:
     kernels = KernelRegistry()
     kernels.add_generator(generator([]))
     assert kernels.device_types("Tanh") == ["ACME"]
+
+
+def test_a_plugin_that_was_taken_out_generates_no_kernels() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]), "acme")
+    kernels.find(node("Tanh", "ACME"))
+    kernels.unregister("acme")
+    assert [kernels.find(node(op, "ACME")) for op in ("Tanh", "Exp")] == [None, None]
+
+
+def test_a_plugin_that_was_taken_out_and_came_back_generates_each_kernel_once() -> None:
+    kernels = KernelRegistry()
+    for _ in range(2):
+        kernels.unregister("acme")
+        kernels.add_generator(generator([]), "acme")
+    assert len(kernels.kernels("Tanh")) == 1

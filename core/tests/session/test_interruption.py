@@ -113,6 +113,7 @@ def test_many_threads_run_while_one_closes() -> None:
     assert not any(t.is_alive() for t in threads)
 
 
+@pytest.mark.slow
 def test_ctrl_c_inside_a_native_loop() -> None:
     done = in_a_child(
         """
@@ -196,6 +197,7 @@ def test_fork_after_a_run_works() -> None:
     assert done.stdout.strip() == "child 0", done.stderr
 
 
+@pytest.mark.slow
 def test_interpreter_exits_with_a_run_in_flight() -> None:
     done = in_a_child(
         """
@@ -232,6 +234,7 @@ def test_closed_sessions_hold_no_memory_until_a_collection() -> None:
     assert used[2] == used[0]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_two_devices_overlap(device_type: str) -> None:
     done = in_a_child(
         """

@@ -56,6 +56,7 @@ def test_bodies_within_each_other_can_be_exported_and_imported(session: tf.Sessi
         assert other.run("y:0", {"x:0": 0.0}) == 1
 
 
+@pytest.mark.slow
 def test_gradient_of_bodies_within_each_other(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [])
     (slope,) = tf.gradients(nested_branches(60, x) * 2.0, x)

@@ -46,6 +46,7 @@ ADD = """
 SHOW = "import sys; from timberframe.__main__ import main; sys.exit(main(['devices']))"
 
 
+@pytest.mark.slow
 def test_a_plugin_that_raises_at_import_disturbs_nobody(tmp_path: Path) -> None:
     install(tmp_path, "broken", "raise OSError('libacme.so: cannot open shared object file')")
     assert python(tmp_path, ADD).stdout.strip() == "3.0"
@@ -83,6 +84,7 @@ THIEF = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.cpu
 def test_a_plugin_that_claims_a_kernel_of_another_is_refused_completely(tmp_path: Path) -> None:
     install(tmp_path, "a_thief", THIEF)

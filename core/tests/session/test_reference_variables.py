@@ -36,7 +36,7 @@ def test_reader_runs_after_the_write_that_it_waits_for(write: Write) -> None:
 
 
 def test_variable_of_a_shape_known_in_part_has_no_value_though_a_size_is_zero(write: Write) -> None:
-    write("VariableV2", "v", shape=tf.TensorShape([None, 0]), dtype=tf.int32)("Identity", "read", "v")
+    write("VariableV2", "v", shape=(None, 0), dtype=tf.int32)("Identity", "read", "v")
     with pytest.raises(tf.errors.FailedPreconditionError, match="variable 'v' has no value"):
         write.run("read:0")
 

@@ -65,6 +65,36 @@ def test_values_that_were_read_cannot_be_written(session: tf.Session) -> None:
         found[0] = 5
 
 
+@pytest.mark.parametrize(
+    "copied", [np.array, lambda x: np.asarray(x, copy=True), lambda x: np.from_dlpack(x, copy=True)]
+)
+def test_a_copy_of_a_value_that_was_read_may_be_written(
+    copied: Callable[[Any], np.ndarray], session: tf.Session
+) -> None:
+    v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    copied(session.read_variables([v])[0])[:] = 5
+    np.testing.assert_array_equal(session.run(v), [1, 2])
+
+
+def test_a_copy_of_strings_that_were_read_may_be_written(session: tf.Session) -> None:
+    v = tf.Variable(["a", "b"])
+    session.run(v.initializer)
+    copied = np.array(session.read_variables([v])[0])
+    copied[0] = b"c"
+    assert (copied.tolist(), session.run(v).tolist()) == ([b"c", b"b"], [b"a", b"b"])
+
+
+def test_a_value_in_the_memory_of_the_host_needs_no_copy_but_for_another_dtype(session: tf.Session) -> None:
+    with tf.device("/cpu:0"):
+        v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    (found,) = session.read_variables([v])
+    np.testing.assert_array_equal(np.asarray(found, copy=False), [1, 2])
+    with pytest.raises(ValueError, match="nable to avoid copy"):
+        np.asarray(found, np.float64, copy=False)
+
+
 @pytest.mark.parametrize("value", [np.array([b"a", b"bc"], object), np.zeros((0, 3)), np.float32(2), [1 + 2j]])
 def test_values_of_any_kind_are_read(value: Any, session: tf.Session) -> None:
     v = tf.Variable(value)

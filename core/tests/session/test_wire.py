@@ -166,6 +166,7 @@ def test_fingerprints_differ_with_shapes() -> None:
     assert clusters(tf.exp, (2, 2))[0].fingerprint != clusters(tf.exp, (4, 1))[0].fingerprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ["counted", "trained"])
 def test_fingerprints_are_the_same_in_another_process(build: str) -> None:
     program = f"from core.tests.session.test_wire import {build}, clusters; print(clusters({build})[0].fingerprint)"

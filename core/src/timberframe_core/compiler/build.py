@@ -11,7 +11,7 @@ from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor, open_inputs
-from timberframe_core.graph.signatures import called_functions
+from timberframe_core.graph.signatures import called_functions, named_functions
 from timberframe_core.ops.definition import registry
 
 Ancestors = tuple[str, ...]
@@ -146,6 +146,8 @@ class Builder:
                 known.setdefault(tensor, output)  # a fed output keeps the fed value
             if role in RUNS_BODIES:
                 node.bodies = called_functions(op, graph)
+            elif op.op_def.function_attrs:
+                node.functions = named_functions(op, graph)
             lists = any(x.dtype is variant for x in (*inputs, *node.outputs))
             node.on_lists = not node.bodies and (lists or role in ARRAYS)
             self.nodes.append(node)

@@ -42,14 +42,14 @@ class Node:
 
     control: nodes that must run before. after: the same, for the order of accesses to a variable. variable: name of the
     variable that a resource input means. bodies: functions of While (cond, body), If (then, else) and
-    Case (its branches). feed: the node
+    Case (its branches). functions: those that the attrs of a host op name. feed: the node
     only stands for a value that the caller hands in.
     """
 
     __slots__ = (
         "after", "attrs", "bodies", "colocation", "control", "depends", "depth", "device", "driven_because", "feed",
-        "host_driven", "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason", "requested",
-        "step", "variable", "where",
+        "functions", "host_driven", "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason",
+        "requested", "step", "variable", "where",
     )  # fmt: skip
 
     def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
@@ -66,6 +66,7 @@ class Node:
         self.feed = False
         self.variable: str | None = None
         self.bodies: tuple[FuncGraph, ...] = ()
+        self.functions: tuple[FuncGraph, ...] = ()
         self.device: Device | None = None
         self.reason = ""
         self.depth = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -53,8 +54,17 @@ class Devices:
         return self._allowed(DeviceSpec.from_string(requested))
 
     def nearest(self, requested: str) -> list[Device]:
-        """All devices, those of the job and task that are requested first."""
-        near = self._allowed(DeviceSpec.from_string(requested).of_same_task())
+        """All devices, those of the job and task that are requested first.
+
+        A type that no device has means an accelerator of any type, as in programs that were written for another kind:
+        number i the i-th best device that is not the host.
+        """
+        spec = DeviceSpec.from_string(requested)
+        near = self._allowed(spec.of_same_task())
+        if spec.device_type is not None and all(d.type != spec.device_type for d in near):
+            others = [d for d in near if d is not self.host]
+            first = others[spec.device_index or 0 :][:1]
+            near = [*first, *(d for d in (*others, self.host) if d in near and d not in first)]
         return [*near, *(d for d in self.devices if d not in near)]
 
     def _allowed(self, spec: DeviceSpec) -> list[Device]:
@@ -314,7 +324,7 @@ class _VariableUsers:
     """Who in a graph reads and writes each variable, though this run may not need it: they all go where it is."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self._graph = weakref.ref(graph)  # placers live longer
         self._users: dict[str, list[Operation]] | None = None
 
     def refusal(self, variable: str, device: Device) -> str | None:
@@ -332,7 +342,8 @@ class _VariableUsers:
 
     def _find(self) -> dict[str, list[Operation]]:
         found: dict[str, list[Operation]] = {}
-        for op in self._graph.get_operations():
+        graph = self._graph()
+        for op in () if graph is None else graph.get_operations():
             if op.op_def.reads or op.op_def.updates or op.op_def.role in VARIABLE_WRITES:
                 for x in op.inputs:
                     if x.op.op_def.role == "variable":

@@ -57,15 +57,11 @@ def split(stage: Stage, homes: Mapping[Node, str], devices: Devices, driven: Col
                     maker.sends.append((x, part.device))
     for part in parts:
         part.outputs = [x for n in part.nodes for x in n.outputs if x in wanted]
-    parts[-1].sends += [(x, target) for x, target in stage.sends if not _is_at(part_of[x.node], target)]
+    parts[-1].sends += [(x, target) for x, target in stage.sends if part_of[x.node].device is not target]
     return parts
-
-
-def _is_at(part: Stage, target: object) -> bool:
-    return part.device is target
 
 
 def joints(parts: Sequence[BoundStage]) -> tuple[list[Output], list[Output]]:
     """What the parts together need from outside, and all that they make."""
-    made = list(dict.fromkeys(x for part in parts for x in part.outputs))
-    return list(dict.fromkeys(x for part in parts for x in part.inputs if x not in set(made))), made
+    made = dict.fromkeys(x for part in parts for x in part.outputs)
+    return list(dict.fromkeys(x for part in parts for x in part.inputs if x not in made)), list(made)

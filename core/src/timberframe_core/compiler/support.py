@@ -34,6 +34,12 @@ def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, dev
     return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where, placing=True)
 
 
+def has_kernel(node: Node) -> bool:
+    """Whether the device of a node that a pass made can run it, whatever the shapes will be."""
+    assert node.device is not None
+    return node.device.supports(kernel_node(node.op, node.name, node.attrs, node, node.device)) is None
+
+
 def bound_node(node: Node, facts: Facts, device: Device) -> KernelNode:
     """The node as a device gets it when it compiles a cluster, all shapes being known."""
 

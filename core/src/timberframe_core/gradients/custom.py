@@ -9,6 +9,7 @@ from typing import Any
 
 from timberframe_core import nest
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.gradients.tape import Tape, record
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -34,6 +35,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     graph = get_default_graph()
+    if graph.eager:
+        return _call_eagerly(graph, f, args, kwargs)
     flat = [apply_op("Identity", [convert_to_tensor(a)]) for a in nest.flatten(args)]
     made = len(graph)
     result, grad_fn = f(*nest.pack_sequence_as(args, flat), **kwargs)
@@ -50,6 +53,26 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         outputs = apply_op("IdentityN", [[*results, *sources]])
     outputs[0].op.gradient = gradient
     return nest.pack_sequence_as(result, list(outputs)[: len(results)])
+
+
+def _call_eagerly(graph: Any, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call in eager execution, which tapes see as one operation."""
+    flat = [convert_to_tensor(a) for a in nest.flatten(args)]
+    watcher = Tape()
+    with graph.recording((watcher,)):
+        result, grad_fn = f(*nest.pack_sequence_as(args, flat), **kwargs)
+    with graph.recording(()):
+        results = [apply_op("Identity", [convert_to_tensor(r)]) for r in nest.flatten(result)]
+    handles: list[Any] = list(watcher.handles)
+    variables = [h.spec.variable() for h in handles]
+    _check_signature(f, grad_fn, variables)
+
+    def gradient(op: Any, *grads: Any) -> list[Any]:
+        return _gradients(f, grad_fn, grads, len(flat), variables)
+
+    if results:
+        record(graph.tapes, results[0].op, [*flat, *handles], results, gradient, reads=True)
+    return nest.pack_sequence_as(result, results)
 
 
 def _element(variable: Any) -> Tensor:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from enum import Enum
 from typing import Any
 
-from timberframe_core.errors import InvalidArgumentError, NotFoundError
+from timberframe_core.errors import InvalidArgumentError, NotFoundError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -59,7 +59,10 @@ def gradients(
     del colocate_gradients_with_ops, gate_gradients, aggregation_method
     unconnected = _unconnected(unconnected_gradients)
     graph = get_default_graph()
+    if graph.eager:
+        raise WrongStateError("tf.gradients: there is no graph in eager execution; tf.GradientTape is its way")
     results, sources = [convert_to_tensor(y) for y in _as_list(ys)], [_element(x) for x in _as_list(xs)]
+    sources = [graph.capture_value(x, "tf.gradients") if x.eager else x for x in sources]
     stops = {_element(t) for t in _as_list(stop_gradients)}
     with graph.name_scope(name):
         seeds = _seeds(results, _as_list(grad_ys))
@@ -221,36 +224,22 @@ class _Backward:
         if not parts:
             return None
         if len(parts) > 1:
-            parts[:] = [_add(parts)]
+            parts[:] = [sum_of_gradients(parts)]
         return parts[0]
 
     def _pass_back(self, op: Operation) -> None:
         totals = [None if t in self.stops else self._total(t) for t in op.outputs]
         if all(g is None for g in totals) or isinstance(op.gradient, NotDifferentiable):
             return
-        if op.gradient is None:
-            raise NotFoundError(
-                f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
-                "(define_op takes gradient=, and tf.stop_gradient cuts a path)",
-                op.name,
-            )
         with ExitStack() as scopes:
             scopes.enter_context(get_default_graph().name_scope(f"{op.name.rsplit('/', 1)[-1]}_grad"))
             if op.device:
                 scopes.enter_context(get_default_graph().device(op.device))
-            given = _given(op, totals)
-            passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
-            made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in op.gradient(op, *given)]
-        if len(made) != len(op.inputs):
-            raise InvalidArgumentError(
-                f"{op.type} '{op.name}': its gradient function returned {len(made)} gradients; the operation has "
-                f"{len(op.inputs)} inputs, each needs one or None",
-                op.name,
-            )
+            made = input_gradients(op, totals)
         for tensor, grad in zip(op.inputs, made, strict=True):
             target = self._follow(tensor)
             if grad is not None and self._wanted(target, self.connected):
-                self.arrived.setdefault(target, []).append(_checked(op, tensor, grad))
+                self.arrived.setdefault(target, []).append(checked_gradient(op, tensor, grad))
 
 
 def backpropagate(
@@ -261,7 +250,27 @@ def backpropagate(
     return [found.get(x) for x in xs]
 
 
-def _given(op: Operation, totals: Sequence[Gradient | None]) -> Sequence[Any]:
+def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
+    """What the gradient function of an operation, or of the record of one, makes of the gradients of its outputs."""
+    if op.gradient is None:
+        raise NotFoundError(
+            f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
+            "(define_op takes gradient=, and tf.stop_gradient cuts a path)",
+            op.name,
+        )
+    given = _given(op, totals)
+    passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
+    made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in op.gradient(op, *given)]
+    if len(made) != len(op.inputs):
+        raise InvalidArgumentError(
+            f"{op.type} '{op.name}': its gradient function returned {len(made)} gradients; the operation has "
+            f"{len(op.inputs)} inputs, each needs one or None",
+            op.name,
+        )
+    return made
+
+
+def _given(op: Any, totals: Sequence[Gradient | None]) -> Sequence[Any]:
     """The gradients of the outputs in the form that the gradient function of the operation takes."""
     if not (op.op_def.gradient_takes_slices and op.gradient is op.op_def.gradient):
         totals = [None if g is None else convert_to_tensor(g) for g in totals]
@@ -270,7 +279,7 @@ def _given(op: Operation, totals: Sequence[Gradient | None]) -> Sequence[Any]:
     return [_output_gradient(t, g) for t, g in zip(op.outputs, totals, strict=True)]
 
 
-def _runs_functions(op: Operation) -> bool:
+def _runs_functions(op: Any) -> bool:
     """Whether the operation calls functions; its gradient is given None for outputs without one."""
     return bool(op.op_def.function_attrs)
 
@@ -281,7 +290,7 @@ def _output_gradient(output: Tensor, total: Gradient | None) -> Any:
     return apply_op("ZerosLike", [output])
 
 
-def _checked(op: Operation, source: Tensor, grad: Any) -> Gradient:
+def checked_gradient(op: Any, source: Tensor, grad: Any) -> Gradient:
     """A gradient whose shape suits its input, with all that is known of that shape."""
     if isinstance(grad, IndexedSlices):
         return grad
@@ -293,12 +302,12 @@ def _checked(op: Operation, source: Tensor, grad: Any) -> Gradient:
             f"input '{source.name}'; it must be the input's, {format_shape(expected)}",
             op.name,
         )
-    if tensor.dtype.name not in ("resource", "variant"):
+    if not tensor.eager and tensor.dtype.name not in ("resource", "variant"):
         tensor.set_shape(expected)
     return tensor
 
 
-def _add(parts: Sequence[Gradient]) -> Gradient:
+def sum_of_gradients(parts: Sequence[Gradient]) -> Gradient:
     """The sum of gradients: rows side by side where all are IndexedSlices, else dense."""
     if not all(isinstance(p, IndexedSlices) for p in parts):
         total: Tensor = apply_op("AddN", [[convert_to_tensor(p) for p in parts]])

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.arguments import shown
 from timberframe_core.dtypes import DType, as_dtype, bool_, float32, int32, string, uint64
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -31,18 +31,17 @@ def apply_op(
     determine may be left out, as may attrs with a default; None counts as left out.
 
     Returns the Tensor of a single output, a list of Tensors for a list or several outputs, the Operation for none.
+    In eager execution the operation runs at once; then it returns None where there is no output.
     """
+    graph: Any = get_default_graph()
+    if graph.eager:
+        return graph.execute(op, inputs, attrs, name)
     op_def = registry.get(op)
-    label = name or op
     given = {k: v for k, v in (attrs or {}).items() if v is not None}
-    if len(inputs) != len(op_def.inputs):
-        wanted = ", ".join(a.name for a in op_def.inputs) or "none"
-        raise InvalidArgumentError(f"{op} '{label}': called with {len(inputs)} inputs; it has {wanted}")
-    graph = get_default_graph()
+    flat = flat_inputs(op_def, name or op, inputs, given)
     for key in op_def.function_attrs:
         if key in given:
             given[key] = _add_functions(graph, given[key])
-    flat = _convert_inputs(op_def, label, inputs, given)
     return unpack_outputs(graph.create_op(op_def, flat, given, name))
 
 
@@ -62,8 +61,11 @@ def unpack_outputs(node: Operation) -> Result:
     return list(node.outputs)
 
 
-def _convert_inputs(op_def: OpDef, label: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Tensor]:
+def flat_inputs(op_def: OpDef, label: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Tensor]:
     """The flat input tensors; fills in the type and number attrs that they determine."""
+    if len(inputs) != len(op_def.inputs):
+        wanted = ", ".join(a.name for a in op_def.inputs) or "none"
+        raise InvalidArgumentError(f"{op_def.name} '{label}': called with {len(inputs)} inputs; it has {wanted}")
     for arg, value in zip(op_def.inputs, inputs, strict=True):
         if arg.is_list and not isinstance(value, list | tuple):
             raise InvalidTypeError(
@@ -157,8 +159,13 @@ def is_tensor(x: Any) -> bool:
 
 def constant_op(array: np.ndarray, dtype: DType, name: str | None = None) -> Tensor:
     """A Const node that holds a copy of the array, which its owner may go on to change."""
-    graph = get_default_graph()
-    return graph.apply("Const", (), {"value": array.copy(), "dtype": dtype}, name or "Const").outputs[0]
+    graph: Any = get_default_graph()
+    made: Tensor
+    if graph.eager:
+        made = graph.constant(array.copy(), dtype)
+    else:
+        made = graph.apply("Const", (), {"value": array.copy(), "dtype": dtype}, name or "Const").outputs[0]
+    return made
 
 
 def _holds_tensor(value: Sequence[Any], depth: int = 1) -> bool:
@@ -201,6 +208,8 @@ def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> t
         return _string_array(value), string
     try:
         array = np.asarray(value)
+    except OpError:  # of an unknown Dimension in it
+        raise
     except ValueError as e:
         raise InvalidArgumentError(
             f"value {_brief(value)} is not rectangular ({e}); rows must have equal lengths"

@@ -18,11 +18,11 @@ MOST_TENSORS = 1 << 16
 """In a list of inputs or outputs; a number that a damaged file gives must not fill the memory."""
 
 
-def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any], container: str = "") -> dict[str, Any]:
     """Every attr of the op in the form that operations hold, defaults filled in.
 
-    Raises InvalidArgumentError for an attr that is missing, unknown (unless its name begins with ``_``), of the wrong
-    kind, or not allowed.
+    container: of what a stateful op makes, where `given` names none. Raises InvalidArgumentError for an attr that is
+    missing, unknown (unless its name begins with ``_``), of the wrong kind, or not allowed.
     """
     attrs: dict[str, Any] = {}
     for attr in op.attrs.values():
@@ -39,6 +39,8 @@ def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any]) -> dict[str, 
         else:
             value = attr.default
         attrs[attr.name] = value
+    if container and op.stateful and attrs.get("container") == "":
+        attrs["container"] = container
     for number in op.number_attrs:
         if attrs[number] > MOST_TENSORS:
             raise InvalidArgumentError(

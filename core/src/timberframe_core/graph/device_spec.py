@@ -7,12 +7,16 @@ device of the type. Device types are compared in capitals; only the plugins know
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+
+if TYPE_CHECKING:
+    from timberframe_core.graph.operation import Operation
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _FORM = "it must look like '/job:<name>/replica:<n>/task:<n>/device:<TYPE>:<n>' or '/<type>:<n>'"
@@ -136,3 +140,19 @@ def canonical_device(text: str) -> str:
 def merge_device(inner: str, outer: str) -> str:
     """Two device strings as nested scopes merge: what `inner` leaves open is taken from `outer`."""
     return _parse(outer).make_merged_spec(_parse(inner)).to_string()
+
+
+def device_in_scopes(entries: Sequence[Any], op: Operation) -> str:
+    """The device that blocks of `Graph.device`, the innermost last, request for an operation."""
+    merged = ""
+    for entry in reversed(entries):
+        if entry is None:
+            break
+        if callable(entry):
+            op.device = merged
+            chosen = entry(op)  # replaces what the scopes inside it said; only strings merge
+            if chosen is not None:
+                merged = canonical_device(chosen if isinstance(chosen, str) else chosen.to_string())
+        else:
+            merged = merge_device(merged, entry)
+    return merged

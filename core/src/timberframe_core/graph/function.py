@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -15,6 +16,7 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.shapes import Shape, in_common
 
+_eager_functions = itertools.count(1)
 _LEVELS_BETWEEN = 8  # bodies within bodies that Python's usual stack has room for, the user's own functions included
 
 
@@ -36,6 +38,7 @@ class FuncGraph(Graph):
         self.seed = None if outer is None else outer.seed
         if outer is not None:
             self._collections = outer._collections  # bodies have no collections of their own
+            self._scopes.container = outer._scopes.container
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
@@ -72,10 +75,14 @@ class FuncGraph(Graph):
         if inner is None:
             if self.outer is None or not self._is_around(tensor):
                 return super()._own(tensor, tensor.op.op_def, tensor.op.name)
-            inner = self.add_input(tensor.dtype, tensor.static_shape, f"captured_{tensor.op.name.rsplit('/', 1)[-1]}")
-            inner.handle = tensor.handle
-            inner.host_value = tensor.host_value
-            self.captures[tensor] = inner
+            inner = self._add_capture(tensor)
+        return inner
+
+    def _add_capture(self, tensor: Tensor) -> Tensor:
+        inner = self.add_input(tensor.dtype, tensor.static_shape, f"captured_{tensor.op.name.rsplit('/', 1)[-1]}")
+        inner.handle = tensor.handle
+        inner.host_value = tensor.host_value
+        self.captures[tensor] = inner
         return inner
 
     def _control_input(self, element: Any) -> Operation | None:
@@ -89,12 +96,19 @@ class FuncGraph(Graph):
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Puts the operations made inside on the device of `op`, which may be of a graph around this one."""
         inner = getattr(op, "op", op)
-        if isinstance(inner, Operation) and self._is_inside(inner.graph):
+        if isinstance(inner, Operation) and (self._is_inside(inner.graph) or self._is_eager(inner)):
             with self.device(None), self.device(inner.device):
                 yield
         else:
             with super().colocate_with(op, ignore_existing):
                 yield
+
+    def capture_value(self, tensor: Tensor, where: str) -> Tensor:
+        if self.outer is None:
+            return super().capture_value(tensor, where)
+        if self.outer.eager:
+            return self.captures.get(tensor) or self._add_capture(tensor)
+        return self.capture(self.outer.capture_value(tensor, where))
 
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
         """The outer tensor that an input stands for; None for a declared input."""
@@ -107,6 +121,13 @@ class FuncGraph(Graph):
                 return True
             graph = graph.outer if isinstance(graph, FuncGraph) else None
         return False
+
+    def _is_eager(self, op: Operation) -> bool:
+        """Whether this is the body of a traced function and `op` was made outside of it, in eager execution."""
+        graph: Graph | None = self
+        while isinstance(graph, FuncGraph) and graph is not op.graph:
+            graph = graph.outer
+        return graph is not None and graph.eager
 
     def _is_inside(self, other: Graph) -> bool:
         """Whether `other` is one of the graphs that this body is in."""
@@ -135,16 +156,20 @@ class FuncGraph(Graph):
         copies: dict[Tensor, Tensor] = {}
         operations: dict[Operation, Operation] = {}
         for op in self._operations:
-            operations[op] = _copy_operation(new, op, copies, operations)
+            operations[op] = copy_operation(new, op, copies, operations)
         new.inputs = [copies[t] for t in self.inputs]
         new.outputs = [copies[t] for t in self.outputs]
         new.control_outputs = [operations[op] for op in self.control_outputs]
         return new
 
 
-def _copy_operation(
-    graph: FuncGraph, op: Operation, copies: dict[Tensor, Tensor], operations: Mapping[Operation, Operation]
+def copy_operation(
+    graph: Graph, op: Operation, copies: dict[Tensor, Tensor], operations: Mapping[Operation, Operation]
 ) -> Operation:
+    """The same operation in another graph; `copies` has those of its inputs, and gets those of its outputs.
+
+    operations: the copies of its control inputs.
+    """
     new = graph.create_op(
         op.op_def,
         [copies[t] for t in op.inputs],
@@ -167,6 +192,8 @@ def unique_function_name(graph: Graph, label: str, scoped: bool = True) -> str:
     """A name, with the scopes in force unless `scoped` is false, that no function of the graph or around it has."""
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
+    if graph.eager:  # which keeps no functions: those of one call may come from anywhere
+        return f"{label.replace('/', '_')}_{next(_eager_functions)}"
     scope = graph.get_name_scope() if scoped else ""
     flat = f"{scope}/{label}".lstrip("/").replace("/", "_")
     with graph.name_scope(None):  # the whole name is reserved, for a function under construction is not in the library

@@ -26,7 +26,7 @@ _SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*\Z")
 DeviceFunction = Callable[[Operation], "str | None"]
 
 
-class _Scopes(threading.local):
+class Scopes(threading.local):
     """What surrounds the next operation; each thread has its own."""
 
     def __init__(self) -> None:
@@ -34,6 +34,7 @@ class _Scopes(threading.local):
         self.devices: list[str | DeviceFunction | None] = []
         self.control: list[tuple[Operation, ...] | None] = []
         self.colocation: list[Operation | None] = []
+        self.container = ""
 
 
 class Graph:
@@ -41,13 +42,15 @@ class Graph:
 
     is_body = False
     """Whether this is the body of a loop, a branch or a call."""
+    eager = False
+    """Whether operations run at once, in place of being recorded: see timberframe_core.runtime.eager."""
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
         self._collections: dict[Any, list[Any]] = {}
-        self._scopes = _Scopes()
+        self._scopes = Scopes()
         self._lock = threading.RLock()
         self._finalized = False
         self.functions: dict[str, FuncGraph] = {}
@@ -59,7 +62,10 @@ class Graph:
         self.seeds_made = 0
         """How many random ops took a seed from the graph's alone."""
 
-    # Operations
+    def next_op_seed(self) -> int:
+        """The seed of a random op that has none of its own: the number of such ops made before."""
+        self.seeds_made += 1
+        return self.seeds_made - 1
 
     def apply(self, op: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any], name: str | None = None) -> Operation:
         """Adds a node by the op's name; see `create_op`."""
@@ -88,7 +94,7 @@ class Graph:
             if self._finalized:
                 raise WrongStateError("graph is finalized; operations can be added only before finalize()")
             name = self._claim_name(name or op_def.name, exact_name)
-            full = complete_attrs(op_def, name, attrs)
+            full = complete_attrs(op_def, name, attrs, self._scopes.container)
             tensors = tuple(self._own(t, op_def, name) for t in inputs)
             op = Operation(self, op_def, name, tensors, full, self._control_inputs(tensors, control_inputs))
             op.outputs = tuple(Tensor(op, i, t, None) for i, t in enumerate(output_dtypes(op_def, name, full)))
@@ -103,12 +109,19 @@ class Graph:
     def _own(self, tensor: Tensor, op_def: OpDef, name: str) -> Tensor:
         """The tensor as one of this graph; function bodies override this to capture outer tensors."""
         if tensor.op.graph is not self:
+            if tensor.eager:
+                return self.capture_value(tensor, f"{op_def.name} '{name}'")
             raise InvalidArgumentError(
                 f"{op_def.name} '{name}': input '{tensor.name}' is of another graph; "
                 f"{_how_to_reach(tensor.op.graph, 'all inputs must be of one graph')}",
                 name,
             )
         return tensor
+
+    def capture_value(self, tensor: Tensor, where: str) -> Tensor:
+        """What stands in this graph for a tensor of eager execution; that of a `tf.function` has it as an input."""
+        rule = "feed it as an array, tensor.numpy(), or build the graph inside tf.function"
+        raise WrongStateError(f"{where}: input {tensor!r} has a value already and the graph is for a Session; {rule}")
 
     def get_operations(self) -> list[Operation]:
         """All operations in creation order."""
@@ -179,6 +192,10 @@ class Graph:
     def finalize(self) -> None:
         """Forbids further operations."""
         self._finalized = True
+
+    def unfinalize(self) -> None:
+        """Allows further operations again."""
+        self._finalized = False
 
     @property
     def finalized(self) -> bool:
@@ -293,20 +310,9 @@ class Graph:
     def _device_for(self, op: Operation) -> str:
         if not self._scopes.devices:
             return ""
-        from timberframe_core.graph.device_spec import canonical_device, merge_device
+        from timberframe_core.graph.device_spec import device_in_scopes
 
-        merged = ""
-        for entry in reversed(self._scopes.devices):
-            if entry is None:
-                break
-            if callable(entry):
-                op.device = merged
-                chosen = entry(op)  # replaces what the scopes inside it said; only strings merge
-                if chosen is not None:
-                    merged = canonical_device(chosen if isinstance(chosen, str) else chosen.to_string())
-            else:
-                merged = merge_device(merged, entry)
-        return merged
+        return device_in_scopes(self._scopes.devices, op)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
@@ -431,7 +437,13 @@ def get_default_graph() -> Graph:
 
 def reset_default_graph() -> None:
     """Replaces the global graph by an empty one."""
-    global _global_graph
     if _defaults.stack:
         raise WrongStateError("a graph is in use by as_default(); reset_default_graph needs none to be")
-    _global_graph = Graph()
+    if not _global_graph.eager:
+        set_global_graph(Graph())
+
+
+def set_global_graph(graph: Graph) -> None:
+    """Makes this the graph that is the default where no `as_default` is open."""
+    global _global_graph
+    _global_graph = graph

@@ -25,8 +25,11 @@ class Tensor:
     Operators and slicing build further operations; `==` and `!=` compare identity, as in TensorFlow 1.
     """
 
-    __slots__ = ("__weakref__", "_shape", "dtype", "handle", "host_value", "op", "value_index")
+    __slots__ = ("__dict__", "__weakref__", "_shape", "dtype", "handle", "host_value", "op", "value_index")
+    # __dict__ is for attributes that programs give to tensors, as libraries of layers for TensorFlow 1 do.
     __array_priority__ = 100  # so that ndarray + Tensor asks the Tensor
+    eager = False
+    """Whether it has its value already: see timberframe_core.graph.eager_tensor."""
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape) -> None:
         self.op = op
@@ -86,7 +89,7 @@ class Tensor:
     def __bool__(self) -> bool:
         raise InvalidTypeError(
             f"Tensor '{self.name}' is used as a Python bool; while the graph is built it has no value, "
-            "use tf.cond or Session.run"
+            "use tf.cond, tf.while_loop or Session.run"
         )
 
     def __len__(self) -> int:
@@ -166,6 +169,11 @@ class Operation:
     def where(self) -> str:
         """file:line of the user's code that made this operation."""
         return "" if self._where is None else f"{self._where[0]}:{self._where[1]}"
+
+    if TYPE_CHECKING:  # it comes with timberframe_core.graphdef
+
+        @property
+        def node_def(self) -> Any: ...
 
     def get_attr(self, name: str) -> Any:
         """The attr's value; raises InvalidArgumentError for a name that the op does not have."""

@@ -8,6 +8,7 @@ from typing import Any
 from timberframe_core.dtypes import DType, bool_, float32, float64, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.scopes import name_scope
 
@@ -32,17 +33,23 @@ def _quotient_dtype(dtype: DType) -> DType | None:
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y by element; integers of up to 16 bits are divided as float32, wider ones as float64."""
+    if get_default_graph().eager:
+        return _quotient(x, y, name or "truediv")
     with name_scope(name, "truediv", [v for v in (x, y) if isinstance(v, Tensor)]) as scope:
-        first, second = convert_pair(x, y)
-        if first.dtype.base_dtype is not second.dtype.base_dtype:
-            raise InvalidArgumentError(
-                f"truediv: operands have dtypes {first.dtype.name} and {second.dtype.name}; they must be equal"
-            )
-        wider = _quotient_dtype(first.dtype.base_dtype)
-        if wider is not None:
-            first, second = (apply_op("Cast", [t], {"DstT": wider}) for t in (first, second))
-        result: Tensor = apply_op("RealDiv", [first, second], name=scope)
-        return result
+        return _quotient(x, y, scope)
+
+
+def _quotient(x: Any, y: Any, name: str) -> Tensor:
+    first, second = convert_pair(x, y)
+    if first.dtype.base_dtype is not second.dtype.base_dtype:
+        raise InvalidArgumentError(
+            f"truediv: operands have dtypes {first.dtype.name} and {second.dtype.name}; they must be equal"
+        )
+    wider = _quotient_dtype(first.dtype.base_dtype)
+    if wider is not None:
+        first, second = (apply_op("Cast", [t], {"DstT": wider}) for t in (first, second))
+    result: Tensor = apply_op("RealDiv", [first, second], name=name)
+    return result
 
 
 def convert_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:

@@ -29,6 +29,11 @@ def called_functions(op: Operation, graph: Graph | None = None) -> tuple[FuncGra
     return tuple(found)
 
 
+def named_functions(op: Operation, graph: Graph) -> tuple[FuncGraph, ...]:
+    """The functions that the op's attrs name, in the order of the attrs, whatever their arguments are."""
+    return tuple(_find(graph, op, name) for name in op.op_def.functions(op.attrs))
+
+
 def _find(graph: Graph, op: Operation, name: str) -> FuncGraph:
     function = graph.find_function(name)
     if function is None:

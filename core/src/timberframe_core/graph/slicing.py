@@ -10,6 +10,7 @@ import numpy as np
 from timberframe_core.dtypes import DType, bool_, int16, int32, int64
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor, is_tensor
+from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.scopes import name_scope
 from timberframe_core.shapes import is_static
@@ -34,18 +35,22 @@ def strided_slice(
 
     var: accepted for TensorFlow's signature; slices of variables cannot be assigned to.
     """
-    dtype = index_dtype([begin, end, strides])
-    first = convert_to_tensor(begin, dtype)
-    if strides is None:
-        strides = apply_op("OnesLike", [first]) if first.static_shape in (None, (None,)) else [1] * _length(first)
-    vectors = [first, convert_to_tensor(end, dtype), convert_to_tensor(strides, dtype)]
-    attrs = {
+    attrs: dict[str, Any] = {
         "begin_mask": begin_mask,
         "end_mask": end_mask,
         "ellipsis_mask": ellipsis_mask,
         "new_axis_mask": new_axis_mask,
         "shrink_axis_mask": shrink_axis_mask,
     }
+    dtype = index_dtype([begin, end, strides])
+    vectors = [begin, end, strides]
+    if strides is None or not get_default_graph().eager:  # where constants have names
+        first = convert_to_tensor(begin, dtype)
+        if strides is None:
+            strides = apply_op("OnesLike", [first]) if first.static_shape in (None, (None,)) else [1] * _length(first)
+        vectors = [first, convert_to_tensor(end, dtype), convert_to_tensor(strides, dtype)]
+    else:
+        attrs["Index"] = dtype
     result: Tensor = apply_op("StridedSlice", [input_, *vectors], attrs, name)
     return result
 

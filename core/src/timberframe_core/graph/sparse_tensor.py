@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from timberframe_core.dtypes import DType, int64
+from timberframe_core.errors import InvalidTypeError
 from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.defaults import default_session
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.ops.definition.opdef import is_known
+from timberframe_core.ops.sparse.shapes import rank_of
 
 
 class SparseTensorValue(NamedTuple):
@@ -30,6 +34,7 @@ class SparseTensor:
         self.indices = convert_to_tensor(indices, int64, "indices")
         self.values = convert_to_tensor(values, name="values")
         self.dense_shape = convert_to_tensor(dense_shape, int64, "dense_shape")
+        self._declared = TensorShape(None)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
@@ -49,8 +54,12 @@ class SparseTensor:
         known = self.dense_shape.host_value
         if known is not None and is_known(known):
             return TensorShape([int(d) for d in known])
-        rank = self.dense_shape.static_shape
-        return TensorShape(None if not rank or rank[0] is None else [None] * rank[0])
+        rank = rank_of(self.indices.static_shape, self.dense_shape.static_shape)
+        return TensorShape(None if rank is None else [None] * rank).merge_with(self._declared)
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds knowledge about the shape; raises InvalidArgumentError where it contradicts what is known."""
+        self._declared = self.shape.merge_with(shape)
 
     def get_shape(self) -> TensorShape:
         """The static shape of the whole tensor."""
@@ -66,10 +75,30 @@ class SparseTensor:
         """The graph of the values."""
         return self.values.graph
 
+    @property
+    def name(self) -> str:
+        """The name of the values."""
+        return self.values.name
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> SparseTensorValue:
+        """The arrays of its parts in `session`, or in the default session."""
+        found: SparseTensorValue = default_session(session, self.graph).run(self, feed_dict)
+        return found
+
+    def consumers(self) -> list[Operation]:
+        """The operations of the graph that have one of its parts as an input."""
+        found = [op for part in (self.indices, self.values, self.dense_shape) for op in part.consumers()]
+        return [*dict.fromkeys(found)]
+
     def fetch_parts(self) -> Any:
         """What a Session fetches for it, and how the values are put together."""
         parts: list[Tensor] = [self.indices, self.values, self.dense_shape]
         return parts, lambda found: SparseTensorValue(*found)
+
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
+        raise InvalidTypeError(
+            f"SparseTensor '{self.name}': is used as a tensor; tf.sparse_tensor_to_dense makes one of it"
+        )
 
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"

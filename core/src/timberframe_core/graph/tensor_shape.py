@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from timberframe_core import shapes
 from timberframe_core.arguments import shown
 from timberframe_core.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
+from timberframe_core.graph.dimension import Dimension
 from timberframe_core.shapes import MAX_ELEMENTS, Shape, format_shape
 
 
 class TensorShape:
-    """Sizes of a tensor, some or all of which may be unknown (None).
+    """Sizes of a tensor, some or all of which may be unknown.
 
-    Behaves as a sequence of sizes when the rank is known; iterating over an unknown rank raises InvalidArgumentError.
+    Behaves as a sequence of Dimensions when the rank is known; iterating over an unknown rank raises
+    InvalidArgumentError.
     """
 
     __slots__ = ("_dims",)
@@ -31,9 +33,9 @@ class TensorShape:
     ndims = rank
 
     @property
-    def dims(self) -> list[int | None] | None:
+    def dims(self) -> list[Dimension] | None:
         """The sizes, or None for an unknown rank."""
-        return None if self._dims is None else list(self._dims)
+        return None if self._dims is None else list(self)
 
     def as_list(self) -> list[int | None]:
         """The sizes; raises InvalidArgumentError for an unknown rank."""
@@ -82,6 +84,34 @@ class TensorShape:
         """This shape, which must have (or may have) the given rank."""
         return self.merge_with((None,) * rank)
 
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises InvalidArgumentError where the rank is known and another one."""
+        if self._dims is not None and len(self._dims) != rank:
+            raise InvalidArgumentError(f"shape {self} has rank {len(self._dims)}; it must have rank {rank}")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raises InvalidArgumentError where both ranks are known and differ."""
+        wanted = as_shape(other)
+        if wanted is not None:
+            self.assert_has_rank(len(wanted))
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape; raises InvalidArgumentError where its rank is known and larger."""
+        if self._dims is not None and len(self._dims) > rank:
+            raise InvalidArgumentError(f"shape {self} has rank {len(self._dims)}; it must have rank at most {rank}")
+        return self
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The sizes in which both agree; unknown where they do not."""
+        wanted = as_shape(other)
+        if self._dims is None or wanted is None or len(self._dims) != len(wanted):
+            return TensorShape(None)
+        return TensorShape([a if a == b else None for a, b in zip(self._dims, wanted, strict=True)])
+
+    if TYPE_CHECKING:  # it comes with timberframe_core.graphdef
+
+        def as_proto(self) -> Any: ...
+
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape; raises InvalidArgumentError where its rank is known and smaller."""
         if self._dims is not None and len(self._dims) < rank:
@@ -101,14 +131,14 @@ class TensorShape:
     def __len__(self) -> int:
         return len(self._known())
 
-    def __iter__(self) -> Iterator[int | None]:
-        return iter(self._known())
+    def __iter__(self) -> Iterator[Dimension]:
+        return iter([Dimension(d) for d in self._known()])
 
     def __getitem__(self, key: int | slice) -> Any:
         if self._dims is None:
-            return TensorShape(None) if isinstance(key, slice) else None
+            return TensorShape(None) if isinstance(key, slice) else Dimension(None)
         try:
-            return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
+            return TensorShape(self._dims[key]) if isinstance(key, slice) else Dimension(self._dims[key])
         except IndexError:
             raise InvalidIndexError(f"shape {self} has no size {key}; it has {len(self._dims)} sizes") from None
         except TypeError:
@@ -129,6 +159,9 @@ class TensorShape:
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
 
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
     def __repr__(self) -> str:
         return f"TensorShape({None if self._dims is None else list(self._dims)})"
 
@@ -137,7 +170,7 @@ class TensorShape:
 
 
 def _size(value: Any) -> int | None:
-    size = None if value is None else operator.index(value)
+    size = None if value is None else value.value if isinstance(value, Dimension) else operator.index(value)
     return None if size == -1 else size
 
 

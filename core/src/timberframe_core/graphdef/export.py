@@ -26,13 +26,23 @@ def export_graph(graph: Graph, add_shapes: bool = False) -> Any:
     message = messages.GraphDef()
     message.versions.producer = PRODUCER
     for op in graph.get_operations():
-        node = message.node.add()
-        _write_node(node, op, add_shapes)
-        node.input.extend(t.op.name if t.value_index == 0 else t.name for t in op.inputs)
-        node.input.extend(f"^{c.name}" for c in op.control_inputs)
+        _write_whole_node(message.node.add(), op, add_shapes)
     for name in sorted(graph.functions):
         message.library.function.append(export_function(graph.functions[name], add_shapes))
     return message
+
+
+def export_node(op: Operation) -> Any:
+    """The NodeDef of an operation."""
+    node = messages.NodeDef()
+    _write_whole_node(node, op, add_shapes=False)
+    return node
+
+
+def _write_whole_node(node: Any, op: Operation, add_shapes: bool) -> None:
+    _write_node(node, op, add_shapes)
+    node.input.extend(t.op.name if t.value_index == 0 else t.name for t in op.inputs)
+    node.input.extend(f"^{c.name}" for c in op.control_inputs)
 
 
 def _write_node(node: Any, op: Operation, add_shapes: bool) -> None:

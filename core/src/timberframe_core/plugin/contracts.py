@@ -354,8 +354,9 @@ class Device(Protocol):
     def direct_call(self, executable: Executable, general: Callable[..., Any]) -> Callable[..., Any] | None:
         """A function of host arrays that runs an executable of this device and returns its output, or a list of them.
 
-        Only devices with `host_memory` are asked. The function calls `general` with the same arguments wherever they
-        are not arrays of the cluster's inputs' dtypes and shapes. None where there is no way shorter than `run`.
+        Only devices with `host_memory` are asked, about clusters without updates. The function calls `general` with the
+        same arguments wherever they are not arrays of the cluster's inputs' dtypes and shapes, or its variables have no
+        value or one of another shape by now. None where there is no way shorter than `run`.
         """
 
 

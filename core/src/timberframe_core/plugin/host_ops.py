@@ -7,7 +7,7 @@ lists and arrays of tensors, by the front end for queues and tables, by another 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from timberframe_core.plugin.contracts import CancelToken, Device
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.executor import Run
+    from timberframe_core.runtime.functions import HostFunction
     from timberframe_core.runtime.host_steps import HostStep
     from timberframe_core.runtime.joins import Joins
     from timberframe_core.runtime.resources import ResourceStore
@@ -114,6 +115,13 @@ class HostCall:
     def uninitialized(self, index: int = 0) -> FailedPreconditionError:
         """The error of an op that needs the value of a variable which has none; index: which of the handles."""
         return self._step.uninitialized(index)
+
+    def function(self, index: int = 0, handles: Mapping[int, str] | None = None) -> HostFunction:
+        """A function that the attrs of the node name, to be called by the op; index: which of them.
+
+        handles: what those of its inputs that are handles mean, by their positions among all its inputs.
+        """
+        return self._step.function(index, handles or {}, self._run)
 
     def error(self, message: str, kind: type[OpError] = InvalidArgumentError) -> OpError:
         """An error to raise, `message` being ``<fact with the actual values>; <what is required>``."""

@@ -15,6 +15,7 @@ from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import DEPENDS, UNKNOWN_RANK, KernelDef, KernelNode, Support
 
 Generator = Callable[[OpDef], Iterable[KernelDef]]
+Listener = Callable[[KernelNode, KernelDef | None], None]
 
 
 class KernelRegistry:
@@ -36,6 +37,8 @@ class KernelRegistry:
         self._only: KernelDef | None = None
         self._made: set[int] = set()
         """The ids of kernels that were generated."""
+        self.listeners: tuple[Listener, ...] = ()
+        """Called with each node and what `find` gives for it: conformance sees so which kernels run."""
         self._lock = threading.Lock()
 
     def register(self, kernels: Iterable[KernelDef], plugin: str = "") -> None:
@@ -68,7 +71,7 @@ class KernelRegistry:
                 by_op[kernel.covers[-1].op] = tuple(sorted(same, key=lambda k: (-len(k.covers), -k.priority)))
 
     def unregister(self, plugin: str) -> None:
-        """Takes the kernels of a plugin out; what was compiled with them keeps them."""
+        """Takes the kernels of a plugin out, and its generators; what was compiled with them keeps them."""
 
         def remaining(kernels: tuple[KernelDef, ...]) -> tuple[KernelDef, ...]:
             return tuple(k for k in kernels if self._plugins.get(id(k)) != plugin)
@@ -79,6 +82,8 @@ class KernelRegistry:
                 by_op.update({op: remaining(kernels) for op, kernels in by_op.items()})
             self._table = {key: kernels for key, kernels in table.items() if kernels}
             self._plugins = {k: name for k, name in self._plugins.items() if name != plugin}
+            self._made.intersection_update(self._plugins)
+            self._generators = tuple(g for g in self._generators if g[1] != plugin)
             self._found = {}
 
     def add_generator(self, generator: Generator, plugin: str = "") -> None:
@@ -110,10 +115,14 @@ class KernelRegistry:
 
         It has the label of the node's attr `_kernel`. While the node is placed, shapes may still decide against it.
         """
+        found = None
         for kernel in self._accepting(node):
             if kernel.suits is None or not isinstance(self._suits(kernel, node), str):
-                return kernel
-        return None
+                found = kernel
+                break
+        for listener in self.listeners:
+            listener(node, found)
+        return found
 
     def supports(self, node: KernelNode) -> Support:
         """What `Device.supports` answers for a device that runs what kernels are registered for."""

@@ -138,7 +138,7 @@ class PluginRegistry:
             self._changed()
 
     def _changed(self) -> None:
-        """Has sessions that are made from now on look at the plugins anew."""
+        """Has sessions that are made from now on look at the plugins again."""
         self._parts.clear()
         self.generation += 1
 
@@ -177,7 +177,8 @@ class PluginRegistry:
         try:
             check_api(plugin.entry.dist)
             with self._watched(plugin), host_ops.registering(plugin.name):
-                return plugin.entry.load()  # type: ignore[no-any-return]  # any module
+                module: object = plugin.entry.load()
+                return module
         except (Exception, SystemExit) as e:
             plugin.fail(e)
             return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,21 +15,51 @@ if TYPE_CHECKING:
     from timberframe_core.plugin.contracts import Array, Device
 
 
+Position = Mapping[str, "np.ndarray | bytes"]
+"""How far a resource has come: parts by name."""
+
+
+@runtime_checkable
+class Positioned(Protocol):
+    """A resource that has a position: another one of the same definition goes on from it with the same results.
+
+    Equal histories give equal positions. Both methods may be called while no run uses the resource.
+    """
+
+    def position(self) -> Position:
+        """How far it has come."""
+
+    def set_position(self, position: Position) -> None:
+        """Goes on from a position; InvalidArgumentError where it is of a resource of another definition."""
+
+
 class RandomStream:
     """Where the random numbers of one op stand in a Session: a counter of the Philox blocks that it has reserved.
 
     A block is four 32-bit numbers. The counter belongs to the Session by `name`, that of the node with the bodies that
-    it is in, so that the stream goes on across shapes and fetches. `seeds` are what an op without a seed of its own
-    takes; each stream has others.
+    it is in, so that the stream goes on across shapes and fetches.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_lock", "name", "seeds")
+    __slots__ = ("__weakref__", "_cell", "_lock", "_seeds", "name")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self._cell = np.zeros(1, np.uint64)
         self._lock = threading.Lock()
-        self.seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
+        self._seeds: tuple[int, int] | None = None
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """What an op without a seed of its own takes; each stream has others, drawn when they are first asked for."""
+        with self._lock:
+            if self._seeds is None:
+                self._seeds = int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
+            return self._seeds
+
+    def start(self, attrs: Mapping[str, Any]) -> tuple[int, int]:
+        """The seeds of an op with these attrs: its own `seed` and `seed2`, or those of the stream where both are 0."""
+        own = attrs["seed"], attrs["seed2"]
+        return own if any(own) else self.seeds
 
     @property
     def address(self) -> int:
@@ -43,20 +73,47 @@ class RandomStream:
             self._cell[0] = (first + blocks) % 2**64
         return first
 
+    def position(self) -> Position:
+        """The blocks that are reserved, and the seeds where an op has asked for them."""
+        with self._lock:
+            found = {"blocks": self._cell[0].copy().reshape(())}
+            if self._seeds is not None:
+                found["seeds"] = np.array(self._seeds, np.uint64)
+            return found
+
+    def set_position(self, position: Position) -> None:
+        """Goes on after these blocks, with these seeds; what was compiled with others before keeps those."""
+        with self._lock:
+            self._cell[0] = np.uint64(position["blocks"])
+            if "seeds" in position:
+                first, second = np.asarray(position["seeds"]).tolist()
+                self._seeds = first, second
+
+    def starts_elsewhere(self, position: Position) -> bool:
+        """Whether ops were compiled with other seeds than those of a position."""
+        return self._seeds is not None and "seeds" in position and self.seeds != tuple(np.asarray(position["seeds"]))
+
+    def restart(self) -> None:
+        """Begins again with the first block; the numbers of an op without seeds of its own go on."""
+        with self._lock:
+            if self._seeds is None:
+                self._cell[0] = 0
+
 
 class VariableVersion:
     """A value that a variable has or had: an array of its device. `readers` has an entry for each who reads it.
 
     Only a version that nobody reads is written over. `readers` is a list, since its append and pop are atomic with and
-    without a global lock of the interpreter.
+    without a global lock of the interpreter. standing: the leases of it that outlast a run.
     """
 
-    __slots__ = ("array", "readers", "shape")
+    __slots__ = ("array", "readers", "shape", "standing")
 
     def __init__(self, array: Array, shape: tuple[int, ...]) -> None:
         self.array = array
         self.shape = shape
         self.readers: list[None] = []
+        self.standing: tuple[StandingLease, ...] = ()
 
     def release(self) -> None:
         """Ends what one call of `Variable.lease` began."""
@@ -65,6 +122,68 @@ class VariableVersion:
     def keep(self) -> None:
         """Has it never be written over, as its array is held by somebody whose end nobody tells."""
         self.readers.append(None)
+
+    def end_standing(self) -> bool:
+        """Ends the leases that outlast a run; whether no run is using one of them."""
+        with _standing_lock:
+            ended, self.standing = self.standing, ()
+        free = [lease.end() for lease in ended]  # all of them, whatever the first says
+        return all(free)
+
+
+class StandingLease:
+    """A lease of several versions that outlasts a run: the runs of a program share it while its variables stay.
+
+    arrays: those of the versions, and what a device derived from them, by the ids of their Values. A run enters, uses
+    them and leaves. Who replaces one of the versions, or is to write over it, ends the lease: nobody enters any more,
+    and `arrays` is emptied when the last run has left. The two see each other as Variable says of versions.
+    """
+
+    __slots__ = ("arrays", "holds", "runs")
+
+    def __init__(self, arrays: dict[int, Array]) -> None:
+        self.arrays = arrays
+        self.holds = True
+        self.runs: list[None] = []
+
+    @classmethod
+    def of(
+        cls, variables: Sequence[Variable], versions: Sequence[VariableVersion], arrays: dict[int, Array]
+    ) -> StandingLease | None:
+        """A lease of these versions, which the caller has leased; None where one is not its variable's any more."""
+        made = cls(arrays)
+        with _standing_lock:
+            for version in versions:
+                version.standing = (*version.standing, made)
+        if all(variable.version is version for variable, version in zip(variables, versions, strict=True)):
+            return made
+        made.end()
+        return None
+
+    def enter(self) -> bool:
+        """Begins a run; False where the lease has ended."""
+        self.runs.append(None)
+        if self.holds:
+            return True
+        self.leave()
+        return False
+
+    def leave(self) -> None:
+        """Ends what one call of `enter` began."""
+        self.runs.pop()
+        if not self.holds and not self.runs:
+            self.arrays.clear()
+
+    def end(self) -> bool:
+        """Lets nobody enter any more; whether no run is there."""
+        self.holds = False
+        self.runs.append(None)
+        alone = len(self.runs) == 1
+        self.leave()
+        return alone
+
+
+_standing_lock = threading.Lock()
 
 
 class Variable:
@@ -113,8 +232,11 @@ class Variable:
         """Makes a version that the variable had the current one again."""
         if self.derived:
             self.derived = {}
+        before = self.version
         self.shape = None if version is None else version.shape
         self.version = version
+        if before is not None and before.standing and before is not version:
+            before.end_standing()
 
     def close(self) -> None:
         """Drops the value, as the session ends."""

@@ -78,7 +78,11 @@ class DeviceArray:
         return np.asarray(_VersionMemory(found, self._version)).view(found.dtype).reshape(found.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self.numpy(), dtype)
+        found = self.numpy()
+        shared = isinstance(self.array, np.ndarray) and np.may_share_memory(found, self.array)
+        if copy is False and not shared:
+            raise ValueError(f"{self!r} needs a copy to be on the host; copy=False forbids it")
+        return np.array(found, dtype, copy=copy if shared or not found.flags.writeable else None)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.home.dlpack_device or HOST
@@ -92,6 +96,8 @@ class DeviceArray:
         wanted = own if dl_device is None else tuple(map(int, dl_device))
         if wanted not in (own, HOST):
             raise BufferError(f"{self!r} is on DLPack device {own}; it goes there or to {HOST}, not to {wanted}")
+        if copy and self.home.dlpack_device == HOST:
+            return self.home.to_dlpack(self.home.copy_in(np.array(self.numpy()))).__dlpack__(**options)
         if own == HOST and self._version is not None:
             return self._on_host().__dlpack__(**options)
         if own == HOST or (wanted == own and not copy):

@@ -58,7 +58,9 @@ class _Body:
         given = node.inputs if node.op.role == "loop" else node.inputs[1:]
         handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype is resource}
         function = node.bodies[which]
-        plan = run.runtime.function_plan(function, handles, body_scope(run.plan.scope, node, function))
+        plan = run.runtime.function_plan(
+            function, handles, body_scope(run.plan.scope, node, function), run.plan.variables
+        )
         self._node, self._plan, self._run = node, plan, run
         self._feeds = _without_handles(plan.feeds)
         self._results = _without_handles(plan.results)

@@ -13,6 +13,7 @@ from timberframe_core.compiler import specialise
 from timberframe_core.compiler.ir import Node, Output, sets_variable
 from timberframe_core.compiler.plan import BoundStage, Located, Plan
 from timberframe_core.compiler.state import uninitialized
+from timberframe_core.dtypes import variant
 from timberframe_core.errors import FailedPreconditionError, OpError, ResourceExhaustedError, UnknownError
 from timberframe_core.plugin.contracts import (
     Array,
@@ -59,6 +60,19 @@ def run_to_end(
             if isinstance(work, _DeviceWork):
                 _trace_fetch(output, work.start, work.device, x, context)
     return found
+
+
+def run_in_place(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[Located]:
+    """Runs once, like `run_to_end`, and leaves each result where it is; values of dtype variant are as they are."""
+    if plan.asynchronous:
+        context.late = LateErrors()
+    results = Run(plan, inputs, runtime, context).results()
+    if plan.asynchronous:
+        ends = [_DeviceWork(device.marker(), device, plan) for device in plan.asynchronous]
+        assert context.late is not None
+        raise_late_errors(context.late.of(), plan, context.cancel)
+        context.cancel.wait_all(ends)
+    return results
 
 
 def _traced_copy(located: Located, output: Output, context: RunContext) -> np.ndarray:
@@ -143,6 +157,19 @@ class Run:
     def call(self, plan: Plan, inputs: Sequence[Located]) -> list[Located]:
         """Runs the plan of a body as part of this run."""
         return Run(plan, inputs, self.runtime, self.context, self.state).results(own=False)
+
+    @staticmethod
+    def separately(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[Any]:
+        """Runs the plan of a function that is part of no other run; results are on the host, values as they are."""
+        if plan.asynchronous:
+            context.late = LateErrors()
+        made = Run(plan, inputs, runtime, context).results(own=False)
+        if context.late is not None:
+            raise_late_errors(context.late.of(), plan, context.cancel)
+        return [
+            array if x.dtype is variant else to_host((array, device), context.cancel)
+            for x, (array, device) in zip(plan.results, made, strict=True)
+        ]
 
     def results(self, own: bool = True) -> list[Located]:
         """Runs all stages and returns the plan's results, each with its device (None: on the host).
@@ -277,21 +304,21 @@ class Run:
         array, home = self.located(x)
         if home is device:
             return array
-        copied = self._copies.get((x, id(device)))
-        if copied is not None:
+        known = self._copies.get((x, id(device)))
+        if known is not None:
             raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
-            return copied
+            return known
         start = time.perf_counter_ns()
         if home is None:
             try:
-                copied = self._copies[x, id(device)] = device.copy_in(array)
+                made = self._copies[x, id(device)] = device.copy_in(array)
             except ResourceExhaustedError as e:
                 named = ResourceExhaustedError(f"{x.node.op.name} '{x.node.name}': {e}", x.node.name)
                 raise specialise.located_on(named, (x.node,), device) from e.__cause__
             if self.context.trace is not None and not device.host_memory:
                 end, nbytes = time.perf_counter_ns(), np.asarray(array).nbytes
                 self.context.trace.event(f"feed {x.name}", "copy", start, end, device.spec, source="host", bytes=nbytes)
-            return copied
+            return made
         if x in self.sent:
             start = self.sent[x].start
         elif (direct := device.copy_from(home, array)) is not None:

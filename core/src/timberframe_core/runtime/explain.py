@@ -17,7 +17,7 @@ from timberframe_core.compiler.stages import Stage
 from timberframe_core.graph.graph import Graph
 from timberframe_core.plugin.contracts import Cluster, Device
 from timberframe_core.plugin.fusion import FUSED
-from timberframe_core.runtime.feeds import feed_tensors, locate_feed
+from timberframe_core.runtime.feeds import feed_counts, feed_tensors, flat_feeds, flat_keys, locate_feed
 from timberframe_core.runtime.fetches import Fetches
 from timberframe_core.runtime.host_steps import host_op_of
 from timberframe_core.shapes import format_shape, is_static
@@ -139,7 +139,9 @@ class Explanation:
 
 def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
     """The feeds with an example for every placeholder that is missing: zeros of its static shape, or None."""
-    feeds = dict(feed_dict)
+    counts = feed_counts(feed_dict)
+    values = flat_feeds(counts, list(feed_dict.values())) if counts else feed_dict.values()
+    feeds = dict(zip(flat_keys(feed_dict), values, strict=True))
     for op in prune(Fetches(graph, fetches).elements, feed_tensors(graph, feeds)):
         if op.op_def.role == "placeholder":
             x = op.outputs[0]

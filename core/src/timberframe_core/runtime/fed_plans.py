@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from timberframe_core.compiler.build import build_program
-from timberframe_core.compiler.ir import Node
 from timberframe_core.compiler.passes.pipeline import PassReport
 from timberframe_core.compiler.plan import Located, Plan
 from timberframe_core.errors import OpError
@@ -72,20 +71,19 @@ class FedPlans:
             return FedPlan(None, reports)
         try:
             plan = self._runtime.plan(partial(build_program, made))
-            driven = dict(plan.bind(inputs).facts.driven)
+            driven = {n.name: why for n, why in plan.bind(inputs).facts.driven.items()}
         except OpError:  # an error of the user's graph comes again, and in its own words
             return FedPlan()
         except Exception as e:
             report_failure("what passes made of the graph for the shapes of its feeds", e)
             return FedPlan()
-        driven |= {n: n.driven_because for n in plan.program.nodes if n.bodies and n.host_driven}
-        left = [n for n in driven if any(_is_named(n, name) for r in reports for name in r.rewritten)]
-        if not left:
+        driven |= {n.name: n.driven_because for n in plan.program.nodes if n.bodies and n.host_driven}
+        left = next((name for r in reports for name in r.rewritten if name in driven), None)
+        if left is None:
             return FedPlan(plan, reports)
         self._general.skipped_rewrites.extend(plan.skipped_rewrites)
         plan.release()
-        why = tuple((n.name, f"the executor would drive it all the same: {driven[n]}") for n in left)
-        return FedPlan(None, [PassReport(r.name, (), r.failure, (*r.declined, *why)) for r in reports])
+        return FedPlan(None, [_taken_back(r, driven, left) for r in reports])
 
     def release(self) -> None:
         """Drops all plans, and with them their memory."""
@@ -96,6 +94,11 @@ class FedPlans:
             self._plans.clear()
 
 
-def _is_named(node: Node, name: str) -> bool:
-    """Whether a node was made of an operation of this name, perhaps within a call."""
-    return node.name == name or node.name.endswith(f"/{name}")
+def _taken_back(report: PassReport, driven: Mapping[str, str], left: str) -> PassReport:
+    """The report of a pass whose graph is not used, since the executor would drive the loop `left`, or more, as before.
+
+    driven: the loops that it would drive, and why.
+    """
+    declined = [(n, f"the executor would drive it all the same: {driven[n]}") for n in report.rewritten if n in driven]
+    others = [(n, f"the executor would drive '{left}' all the same") for n in report.rewritten if n not in driven]
+    return PassReport(report.name, (), report.failure, (*report.declined, *declined, *others))

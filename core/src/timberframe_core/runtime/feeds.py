@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -21,10 +21,32 @@ _HOST_MEMORY = (HOST, (3, 0))
 """What NumPy reads: the host's memory, and that of the host which CUDA has pinned (kDLCUDAHost)."""
 
 
+def feed_counts(feed_dict: Mapping[Any, Any]) -> tuple[int, ...]:
+    """How many tensors each key means: several for a sparse tensor or rows of one; () where each means one."""
+    counts = [len(key.fetch_parts()[0]) if hasattr(key, "fetch_parts") else 1 for key in feed_dict]
+    return tuple(counts) if any(n != 1 for n in counts) else ()
+
+
+def flat_feeds(counts: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """The values of all tensors: a SparseTensorValue, or a tuple like it, gives several. counts: see `feed_counts`."""
+    found: list[Any] = []
+    for count, value in zip(counts, values, strict=True):
+        if count == 1:
+            found.append(value)
+            continue
+        if not isinstance(value, tuple | list) or len(value) < count:
+            raise InvalidTypeError(
+                f"feed of a sparse tensor is a {type(value).__name__}; a SparseTensorValue, or a tuple of {count} "
+                "arrays, is required"
+            )
+        found += value[:count]
+    return found
+
+
 def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ...]:
     """The tensors that the keys mean; InvalidArgumentError for one that cannot be fed or is named twice."""
     found: dict[Tensor, Any] = {}
-    for key in feed_dict:
+    for key in flat_keys(feed_dict):
         element = graph.as_graph_element(key, allow_operation=False)
         assert isinstance(element, Tensor)
         if element in found:
@@ -35,6 +57,15 @@ def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ..
             raise InvalidArgumentError(f"feed '{element.name}' is a {element.dtype.name} handle; it cannot be fed")
         found[element] = key
     return tuple(found)
+
+
+def flat_keys(feed_dict: Mapping[Any, Any]) -> Iterator[Any]:
+    """The keys, each sparse tensor as its parts."""
+    for key in feed_dict:
+        if hasattr(key, "fetch_parts"):
+            yield from key.fetch_parts()[0]
+        else:
+            yield key
 
 
 def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Located:

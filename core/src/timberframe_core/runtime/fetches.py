@@ -23,6 +23,13 @@ class Fetches:
         self.elements = tuple(positions)
         self.single = isinstance(structure, Tensor | Operation | str)
 
+    @classmethod
+    def of(cls, elements: Sequence[Tensor | Operation]) -> Fetches:
+        """A list of elements, among which may be handles and lists of tensors."""
+        made = cls.__new__(cls)
+        made.assemble, made.elements, made.single = list, tuple(elements), False
+        return made
+
 
 def structure_key(structure: Any) -> Any:
     """A hashable key that two structures share exactly when they ask for the same, or None where there is none."""

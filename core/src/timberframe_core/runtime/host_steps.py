@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.compiler.ir import Node, Output
+from timberframe_core.compiler.ir import Node, Output, body_scope
 from timberframe_core.compiler.plan import Located
 from timberframe_core.compiler.specialise import located as at_its_line
 from timberframe_core.compiler.stages import has_static_shapes
@@ -22,8 +22,10 @@ from timberframe_core.errors import (
     UnknownError,
 )
 from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
+from timberframe_core.runtime.functions import HostFunction
 from timberframe_core.shapes import Shape, format_shape
 
 if TYPE_CHECKING:
@@ -58,6 +60,11 @@ class HostStep:
         """See `HostCall.uninitialized`."""
         handles = [x for x in self.node.inputs if x.dtype is resource]
         return uninitialized(self.node, handles[index])
+
+    def function(self, index: int, handles: Mapping[int, str], run: Run) -> HostFunction:
+        """See `HostCall.function`."""
+        function = self.node.functions[index]
+        return HostFunction(run, function, handles, body_scope(run.plan.scope, self.node, function))
 
     def call(self, run: Run) -> Sequence[Located]:
         """Carries the node out as part of a run and returns its outputs."""
@@ -190,9 +197,7 @@ def _reference(node: Node) -> RunFunction:
     count = len(node.outputs)
 
     def run(call: HostCall) -> list[Located]:
-        result = reference(call.attrs, *call.inputs)
-        results = result if isinstance(result, tuple) else (result,)
-        return [(np.asarray(x), None) for x in results[:count]]
+        return [(x, None) for x in evaluate(node.op, call.attrs, call.inputs)[:count]]
 
     run.__module__, run.__qualname__ = reference.__module__, getattr(reference, "__qualname__", "reference")
     return run

@@ -15,6 +15,7 @@ import numpy as np
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import DType, int32, int64
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.contracts import Array, Cluster, Device, KernelNode, RunContext, Value
 from timberframe_core.runtime.located import move
 from timberframe_core.shapes import StaticShape
@@ -162,8 +163,5 @@ def _compile(
 
 def _on_host(node: KernelNode, inputs: Sequence[np.ndarray]) -> list[Array]:
     """The node's outputs by its op's reference, as arrays of its device."""
-    reference = registry.get(node.op).reference
-    assert reference is not None, f"op {node.op} has no reference"
-    made = reference(node.attrs, *inputs)
-    results = made if isinstance(made, tuple | list) else [made]
+    results = evaluate(registry.get(node.op), node.attrs, inputs)
     return [node.device.copy_in(np.asarray(x, v.dtype)) for x, v in zip(results, node.outputs, strict=True)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from timberframe_core.errors import DataLossError, NotFoundError
 from timberframe_core.ops.definition.opdef import Attrs
+from timberframe_core.plugin.state import Position
 
 _PIECE = 1 << 20  # bytes that are read at a time
 
@@ -31,6 +32,7 @@ class RecordReader:
         self._attrs = attrs
         self._lock = threading.Lock()
         self._records = self._rounds()
+        self._given = 0  # records since the first round began
 
     def batch(self, check: Callable[[], None]) -> np.ndarray:
         """The next batch_size records. check: raises where the run was cancelled.
@@ -42,11 +44,31 @@ class RecordReader:
             for i in range(len(found)):
                 check()
                 try:
-                    found[i] = next(self._records)
+                    found[i] = self._next()
                 except BaseException:
-                    self._records = self._rounds()  # one that raised gives nothing more
+                    self._begin()  # one that raised gives nothing more
                     raise
         return found
+
+    def position(self) -> Position:
+        """How many records it has given."""
+        with self._lock:
+            return {"records": np.array(self._given)}
+
+    def set_position(self, position: Position) -> None:
+        """Goes on after so many records; what comes before them is read again."""
+        with self._lock:
+            self._begin()
+            while self._given < int(position["records"]):
+                self._next()
+
+    def _begin(self) -> None:
+        self._records, self._given = self._rounds(), 0
+
+    def _next(self) -> bytes:
+        record = next(self._records)
+        self._given += 1
+        return record
 
     def _rounds(self) -> Iterator[bytes]:
         pattern, number = self._attrs["file_pattern"], 0
@@ -57,11 +79,12 @@ class RecordReader:
             chance = random.Random(self._attrs["file_random_seed"] + number)
             chance.shuffle(files)
             shift = int(self._attrs["file_shuffle_shift_ratio"] * number * len(files)) % len(files)
-            count = 0
-            for count, record in enumerate(self._shuffled([*files[shift:], *files[:shift]], chance), 1):  # noqa: B007 - used after the loop
-                yield record
-            if not count:
+            records = self._shuffled([*files[shift:], *files[:shift]], chance)
+            first = next(records, None)
+            if first is None:
                 raise NotFoundError(f"the files of file_pattern '{pattern}' have no record; one at least is required")
+            yield first
+            yield from records
             number += 1
 
     def _shuffled(self, files: list[str], chance: random.Random) -> Iterator[bytes]:
@@ -88,13 +111,17 @@ def read_records(path: str, compression: str = "") -> Iterator[bytes]:
     """
     try:
         with open(path, "rb") as raw:
-            file = _decompressed(raw, compression)
-            while head := file.read(12):
-                yield _record(path, file, head)
+            yield from records_in(_decompressed(raw, compression), path)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataLossError(f"file '{path}' is damaged ({error}); it must be compressed by {compression}") from None
     except OSError as error:
         raise NotFoundError(f"file '{path}' cannot be read: {error}") from None
+
+
+def records_in(file: Any, path: str) -> Iterator[bytes]:
+    """The records of an open TFRecord file, in order. path: how errors name it. Raises DataLossError for damage."""
+    while head := file.read(12):
+        yield _record(path, file, head)
 
 
 def _record(path: str, file: Any, head: bytes) -> bytes:

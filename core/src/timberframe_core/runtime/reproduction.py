@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from timberframe_core.plugin.contracts import Device, KernelNode
 _SCRIPT = '''"""{op} '{name}' on two devices; the last lines are the results of each."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +40,8 @@ for device in ({first!r}, {second!r}):
 def save_reproduction(node: KernelNode, inputs: Sequence[np.ndarray], other: Device) -> Path:
     """Writes a script, a graph and the inputs to a new folder, and gives the script's path."""
     folder = Path(tempfile.mkdtemp(prefix="timberframe-divergence-"))
-    graph, fed = Graph(), {}
-    tensors = []
+    graph, tensors = Graph(), []
+    fed: dict[str, Any] = {}
     for i, (value, x) in enumerate(zip(node.inputs, inputs, strict=True)):
         dtype = as_dtype(value.dtype)
         if value.kind == "const":
@@ -50,7 +52,7 @@ def save_reproduction(node: KernelNode, inputs: Sequence[np.ndarray], other: Dev
         tensors.append(made.outputs[0])
     graph.apply(node.op, tensors, node.attrs, "node")
     (folder / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
-    np.savez(folder / "inputs.npz", **fed)  # type: ignore[arg-type]  # arrays by name, not allow_pickle
+    np.savez(folder / "inputs.npz", **fed)
     script = folder / "show.py"
     script.write_text(_SCRIPT.format(op=node.op, name=node.name, first=node.device.spec, second=other.spec))
     return script

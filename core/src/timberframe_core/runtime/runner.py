@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe_core import recursion
 from timberframe_core.compiler.build import build_program, subgraph
-from timberframe_core.compiler.plan import Located, Plan, collection_paused
+from timberframe_core.compiler.plan import BoundStage, Located, Plan, collection_paused
+from timberframe_core.dtypes import variant
 from timberframe_core.errors import OpError
+from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.plugin.contracts import RunContext
-from timberframe_core.runtime.executor import run_to_end
+from timberframe_core.runtime.executor import run_in_place, run_to_end
 from timberframe_core.runtime.fed_plans import FedPlans
-from timberframe_core.runtime.feeds import locate_feed
+from timberframe_core.runtime.feeds import flat_feeds, locate_feed
 from timberframe_core.runtime.fetches import Fetches
 
 if TYPE_CHECKING:
@@ -25,29 +27,27 @@ _DIRECT_CALLS = 16  # shapes of one combination of fetches and feeds that keep t
 
 
 class Runner:
-    """One combination of fetches and feeds: its plan, and the shortest way through it."""
+    """One combination of fetches and feeds of a graph: its plan, and the shortest way through it."""
 
-    def __init__(self, session: BaseSession, fetches: Fetches, feeds: tuple[Tensor, ...]) -> None:
+    def __init__(self, session: BaseSession, graph: Graph, fetches: Fetches, feeds: tuple[Tensor, ...]) -> None:
         self.session = session
         self.fetches = fetches
         self.feeds = feeds
-        runtime = session.runtime
-        levels = recursion.levels_of(len(session.graph.functions))
-        with collection_paused(), recursion.nested(levels):
-            self.plan = runtime.plan(partial(build_program, subgraph(session.graph, fetches.elements, feeds)))
-        plan = self.plan
-        self.fed: FedPlans | None = FedPlans(plan, runtime) if runtime.pipeline.has("fed_graph") else None
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
-        self._may_be_direct = (
+        self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
+        self._graph = graph
+        self._levels = levels = recursion.levels_of(len(graph.functions))
+        self.make_plan()
+        plan = self.plan
+        self.may_be_direct = (
             plan.static
             and len(plan.schedule.stages) == 1
             and not plan.schedule.host_feeds
             and not session.config.operation_timeout_in_ms
             and session.checks is None
-            and not any(n.bodies or n.variable for n in plan.program.nodes)  # a loop may run until it is cancelled
+            and not any(n.bodies for n in plan.program.nodes)  # a loop may run until it is cancelled
         )
-        self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
         self.room: Callable[[], AbstractContextManager[None]] = nullcontext
         """A context in which to compile and run."""
         if levels and any(n.bodies for n in plan.program.nodes):
@@ -59,6 +59,17 @@ class Runner:
             for p in self.plan.placements:
                 rejected = "".join(f"; not {device}: {why}" for device, why in p.rejected if why not in p.reason)
                 logging.info("%s: (%s): %s (%s%s)", p.node, p.op, p.device, p.reason, rejected)
+
+    def make_plan(self) -> None:
+        """Makes the plan, again where there is one: runs in flight end with the one that they began with."""
+        runtime = self.session.runtime
+        with collection_paused(), recursion.nested(self._levels):
+            build = partial(build_program, subgraph(self._graph, self.fetches.elements, self.feeds))
+            self.plan: Plan = runtime.plan(build)
+        lists = any(t.dtype is variant for t in self.feeds)  # which have elements of their own
+        self.fed = FedPlans(self.plan, runtime) if runtime.pipeline.has("fed_graph") and not lists else None
+        self.direct = None
+        self._direct_calls.clear()
 
     def run(self, feed_dict: Mapping[Any, Any], context: RunContext, on_device: bool = False) -> Any:
         return self.run_values(list(feed_dict.values()), context, on_device)
@@ -81,24 +92,33 @@ class Runner:
                 results = map(_scalar, results)
             found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
         except BaseException:
-            for home in {id(d): d for _, d in inputs if d is not None}.values():
-                with suppress(OpError):  # the run's error is the one to raise
-                    home.synchronize()  # what was lent may be given back only when nobody reads it any more
+            _settle(inputs)
             raise
         finally:
             session.end(context.cancel)
-        if self._may_be_direct and plan is self.plan and context.trace is None:
+        if self.may_be_direct and plan is self.plan and context.trace is None:
             self._remember_direct(inputs)
         return found
+
+    def run_located(self, inputs: Sequence[Located], context: RunContext) -> list[Located]:
+        """Runs with arrays wherever they are, which suit the feeds, and leaves the tensors among the results there."""
+        session = self.session
+        session.begin(context.cancel)
+        try:
+            with self.room():
+                return run_in_place(self.plan_for(inputs), inputs, session.runtime, context)
+        except BaseException:
+            _settle(inputs)
+            raise
+        finally:
+            session.end(context.cancel)
 
     def plan_for(self, inputs: Sequence[Located]) -> Plan:
         """The plan for these feeds: one for their shapes, where passes made another graph for these."""
         fed = self.fed
-        if fed is None:
+        if fed is None or fed.idle:
             return self.plan
         found = fed.find(inputs).plan
-        if fed.idle:
-            self.fed = None
         return self.plan if found is None else found
 
     def _remember_direct(self, inputs: Sequence[Located]) -> None:
@@ -124,27 +144,66 @@ class Runner:
 
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""
-        stages = self.plan.schedule.stages
-        bound = self.plan.bind(inputs).stages[id(stages[0])]
-        exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
-        if bound.executable is None or bound.cluster is None or not bound.device.host_memory or not exact:
-            return None
-        one = len(bound.outputs) == 1
 
         def general(*values: Any) -> Any:
             """What `direct` gives, neither more nor less: the callers of `direct` assemble the results of both."""
             found = self._elements(values, RunContext())
-            return found[0] if one else found
+            return found if len(found) > 1 else found[0]
 
-        direct = bound.device.direct_call(bound.executable, general)
+        direct = self.direct_arrays(inputs, general)
         if direct is None:
             return None
         assemble = self.fetches.assemble
         if self.fetches.single:
-            return direct if bound.cluster.outputs[0].shape else lambda *values: _scalar(direct(*values))
-        if one:
+            cluster = self._only_stage(inputs).cluster
+            return (
+                direct if cluster is not None and cluster.outputs[0].shape else lambda *values: _scalar(direct(*values))
+            )
+        if len(self.plan.results) == 1:
             return lambda *values: assemble([_scalar(direct(*values))])
         return lambda *values: assemble([_scalar(x) for x in direct(*values)])
+
+    def direct_arrays(self, inputs: Sequence[Located], general: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A call of host arrays of the shapes of these that gives the array, or the list of them, of the fetches.
+
+        general: does the same for arrays that the call does not take. None where there is no such call.
+        """
+        if not self.may_be_direct:
+            return None
+        bound = self._only_stage(inputs)
+        exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
+        if bound.executable is None or bound.cluster is None or not bound.device.host_memory or not exact:
+            return None
+        if bound.cluster.updates:
+            return None
+        return bound.device.direct_call(bound.executable, general)
+
+    def _only_stage(self, inputs: Sequence[Located]) -> BoundStage:
+        return self.plan.bind(inputs).stages[id(self.plan.schedule.stages[0])]
+
+
+def _settle(inputs: Sequence[Located]) -> None:
+    """Waits for the devices of feeds: what was lent may be given back only when nobody reads it any more."""
+    for home in {id(d): d for _, d in inputs if d is not None}.values():
+        with suppress(OpError):  # the run's error is the one to raise
+            home.synchronize()
+
+
+class ComposedRunner(Runner):
+    """A runner some of whose feeds are sparse tensors, each given as several arrays.
+
+    counts: how many tensors each key of the feeds means.
+    """
+
+    def __init__(
+        self, session: BaseSession, graph: Graph, fetches: Fetches, feeds: tuple[Tensor, ...], counts: Sequence[int]
+    ) -> None:
+        super().__init__(session, graph, fetches, feeds)
+        self._counts = counts
+        self.may_be_direct = False  # the direct way takes one array for each feed
+
+    def run_values(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> Any:
+        return super().run_values(flat_feeds(self._counts, values), context, on_device)
 
 
 def _scalar(array: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.build import Rewrite, build_function
 from timberframe_core.compiler.ir import Program
+from timberframe_core.compiler.lower import Variables
 from timberframe_core.compiler.passes import standard as _standard_passes  # noqa: F401  # registers them
 from timberframe_core.compiler.passes.pipeline import Pipeline
 from timberframe_core.compiler.place import Devices, Placer
@@ -24,6 +25,14 @@ from timberframe_core.runtime.resources import ResourceStore
 if TYPE_CHECKING:
     from timberframe_core.runtime.targets import Target
     from timberframe_core.runtime.variables import VariableStore
+
+
+def _build_body(function: FuncGraph, handles: Mapping[int, str], device: str, rewrite: Rewrite) -> Program:
+    program = build_function(function, handles, rewrite)
+    for node in program.nodes:
+        if device and not node.feed:
+            node.requested = node.requested or device
+    return program
 
 
 class _Depth(threading.local):
@@ -61,21 +70,43 @@ class Runtime:
                 )
             return self._threads
 
-    def function_plan(self, function: FuncGraph, handles: Mapping[int, str], scope: str) -> Plan:
-        """The plan of a function body that the executor drives."""
-        key = function, tuple(handles.items()), scope
+    def function_plan(
+        self,
+        function: FuncGraph,
+        handles: Mapping[int, str],
+        scope: str,
+        variables: Variables | None = None,
+        device: str = "",
+    ) -> Plan:
+        """The plan of a function body that the executor drives. device: of nodes that ask for none.
+
+        variables: where variables and random streams are, by default those of the session.
+        """
+        variables = variables or self.variables
+        key = function, tuple(handles.items()), scope, variables, device
         with self._lock:
             plan = self._functions.get(key)
             if plan is None:
-                build = partial(build_function, function, handles)
-                plan = self._functions[key] = self.plan(build, scope)
+                build = partial(_build_body, function, handles, device)
+                plan = self._functions[key] = self.plan(build, scope, variables)
             return plan
 
-    def plan(self, build: Callable[[Rewrite], Program], scope: str = "") -> Plan:
+    def forget_plans(self, variables: Variables) -> None:
+        """Drops the plans of functions with these variables, whose owner is gone."""
+        with self._lock:
+            for key in [k for k in self._functions if k[3] is variables]:
+                self._functions.pop(key).release()
+
+    def plan(self, build: Callable[[Rewrite], Program], scope: str = "", variables: Variables | None = None) -> Plan:
         """A plan with the devices, variables and passes of this session."""
-        plan = Plan(build, self.placer, self.variables, self.pipeline, scope)
+        plan = Plan(build, self.placer, variables or self.variables, self.pipeline, scope)
         check_host_ops(plan.program.nodes, self._plugins)
         return plan
+
+    def forget_functions(self) -> None:
+        """Has function bodies be planned again; runs in flight end with the plans that they began with."""
+        with self._lock:
+            self._functions.clear()
 
     @property
     def variables(self) -> VariableStore:

@@ -17,17 +17,19 @@ from timberframe_core.errors import (
     CancelledError,
     InvalidArgumentError,
     InvalidTypeError,
+    UnimplementedError,
     WrongStateError,
 )
 from timberframe_core.graph.defaults import Evaluator, sessions
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.plugin.contracts import CancelToken, RunContext, TraceSink
+from timberframe_core.plugin.state import Position
 from timberframe_core.runtime import local_target as _local_target  # noqa: F401  # registers the target ""
 from timberframe_core.runtime.checks import Checks
 from timberframe_core.runtime.device_array import DeviceArray
-from timberframe_core.runtime.feeds import feed_tensors
+from timberframe_core.runtime.feeds import feed_counts, feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
-from timberframe_core.runtime.runner import Runner
+from timberframe_core.runtime.runner import ComposedRunner, Runner
 from timberframe_core.runtime.runtime import Runtime
 from timberframe_core.runtime.targets import find_target
 from timberframe_core.runtime.variable_values import assign_variables, read_variables
@@ -47,13 +49,19 @@ class BaseSession(Evaluator):
 
     target: where devices are: "" is this process, others are URLs, by whose scheme their package is found. graph: the
     default graph if None. config: a SessionConfig or ConfigProto.
+    lasting: it is eager execution's own, which `reset` does not close.
     After any error the session can be used, and each variable holds its value from before or after a completed assign.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None, lasting: bool = False) -> None:
         kind, address = find_target(instance(target, str, "session target", "a str"))
         instance(graph, (Graph, NoneType), "Session: graph", "a tf.Graph")
         self.graph = graph if graph is not None else get_default_graph()
+        if self.graph.eager and not lasting:
+            raise WrongStateError(
+                "tf.Session is made in eager execution, where operations have run already; "
+                "make it with the graph that it is to run, tf.Session(graph=graph)"
+            )
         self.config = SessionConfig.of(config)
         self.target = target
         self.runtime = Runtime(kind.open(address, self.config), self.config)
@@ -61,10 +69,13 @@ class BaseSession(Evaluator):
         self.closed = False
         self.lock = threading.RLock()
         self._plans: OrderedDict[Any, Runner] = OrderedDict()
+        self._runners: weakref.WeakSet[Runner] = weakref.WeakSet()
+        """Those of `_plans`, and others that callables have."""
         self._version = self.graph.version
         self._active: set[CancelToken] = set()
         self._idle = threading.Condition()
-        _open.add(self)
+        if not lasting:
+            _open.add(self)
 
     # Running
 
@@ -122,8 +133,15 @@ class BaseSession(Evaluator):
                 self._version = self.graph.version
             runner = self._plans.get(key)
             if runner is None:
-                runner = Runner(self, Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict))
+                wanted, feeds = Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict)
+                counts = feed_counts(feed_dict)
+                runner = (
+                    ComposedRunner(self, self.graph, wanted, feeds, counts)
+                    if counts
+                    else Runner(self, self.graph, wanted, feeds)
+                )
                 self._plans[key] = runner
+                self._runners.add(runner)
                 if len(self._plans) > _PLANS:
                     self._plans.popitem(last=False)
             return runner
@@ -164,6 +182,35 @@ class BaseSession(Evaluator):
         Raises InvalidArgumentError where one does not suit.
         """
         assign_variables(self, variables, values)
+
+    # Positions
+
+    def read_positions(self) -> dict[str, Position]:
+        """How far random streams, iterators and other resources with a position have come: parts by name, by resource.
+
+        Each part is an array or bytes. A session of the same graph that is given them goes on with the same numbers and
+        elements. They belong together where no run is in flight. Raises UnimplementedError on a target other than "".
+        """
+        self._check_positions("read_positions")
+        return self.runtime.resources.positions()
+
+    def set_positions(self, positions: Mapping[str, Position]) -> None:
+        """Has random streams, iterators and other resources go on from where `read_positions` of a session found them.
+
+        Resources that are not made yet begin there; those that are not named stay where they are.
+        """
+        self._check_positions("set_positions")
+        if self.runtime.resources.set_positions(positions):
+            with self.lock:
+                self.runtime.forget_functions()
+                for runner in list(self._runners):
+                    runner.make_plan()
+
+    def _check_positions(self, what: str) -> None:
+        if self.closed:
+            raise WrongStateError(f"{what}: the session is closed, and its resources are gone")
+        if self.target:
+            raise UnimplementedError(f"{what}: resources of target '{self.target}' are not here; target '' is required")
 
     # Looking
 

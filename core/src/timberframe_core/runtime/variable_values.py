@@ -74,7 +74,8 @@ def _operations(session: BaseSession, variables: Sequence[Any]) -> list[Operatio
     for op, given in zip(operations, variables, strict=True):
         if not isinstance(op, Operation) or not {"shared_name", "dtype", "shape"} <= op.attrs.keys():
             raise InvalidTypeError(f"{given!r} is no variable; a tf.Variable or its VarHandleOp is required")
-    foreign = next((op for op in operations if op.graph is not session.graph), None)
+    own = session.graph  # handles of eager execution are made by graphs of their own
+    foreign = next((op for op in operations if op.graph is not own and not own.eager), None)
     if foreign is not None:
         raise InvalidArgumentError(
             f"{foreign.type} '{foreign.name}': is of another graph; a variable of the session's is required",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -36,13 +37,14 @@ class VariableStore:
         self._stream_of = stream_of
         self._variables: dict[str, Variable] = {}
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
 
     def get(self, name: str, device: Device, dtype: DType) -> Variable:
         """The variable of this name; InvalidArgumentError where it has another dtype or lives on another device."""
         with self._lock:
             found = self._variables.get(name)
             if found is None:
-                found = self._variables[name] = device.variable(name, len(self._variables), dtype)
+                found = self._variables[name] = device.variable(name, next(self._numbers), dtype)
         if found.dtype is not dtype:
             raise InvalidArgumentError(
                 f"VarHandleOp '{name}': the variable has dtype {found.dtype.name}; it is used as {dtype.name}", name
@@ -52,6 +54,14 @@ class VariableStore:
                 f"VarHandleOp '{name}': the variable lives on {found.device.spec}; it is used on {device.spec}", name
             )
         return found
+
+    def find(self, name: str) -> Variable | None:
+        """The variable of this name, None where there is none."""
+        return self._variables.get(name)
+
+    def forget(self, name: str) -> None:
+        """Drops a variable that nobody can use any more; takes no lock, since a destructor calls it."""
+        self._variables.pop(name, None)
 
     def shape(self, name: str) -> StaticShape | None:
         """The shape of the variable's value, None while it has none."""
@@ -98,9 +108,13 @@ class VariableStore:
 
     def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
         """The random numbers of the node of this name, from their start when it is asked for first."""
+        self.check_seed(op, name, seeded)
+        return self._stream_of(name)
+
+    def check_seed(self, op: str, name: str, seeded: bool) -> None:
+        """InvalidArgumentError for a random op without a seed where sessions are deterministic."""
         if self.deterministic and not seeded:
             raise InvalidArgumentError(f"{op} '{name}': has no seed; in a deterministic session it needs one", name)
-        return self._stream_of(name)
 
     def clear(self) -> None:
         """Drops all variables."""

@@ -63,12 +63,12 @@ def dense_graph(
         new_feeds.append(made)
     copy.operations(subgraph.order, fetches)
 
-    def stand_in(fetch: Tensor | Operation) -> Tensor | Operation:
+    def copied(fetch: Tensor | Operation) -> Tensor | Operation:
         if isinstance(fetch, Tensor):
             return copy.tensor(fetch)
         return copy.ran[fetch][-1] if copy.ran.get(fetch) else graph.apply("NoOp", (), {}, fetch.name)
 
-    found = [[stand_in(f) for f in made] for made in subgraph.fetches]
+    found = [[copied(f) for f in made] for made in subgraph.fetches]
     # Dense tensors need less than lists; what has an effect runs though nothing needs its value any more.
     found.append([made for op in subgraph.order if _has_effect(op) for made in copy.ran.get(op, ())])
     return graph, found, new_feeds

@@ -118,7 +118,7 @@ class Builder:
 
     def put(self, tensor: Tensor, indices: Tensor, rows: Tensor) -> Tensor:
         """The tensor with other rows at a vector of indices."""
-        column = self.reshape(indices, (indices.static_shape[0], 1))  # type: ignore[index, arg-type]  # a known vector
+        column = self.reshape(indices, (*static(indices.static_shape), 1))
         attrs = {"T": tensor.dtype, "Tindices": indices.dtype}
         return self.op("TensorScatterUpdate", [tensor, column, rows], attrs)
 
@@ -280,13 +280,14 @@ def _push(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 def _as_constant(x: Dense, variable: ListVariable, item: Tensor) -> Dense:
     """The list that an element is pushed to; a constant one if, with this one too, all have one known value."""
     value = item.host_value
-    known = value is not None and is_known(value)
+    if value is not None and not is_known(value):
+        value = None
     if variable.constant is not None:
-        if known and np.array_equal(value, variable.constant):  # type: ignore[arg-type]  # known says it is there
+        if value is not None and np.array_equal(value, variable.constant):
             return replace(x, constant=value)
         variable.constant, variable.varies, variable.again = None, True, True
         return replace(x, constant=None)
-    if known and not variable.varies and isinstance(x.length, int) and x.length == 0:
+    if value is not None and not variable.varies and isinstance(x.length, int) and x.length == 0:
         variable.constant, variable.again = value, True
         return replace(x, constant=value)
     return x

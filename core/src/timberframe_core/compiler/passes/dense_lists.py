@@ -16,30 +16,36 @@ from timberframe_core.plugin.passes import Pass
 
 def run(rewriter: GraphRewriter) -> None:
     """Copies the graph, if it has loops over lists; where one of these must stay a list, all do."""
-    loops = list(_loops_over_lists(rewriter.operations, set()))
+    loops = _loops_over_lists(rewriter.operations, {})
     if not loops:
         return
     assert rewriter.shapes is not None
     try:
         graph, fetches, feeds = dense_graph(rewriter.subgraph, rewriter.shapes)
     except (NotDenseError, OpError) as e:  # an error of the user's graph comes again, and in its own words
-        for op in loops:
-            rewriter.decline(op, str(e))
+        for name in loops:
+            rewriter.decline(name, str(e))
     else:
         rewriter.substitute(graph, fetches, feeds, loops)
 
 
-def _loops_over_lists(operations: Iterable[Operation], seen: set[FuncGraph]) -> Iterable[Operation]:
-    """The loops among operations, and in functions that they call, whose bodies work on lists."""
+def _loops_over_lists(operations: Iterable[Operation], known: dict[FuncGraph, list[str]]) -> list[str]:
+    """The names of the loops among operations whose bodies work on lists, in functions after those of the calls.
+
+    known: those in functions that were seen before.
+    """
+    found = []
     for op in operations:
         if op.op_def.role == "loop":
             if any(uses_lists(f) for f in called_functions(op, op.graph)):
-                yield op
+                found.append(op.name)
         elif op.op_def.role == "call":
             for function in called_functions(op, op.graph):
-                if function not in seen:
-                    seen.add(function)
-                    yield from _loops_over_lists(function.get_operations(), seen)
+                if function not in known:
+                    known[function] = []  # a recursion
+                    known[function] = _loops_over_lists(function.get_operations(), known)
+                found += [f"{op.name}/{name}" for name in known[function]]
+    return found
 
 
 DENSE_LISTS = Pass("dense_lists", "fed_graph", run, "makes dense tensors of the lists that loops work on")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.ir import Subgraph
 from timberframe_core.errors import InternalError
+from timberframe_core.graph.function import FuncGraph, copy_operation
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.shapes import StaticShape
@@ -35,19 +36,51 @@ class GraphRewriter:
         graph: Graph,
         fetches: Sequence[Sequence[Tensor | Operation]],
         feeds: Sequence[Tensor],
-        rewritten: Iterable[Operation],
+        rewritten: Iterable[Operation | str],
     ) -> None:
         """Puts another graph in the place of this one.
 
         fetches: for each of ours what stands for it, and after these what must run besides. feeds: for each of ours.
-        rewritten: operations of this graph that it has no copies of.
+        rewritten: operations of this graph that it has no copies of, or names for them: of one in a function that is
+        called, ``call/operation``.
         """
         self._made = graph, fetches, feeds
-        self.rewritten += [op.name for op in rewritten]
+        self.rewritten += map(_name, rewritten)
 
-    def decline(self, op: Operation, why: str) -> None:
-        """Says why an operation stays as it is, for `Session.explain`."""
-        self.declined.append((op.name, why))
+    def copy(self, instead: Callable[[Operation, list[Tensor]], Sequence[Tensor] | None]) -> None:
+        """Puts a copy in the place of this graph, in which other tensors stand for what some operations give.
+
+        instead: called with each operation and the copies of its inputs, the copy being the default graph; returns a
+        tensor for each output, or None to have the operation copied. Nothing is put in the place of a graph whose
+        operations are all copied. Not for loops of TensorFlow 1's control flow: `functionalize` comes first.
+        """
+        made = Graph()
+        made.functions, made.seed = _functions(self.graph), self.graph.seed
+        copies: dict[Tensor, Tensor] = {}
+        operations: dict[Operation, Operation] = {}
+        replaced: list[Operation] = []
+        with made.as_default():
+            for feed in self.feeds:
+                if feed.op not in operations:
+                    operations[feed.op] = copy_operation(made, feed.op, copies, operations)
+            for op in self.operations:
+                if op in operations:
+                    continue
+                with made.device(op.device):
+                    found = instead(op, [copies[t] for t in op.inputs])
+                if found is None:
+                    operations[op] = copy_operation(made, op, copies, operations)
+                    continue
+                copies.update(zip(op.outputs, found, strict=True))
+                operations[op] = found[0].op
+                replaced.append(op)
+        if replaced:
+            fetches = [[copies[f] if isinstance(f, Tensor) else operations[f] for f in each] for each in self.fetches]
+            self.substitute(made, fetches, [copies[t] for t in self.feeds], replaced)
+
+    def decline(self, op: Operation | str, why: str) -> None:
+        """Says why an operation, or one of this name as for `substitute`, stays as it is, for `Session.explain`."""
+        self.declined.append((_name(op), why))
 
     @property
     def changed(self) -> bool:
@@ -66,4 +99,20 @@ class GraphRewriter:
         if any(a.dtype.base_dtype is not b.dtype.base_dtype for a, b in zip(self.feeds, feeds, strict=True)):
             raise InternalError("the pass gave a feed another dtype; dtypes must stay")
         order = prune([f for found in fetches for f in found], feeds)
+        for op in order:
+            for name in op.op_def.functions(op.attrs):
+                if graph.find_function(name) is None:
+                    raise InternalError(
+                        f"{op.type} '{op.name}': the pass made a graph that lacks its function '{name}'"
+                    )
         self.subgraph = Subgraph(graph, order, fetches, feeds)
+
+
+def _name(op: Operation | str) -> str:
+    return op if isinstance(op, str) else op.name
+
+
+def _functions(graph: Graph) -> dict[str, FuncGraph]:
+    """All that operations of a graph may call: its own functions, and those of the graphs that it is in."""
+    outer = graph.outer if isinstance(graph, FuncGraph) else None
+    return {**(_functions(outer) if outer is not None else {}), **graph.functions}

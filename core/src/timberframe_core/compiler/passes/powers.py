@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.compiler.passes.rewriter import ProgramRewriter
-from timberframe_core.compiler.support import kernel_node
+from timberframe_core.compiler.support import has_kernel
 from timberframe_core.plugin.passes import Pass
 
 _CHAINS: dict[float, tuple[str, ...]] = {
@@ -31,7 +31,7 @@ def run(rewriter: ProgramRewriter) -> None:
         x, exponent = rewriter.inputs(node)
         ops = _CHAINS.get(_scalar(exponent), ()) if x.dtype.name in _DTYPES else ()
         made = _chain(rewriter, node, x, ops)
-        if made and all(_has_kernel(n) for n in made):
+        if made and all(map(has_kernel, made)):
             for n in made:
                 rewriter.insert(n, node)
             rewriter.replace(node.outputs[0], made[-1].outputs[0])
@@ -50,11 +50,6 @@ def _chain(rewriter: ProgramRewriter, node: Node, x: Output, ops: Sequence[str])
         before = made[-1].outputs[0] if made else x
         made.append(rewriter.create(op, [before, x] if op == "Mul" else [before], {"T": x.dtype}, like=node))
     return made
-
-
-def _has_kernel(node: Node) -> bool:
-    assert node.device is not None
-    return node.device.supports(kernel_node(node.op, node.name, node.attrs, node, node.device)) is None
 
 
 POWERS = Pass("powers", "placed", run, "computes powers by small whole numbers as products", after=("fold",))

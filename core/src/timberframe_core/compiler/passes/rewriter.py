@@ -242,12 +242,12 @@ class ProgramRewriter(Rewriter[Node, Output]):
 
         InternalError for one that `may_erase` says must stay.
         """
-        if node.feed or node.op.stateful or node.control:
+        if not self.may_erase(node):
             raise InternalError(f"{node.op.name} '{node.name}': is fed, stateful or ordered; no pass may erase it")
         super().erase(node)
 
     def may_erase(self, node: Node) -> bool:
-        """Whether a node only makes values: it stands for no feed, has no state, and runs after others for no order."""
+        """Whether a node only makes values: it is not fed, has no state, and no control edge leads to it."""
         return not (node.feed or node.op.stateful or node.control)
 
     def _check_alike(self, old: Output, new: Output) -> None:

@@ -38,7 +38,10 @@ class Unit:
         self.condition: Condition | None = ALWAYS
 
     def operations(self) -> Iterable[Operation]:
-        return self.loop.everything() if self.loop is not None else [self.operation]  # type: ignore[list-item]  # one of both is set
+        if self.loop is not None:
+            return self.loop.everything()
+        assert self.operation is not None
+        return [self.operation]
 
     def outputs(self) -> list[Tensor]:
         """What it makes for others."""

@@ -101,7 +101,7 @@ def _from_batch_shape(c: InferenceContext) -> list[Shape]:
 def _to_batch(x: np.ndarray, block: list[int], paddings: np.ndarray) -> np.ndarray:
     m = len(block)
     pads = [(0, 0), *((int(a), int(b)) for a, b in paddings), *[(0, 0)] * (x.ndim - m - 1)]
-    x = np.pad(x, pads)
+    x = np.pad(x, pads, constant_values=b"" if x.dtype == object else 0)
     rest = x.shape[m + 1 :]
     split = [x.shape[0]]
     for size, b in zip(x.shape[1:], block, strict=False):
@@ -176,7 +176,8 @@ define_op(
     inputs=["input: T", "block_shape: Tblock_shape", "paddings: Tpaddings"],
     outputs=["output: T"],
     attrs=["T: type", "Tblock_shape: {int32, int64} = DT_INT32", "Tpaddings: {int32, int64} = DT_INT32"],
-    doc="Pads the dimensions after the first with zeros, and moves the place in each block of them into the batch.",
+    doc="Pads the dimensions after the first with zeros (empty strings), and moves the place in each block of them "
+    "into the batch.",
     shape=_to_batch_shape,
     reference=lambda attrs, x, block, paddings: _to_batch(x, _integers(block), paddings),
     gradient=_undone_gradient,

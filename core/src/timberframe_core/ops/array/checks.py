@@ -83,7 +83,7 @@ def summary(x: np.ndarray, count: int) -> str:
     limit = x.size if count < 0 else count
     parts: list[str] = []
     if x.ndim == 0:
-        parts.append(_element(x[()]) if limit else "")
+        parts.append(element_text(x[()]) if limit else "")
     else:
         _summarize(x, limit, 0, parts)
     return f"[{''.join(parts)}{'...' if x.size > limit else ''}]"
@@ -97,7 +97,7 @@ def _summarize(x: np.ndarray, left: int, depth: int, parts: list[str]) -> int:
                 parts.append("...")
             break
         if x.ndim == 1:
-            parts.append((" " if i else "") + _element(item))
+            parts.append((" " if i else "") + element_text(item))
             left -= 1
         else:
             parts.append("[")
@@ -106,7 +106,8 @@ def _summarize(x: np.ndarray, left: int, depth: int, parts: list[str]) -> int:
     return left
 
 
-def _element(x: Any) -> str:
+def element_text(x: Any) -> str:
+    """An element as TensorFlow writes it: floats with as many digits as tell them apart, bools as 0 and 1."""
     if isinstance(x, bytes):
         return x.decode(errors="backslashreplace")
     if isinstance(x, bool | np.bool_):

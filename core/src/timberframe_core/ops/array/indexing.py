@@ -10,6 +10,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.array.gather import INTEGERS_EMPTY
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.rows import next_axis, same_on_rows
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.value_checks import refuse_first
 from timberframe_core.shapes import Shape, StaticShape, format_shape, merge_dim
@@ -80,6 +81,7 @@ define_op(
     samples=_one_hot_samples,
     errors=_one_hot_errors,
     gradient=NotDifferentiable("the output is constant in the indices"),
+    on_rows=same_on_rows("indices", attrs=next_axis()),
 )
 
 

@@ -21,6 +21,7 @@ from timberframe_core.ops.definition.gradients import (
 )
 from timberframe_core.ops.definition.host_values import HostValue, scalar_value, static_output
 from timberframe_core.ops.definition.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.rows import next_axis, same_on_rows
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape, merge
@@ -303,6 +304,12 @@ def _pack_errors() -> Iterator[ErrorSample]:
     yield ErrorSample([[Arg((2,)), Arg((2,))]], "axis 2 is outside the input's rank 2", {"axis": 2})
 
 
+def _packed(attrs: Attrs, *values: np.ndarray) -> np.ndarray:
+    if values[0].dtype.kind in "iu" and not any(x.ndim for x in values):
+        return np.array([x.item() for x in values], values[0].dtype)  # sizes, which small functions are full of
+    return np.stack(values, attrs["axis"])
+
+
 define_op(
     "Pack",
     inputs=["values: N * T"],
@@ -310,10 +317,11 @@ define_op(
     attrs=["N: int >= 1", "T: type", "axis: int = 0"],
     doc="Tensors of one shape, put side by side along a new dimension at `axis`.",
     shape=_pack_shape,
-    reference=lambda attrs, *values: np.stack(values, attrs["axis"]),
+    reference=_packed,
     value=_pack_value,
     total_value=True,
     gradient=lambda op, grad: apply_op("Unpack", [grad], {"num": op.attrs["N"], "axis": op.attrs["axis"]}),
+    on_rows=same_on_rows("values", attrs=next_axis()),
     samples=_pack_samples,
     errors=_pack_errors,
 )

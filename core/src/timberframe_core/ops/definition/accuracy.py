@@ -1,4 +1,4 @@
-"""How far a kernel's result may be from the true one: declared by each op, applied by conformance.
+"""How far a kernel's result may be from the true one, as each op declares it; `limits` works out the numbers.
 
 A unit in the last place (ULP) is Muller's: the distance of the two floating-point numbers nearest to the infinitely
 precise result. Limits are derived or taken from a published table, never guessed; the place that states one names the

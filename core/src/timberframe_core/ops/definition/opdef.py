@@ -317,6 +317,16 @@ class OpDef:
         return "shape" if arg.name in self.shape_inputs else "launch" if arg.name in self.launch_inputs else "data"
 
 
+RowForm = Callable[..., "Sequence[Any] | None"]
+
+row_forms: dict[str, RowForm] = {}
+"""How ops that are not elementwise do for each row of their inputs what they do for one value, by their names.
+
+``f(op, inputs, are_rows) -> outputs`` adds nodes to the current graph for an operation; None where there is no way.
+inputs: in the place of its own, those in are_rows with one more dimension in front, as the outputs have.
+"""
+
+
 def define_op(
     name: str,
     *,
@@ -329,9 +339,13 @@ def define_op(
 ) -> OpDef:
     """Declares an op and puts it into the registry. The docstring of `OpDef` explains each field.
 
+    on_rows, where it is given, becomes the op's entry in `row_forms`.
     inputs, outputs, attrs: in TensorFlow's notation. A single output that is a list may be ``"output: num * T"``.
     """
     attr_defs = {a.name: a for a in map(parse_attr, attrs)}
+    on_rows = rest.pop("on_rows", None)
+    if on_rows is not None:
+        row_forms[name] = on_rows
     if rest.get("refused") and rest.get("reference"):
         rest["reference"] = rest["refused"].checking(rest["reference"])
     op = OpDef(
@@ -389,9 +403,18 @@ def _check_traits(op: OpDef) -> None:
 
 def from_reference(c: InferenceContext) -> list[np.ndarray | None]:
     """A value function that applies the op's reference; for ops whose reference also serves object arrays."""
-    assert c.op.reference is not None
-    values = list(c.values)
-    if any(v is None for v in values):
+    if any(v is None for v in c.values):
         return [None] * len(c.op.outputs)
-    result = c.op.reference(c.attrs, *values)
-    return [np.asarray(r) for r in (result if isinstance(result, tuple) else (result,))]
+    return list(evaluate(c.op, c.attrs, c.values))
+
+
+def evaluate(op: OpDef, attrs: Attrs, inputs: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
+    """What the op's reference gives for these inputs, in the dtypes that it computes in, each output as an array."""
+    assert op.reference is not None, f"op {op.name} has no reference"
+    return as_arrays(op.reference(attrs, *inputs))
+
+
+def as_arrays(result: Any) -> tuple[np.ndarray, ...]:
+    """What a reference returned, one output or several, as arrays."""
+    outputs = result if isinstance(result, tuple | list) else (result,)
+    return tuple(x if isinstance(x, np.ndarray) else np.asarray(x) for x in outputs)

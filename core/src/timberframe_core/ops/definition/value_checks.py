@@ -58,6 +58,8 @@ class RefusedIntegers:
         """The message for the first element that is refused; "" where none is."""
         if operand.dtype.kind not in "iu":
             return ""
+        if not operand.ndim and not self.test(operand):
+            return ""
         wrong = self.test(operand).reshape(-1)
         at = int(np.argmax(wrong)) if wrong.any() else None
         return "" if at is None else self.message.format(at, operand.reshape(-1)[at])

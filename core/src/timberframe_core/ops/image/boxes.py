@@ -24,6 +24,9 @@ PALETTE = np.array(
 )  # fmt: skip
 """The colours of boxes, in turn, as red, green, blue and alpha."""
 
+NOISE = "a window leaves its image, and noise is '{0}'; outside of images only 'zero' is offered"
+"""What is wrong about a glimpse, for all devices."""
+
 
 @late_errors
 def _drawn_shape(c: InferenceContext) -> list[Shape]:
@@ -141,10 +144,7 @@ def _glimpse(attrs: Attrs, images: np.ndarray, size: np.ndarray, offsets: np.nda
         if attrs["noise"] != "zero" and any(
             high - low < n for (low, high), n in zip(spans, (height, width), strict=True)
         ):
-            raise UnimplementedError(
-                f"ExtractGlimpse: a window leaves its image, and noise is '{attrs['noise']}'; outside of images only "
-                "'zero' is offered"
-            )
+            raise UnimplementedError(f"ExtractGlimpse: {NOISE.format(attrs['noise'])}")
         if all(low < high for low, high in spans):
             (top, bottom), (left, right) = spans
             target[top - starts[0] : bottom - starts[0], left - starts[1] : right - starts[1]] = image[

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
-from timberframe_core.shapes import Shape, format_shape
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.rows import same_on_rows
+from timberframe_core.shapes import Shape, format_shape, is_static
 
 _MESSAGES = NotDifferentiable("messages are no numbers")
 _KINDS = "{float, int64, string}"
@@ -24,6 +25,11 @@ def _batch_shape(c: InferenceContext) -> list[Shape]:
 def _dense(shape: Shape, batch: Shape) -> Shape:
     """The shape of a feature in a batch; an unknown first size is that of the longest sequence."""
     return None if shape is None or batch is None else (*batch, *shape)
+
+
+def _varies(attrs: Attrs) -> bool:
+    """Whether the shape of what a feature becomes depends on other Examples of the batch."""
+    return bool(attrs["num_sparse"]) or not all(map(is_static, attrs["dense_shapes"]))
 
 
 define_op(
@@ -58,4 +64,5 @@ define_op(
     shape=_batch_shape,
     gradient=_MESSAGES,
     on_host=True,
+    on_rows=same_on_rows("serialized", attrs=lambda attrs: None if _varies(attrs) else attrs),
 )

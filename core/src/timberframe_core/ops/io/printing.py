@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
+
+import numpy as np
 
 from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape, format_shape
@@ -34,6 +37,17 @@ define_op(
     shape=lambda c: [c.shapes[0]],
     reference=lambda attrs, x, *data: x,
     gradient=_print_gradient,
+    on_host=True,
+    stateful=True,
+)
+
+define_op(
+    "Timestamp",
+    outputs=["ts: double"],
+    doc="Seconds since 1970-01-01 00:00 UTC.",
+    shape=lambda c: [()],
+    reference=lambda attrs: np.array(time.time()),
+    gradient=NotDifferentiable("time is no function of tensors"),
     on_host=True,
     stateful=True,
 )

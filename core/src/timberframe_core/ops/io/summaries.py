@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
+from collections.abc import Sequence
+
+from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, ShapeFunction, define_op
 from timberframe_core.shapes import Shape, format_shape
 
 _TEXT = NotDifferentiable("a summary is a text")
@@ -32,73 +34,55 @@ def _images(c: InferenceContext) -> list[Shape]:
     return [()]
 
 
-define_op(
+def _define(name: str, inputs: Sequence[str], attrs: Sequence[str], doc: str, shape: ShapeFunction = _scalar) -> None:
+    define_op(
+        name,
+        inputs=inputs,
+        outputs=["summary: string"],
+        attrs=attrs,
+        doc=doc,
+        shape=shape,
+        gradient=_TEXT,
+        on_host=True,
+    )
+
+
+_define(
     "ScalarSummary",
-    inputs=["tags: string", "values: T"],
-    outputs=["summary: string"],
-    attrs=[f"T: {_NUMBERS}"],
-    doc="A summary with one number for each tag.",
-    shape=_scalars,
-    gradient=_TEXT,
-    on_host=True,
+    ["tags: string", "values: T"],
+    [f"T: {_NUMBERS}"],
+    "A summary with one number for each tag.",
+    _scalars,
 )
-
-define_op(
+_define(
     "HistogramSummary",
-    inputs=["tag: string", "values: T"],
-    outputs=["summary: string"],
-    attrs=[f"T: {_NUMBERS} = DT_FLOAT"],
-    doc="A summary with the histogram of all values, which must be finite.",
-    shape=_scalar,
-    gradient=_TEXT,
-    on_host=True,
+    ["tag: string", "values: T"],
+    [f"T: {_NUMBERS} = DT_FLOAT"],
+    "A summary with the histogram of all values, which must be finite.",
 )
-
-define_op(
+_define(
     "ImageSummary",
-    inputs=["tag: string", "tensor: T"],
-    outputs=["summary: string"],
-    attrs=[
-        "max_images: int >= 1 = 3",
-        "T: {uint8, float, half, double} = DT_FLOAT",
-        "bad_color: tensor = None",
-    ],
-    doc="A summary with up to max_images PNG images of a batch. Floats are scaled so that the largest is 255, or where "
+    ["tag: string", "tensor: T"],
+    ["max_images: int >= 1 = 3", "T: {uint8, float, half, double} = DT_FLOAT", "bad_color: tensor = None"],
+    "A summary with up to max_images PNG images of a batch. Floats are scaled so that the largest is 255, or where "
     "there are negative ones, so that 0 is 128; pixels that are not finite become bad_color, red by default.",
-    shape=_images,
-    gradient=_TEXT,
-    on_host=True,
+    _images,
 )
-
-define_op(
+_define(
     "AudioSummaryV2",
-    inputs=["tag: string", "tensor: float", "sample_rate: float"],
-    outputs=["summary: string"],
-    attrs=["max_outputs: int >= 1 = 3"],
-    doc="A summary with up to max_outputs sounds [frames, channels] of a batch, with values in [-1, 1], as WAV files.",
-    shape=_scalar,
-    gradient=_TEXT,
-    on_host=True,
+    ["tag: string", "tensor: float", "sample_rate: float"],
+    ["max_outputs: int >= 1 = 3"],
+    "A summary with up to max_outputs sounds [frames, channels] of a batch, with values in [-1, 1], as WAV files.",
 )
-
-define_op(
+_define(
     "TensorSummaryV2",
-    inputs=["tag: string", "tensor: T", "serialized_summary_metadata: string"],
-    outputs=["summary: string"],
-    attrs=["T: type"],
-    doc="A summary with a tensor, and what a plugin of TensorBoard needs to show it.",
-    shape=_scalar,
-    gradient=_TEXT,
-    on_host=True,
+    ["tag: string", "tensor: T", "serialized_summary_metadata: string"],
+    ["T: type"],
+    "A summary with a tensor, and what a plugin of TensorBoard needs to show it.",
 )
-
-define_op(
+_define(
     "MergeSummary",
-    inputs=["inputs: N * string"],
-    outputs=["summary: string"],
-    attrs=["N: int >= 1"],
-    doc="One summary with the values of all; no two may have the same tag.",
-    shape=_scalar,
-    gradient=_TEXT,
-    on_host=True,
+    ["inputs: N * string"],
+    ["N: int >= 1"],
+    "One summary with the values of all; no two may have the same tag.",
 )

@@ -148,7 +148,8 @@ define_op(
 
 def _push_gradient(op: Any, grad: Any) -> list[Any]:
     item = op.inputs[1]
-    return apply_op("TensorListPopBack", [grad, shape_of(item)], {"element_dtype": item.dtype})  # type: ignore[no-any-return]  # two outputs come as a list
+    popped: list[Any] = apply_op("TensorListPopBack", [grad, shape_of(item)], {"element_dtype": item.dtype})
+    return popped
 
 
 define_op(

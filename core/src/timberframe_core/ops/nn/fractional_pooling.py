@@ -22,6 +22,8 @@ from timberframe_core.shapes import Shape, compatible, format_shape
 
 _TYPES = "T: {float, double, int32, int64}"
 _OVERLAPPING = "overlapping: bool = false"
+OUTSIDE = "a pooling sequence is {0} for a size of {1}; it must lie within it"
+"""What is wrong about an input, for all devices."""
 _LINEAR = NotDifferentiable("TensorFlow gives the gradient of fractional pooling no gradient either")
 
 
@@ -73,7 +75,7 @@ def _below(count: int, numbers: Iterator[int]) -> int:
     return next(x for x in numbers if x <= 2**32 - 1 - rest) % count
 
 
-def _sequences(attrs: Attrs, sizes: tuple[int, ...], wanted: list[int]) -> list[np.ndarray]:
+def window_limits(attrs: Attrs, sizes: tuple[int, ...], wanted: list[int]) -> list[np.ndarray]:
     """Where the windows begin along rows and columns, and where the last one ends."""
     seeds = attrs["seed"], attrs["seed2"]
     if seeds == (0, 0):
@@ -103,7 +105,7 @@ def _pool(kind: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
     def reference(attrs: Attrs, value: np.ndarray) -> tuple[np.ndarray, ...]:
         sizes = value.shape[1:3]
         wanted = [_pooled(n, r) or 0 for n, r in zip(sizes, attrs["pooling_ratio"][1:3], strict=True)]
-        rows, columns = _sequences(attrs, sizes, wanted)
+        rows, columns = window_limits(attrs, sizes, wanted)
         result = np.zeros((value.shape[0], *wanted, value.shape[3]), value.dtype)
         for i, j, tall, wide in _windows(rows, columns, attrs["overlapping"], sizes):
             result[:, i, j] = kind(value[:, tall, wide])
@@ -205,9 +207,7 @@ def _check_rest(c: InferenceContext, given: Shape, grads: Shape) -> None:
 def _limits(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> None:
     for sequence, size in ((rows, shape[1]), (columns, shape[2])):
         if (sequence < 0).any() or (sequence > size).any():
-            raise InvalidArgumentError(
-                f"a pooling sequence is {sequence.tolist()} for a size of {size}; it must lie within it"
-            )
+            raise InvalidArgumentError(OUTSIDE.format(sequence.tolist(), size))
 
 
 def _max_grad(attrs: Attrs, x: np.ndarray, y: np.ndarray, grads: np.ndarray, rows: Any, columns: Any) -> np.ndarray:

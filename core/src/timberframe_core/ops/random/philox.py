@@ -28,6 +28,7 @@ class Philox:
     key: int
     low: int = 0
     high: int = 0
+    rounds: int = ROUNDS
 
     @classmethod
     def seeded(cls, seed: int, seed2: int) -> Philox:
@@ -50,7 +51,7 @@ class Philox:
     def skip(self, blocks: int) -> Philox:
         """The generator so many blocks further on."""
         counter = ((self.high << 64 | self.low) + int(blocks)) % 2**128
-        return Philox(self.key, counter & _MASK, counter >> 64)
+        return Philox(self.key, counter & _MASK, counter >> 64, self.rounds)
 
     def blocks(self, count: int) -> np.ndarray:
         """The next blocks, as uint32 of shape [count, 4]."""
@@ -63,7 +64,7 @@ class Philox:
             high = np.uint64(self.high) + (low < np.uint64(self.low)).astype(np.uint64)
         x = [low & _LOW, low >> _HALF, high & _LOW, high >> _HALF]
         keys = [self.key & 0xFFFFFFFF, self.key >> 32]
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             products = x[0] * MULTIPLIERS[0], x[2] * MULTIPLIERS[1]
             x = [
                 (products[1] >> _HALF) ^ x[1] ^ np.uint64(keys[0]),

@@ -8,20 +8,22 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.rows import same_on_rows
 from timberframe_core.shapes import Shape
 
 _STRINGS = NotDifferentiable("strings have no derivative")
 _NUMBERS = "{float, double, int32, int64}"
 
 
-def each(function: Callable[[bytes], object], texts: np.ndarray, dtype: object = object) -> np.ndarray:
+def each(function: Callable[[bytes], object], texts: np.ndarray, dtype: Any = object) -> np.ndarray:
     """A function of each string."""
-    made: np.ndarray = np.empty(texts.size, dtype)  # type: ignore[call-overload]  # any dtype of NumPy
+    made: np.ndarray = np.empty(texts.size, dtype)
     made[:] = [function(x) for x in texts.reshape(-1).tolist()]
     return made.reshape(texts.shape)
 
@@ -31,7 +33,7 @@ def _same(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _define(name: str, function: Callable[[Attrs], Callable[[bytes], object]], doc: str, attrs: Sequence[str] = (),
-            output: str = "output: string", dtype: object = object) -> None:  # fmt: skip
+            output: str = "output: string", dtype: Any = object) -> None:  # fmt: skip
     define_op(
         name,
         inputs=("input: string",),
@@ -156,6 +158,7 @@ define_op(
     reference=_to_number,
     gradient=_STRINGS,
     on_host=True,
+    on_rows=same_on_rows("string_tensor"),
 )
 
 
@@ -192,6 +195,7 @@ define_op(
     reference=_decode_raw,
     gradient=_STRINGS,
     on_host=True,
+    on_rows=same_on_rows("bytes"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.rows import same_on_rows
 from timberframe_core.shapes import Shape, broadcast
 
 _STRINGS = NotDifferentiable("strings have no derivative")
@@ -128,12 +131,10 @@ def _columns(attrs: Attrs, records: np.ndarray, *defaults: np.ndarray) -> tuple[
         )
     rows = []
     for record in records.reshape(-1).tolist():
-        quoting: Any = csv.QUOTE_MINIMAL if attrs["use_quote_delim"] else csv.QUOTE_NONE
-        text = io.StringIO(record.decode("latin-1"), newline="")
-        fields = next(csv.reader(text, delimiter=delimiter, quoting=quoting), [""])
+        fields = _fields(record, delimiter, attrs["use_quote_delim"])
         if (not attrs["select_cols"] and len(fields) != len(defaults)) or max(chosen, default=-1) >= len(fields):
             raise InvalidArgumentError(f"a record has {len(fields)} fields; {len(defaults)} are required")
-        rows.append([fields[i].encode("latin-1") for i in chosen])
+        rows.append([fields[i] for i in chosen] if attrs["select_cols"] else fields)
     missing = attrs["na_value"].encode()
     return tuple(
         _column([row[i] for row in rows], dtype, defaults[i], i, missing).reshape(records.shape)
@@ -141,8 +142,22 @@ def _columns(attrs: Attrs, records: np.ndarray, *defaults: np.ndarray) -> tuple[
     )
 
 
-def _column(fields: list[bytes], dtype: object, default: np.ndarray, index: int, missing: bytes) -> np.ndarray:
-    kind = dtype.numpy  # type: ignore[attr-defined]  # a DType
+def _fields(record: bytes, delimiter: str, quotes: bool) -> list[bytes]:
+    """The fields of a record; quotes: one may stand between quotation marks."""
+    letter = delimiter.encode("latin-1", "replace")
+    if (not quotes or b'"' not in record) and b"\n" not in record and b"\r" not in record:
+        return record.split(letter)
+    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    text = io.StringIO(record.decode("latin-1"), newline="")
+    found = next(csv.reader(text, delimiter=delimiter, quoting=quoting), [""])
+    return [x.encode("latin-1") for x in found]
+
+
+def _column(fields: list[bytes], dtype: DType, default: np.ndarray, index: int, missing: bytes) -> np.ndarray:
+    kind = dtype.numpy
+    if kind.kind == "f" and b"" not in fields and missing not in fields:
+        with contextlib.suppress(ValueError):  # which is worded below
+            return np.array([float(x) for x in fields]).astype(kind)
     values: list[object] = []
     for field in fields:
         if field in (b"", missing):
@@ -176,4 +191,5 @@ define_op(
     reference=_columns,
     gradient=_STRINGS,
     on_host=True,
+    on_rows=same_on_rows("records"),
 )

@@ -1,0 +1,1 @@
+"""Ops on sparse tensors: TensorFlow's sparse_ops."""
