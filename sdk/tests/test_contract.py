@@ -11,8 +11,8 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.plugin import loader
 from timberframe_sdk import hookimpl, numpy_device
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 DEVICES = ("/device:CPU:0", "/device:NUMPY:0", "/device:ASYNC:0")
 
@@ -193,8 +193,7 @@ def test_a_plugin_added_after_a_session_is_seen_by_the_next_one() -> None:
 
     with tf.Session():
         pass
-    loader.registry.add("late", Plugin())
-    with tf.Session() as session:
+    with loaded_plugin("late", Plugin()), tf.Session() as session:
         assert "/device:LATE:0" in [d.spec for d in session.list_devices()]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import timberframe as tf
@@ -14,9 +17,9 @@ def own(node: sdk.KernelNode) -> sdk.Launcher:
     return lambda x, out: np.negative(x, out=out)
 
 
-def declared(build: object) -> sdk.KernelDef:
+def declared(build: Callable[[sdk.KernelNode], Any]) -> sdk.KernelDef:
     into: list[sdk.KernelDef] = []
-    sdk.kernel(into, "Neg", "ACME")(build)  # type: ignore[type-var]  # any builder
+    sdk.kernel(into, "Neg", "ACME")(build)
     return into[0]
 
 
@@ -43,5 +46,5 @@ def test_what_a_device_computed_by_references_is_known_afterwards() -> None:
         y = tf.asinh(x)
     with tf.Session(graph=y.graph) as session:
         session.run(y, {x: [1.0, 2.0]})
-    assert "Asinh" in reference.computed_ops("ASYNC")
-    assert "Asinh" not in reference.computed_ops("CPU")
+    assert reference.times_computed("ASYNC")["Asinh"] >= 1
+    assert "Asinh" not in reference.times_computed("CPU")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from timberframe_sdk import headers
-from timberframe_sdk.headers import headers_digest
+from timberframe_sdk.include import headers
+from timberframe_sdk.include.headers import headers_digest
 
 SOURCE = "#include <math.h>\n#  include <used.h>\nint f(void) { return 0; }\n"
 

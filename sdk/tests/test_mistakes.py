@@ -55,6 +55,23 @@ def test_a_builder_that_raises_is_named(device: str) -> None:
 
 
 @DEVICES
+@pytest.mark.parametrize("when", ["built", "launched"])
+def test_an_error_that_names_its_node_is_not_its_own_cause(device: str, when: str) -> None:
+    def fail(*_: Any) -> None:
+        raise tf.errors.InvalidArgumentError("Neg 'elsewhere': no reading", "elsewhere")
+
+    def build(node: Any) -> Any:
+        return fail() if when == "built" else fail
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no reading") as raised:
+        run_with(f"{when}{device[8:11]}", build, device)
+    causes: list[BaseException | None] = [raised.value]
+    while causes[-1] is not None and causes[-1].__cause__ not in causes:
+        causes.append(causes[-1].__cause__)
+    assert causes[-1] is None
+
+
+@DEVICES
 def test_a_builder_that_says_unimplemented_is_no_kernel(device: str) -> None:
     def build(node: Any) -> Any:
         raise tf.errors.UnimplementedError("NHWC only")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from timberframe_sdk import new_package
-from timberframe_sdk.command import KINDS, main
-from timberframe_sdk.new_package import TEMPLATES, NewPackageError, create
+from timberframe_sdk.tools import new_package
+from timberframe_sdk.tools.command import KINDS, main
+from timberframe_sdk.tools.new_package import TEMPLATES, NewPackageError, create
 
 LINES = 60
 """Most lines of device, allocator and registration, without the blank ones."""
@@ -46,8 +46,16 @@ def test_nothing_of_the_old_name_is_left(kind: str, tmp_path: Path) -> None:
 
 
 def test_sources_are_python_under_any_name(kind: str, tmp_path: Path) -> None:
-    for path in create("x9", kind, tmp_path).rglob("*.py"):
-        ast.parse(path.read_text())
+    sources = list(create("x9", kind, tmp_path).rglob("*.py"))
+    assert [path.name for path in sources if not is_python(path.read_text())] == []
+
+
+def is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def test_device_allocator_and_registration_are_short(kind: str) -> None:

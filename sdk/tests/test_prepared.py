@@ -180,3 +180,18 @@ def test_a_trace_shows_once_that_weights_were_prepared(device: str, variable: bo
             events = metadata.trace["traceEvents"]
             counts.append(sum(e["name"].endswith(": prepare input 1") for e in events))
     assert counts == [1, 0, 0]
+
+
+def test_a_variable_that_no_node_reads_keeps_its_value_beside_packed_weights() -> None:
+    """Both are values of the run: the form of one is not to be taken for the other."""
+    filters, value = np.ones((1, 1, 64, 80), np.float32), np.arange(128, dtype=np.float32)
+    with tf.Graph().as_default(), tf.device("/device:CPU:0"), tf.Session() as session:
+        w = tf.get_variable("w", initializer=filters, use_resource=True)
+        v = tf.get_variable("v", initializer=value, use_resource=True)
+        x = tf.placeholder(tf.float32, [1, 4, 4, 64])
+        session.run([w.initializer, v.initializer])
+        fetches = [tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), v.read_value()]
+        for _ in range(3):
+            product, read = session.run(fetches, {x: np.ones((1, 4, 4, 64))})
+            np.testing.assert_array_equal(product, np.full((1, 4, 4, 80), 64))
+            np.testing.assert_array_equal(read, value)

@@ -57,6 +57,14 @@ def end(number: int) -> None:
     process.send_signal(number)
     if number == signal.SIGKILL:
         process.wait(10)
+    while number == signal.SIGSTOP and not _has_stopped(process.pid):
+        time.sleep(0.001)  # a thread of it may still answer a call
+
+
+def _has_stopped(process: int) -> bool:
+    """Whether all threads of a process have come to the stop that a signal asked for."""
+    states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{process}/task").glob("*/stat")]
+    return set(states) == {"T"}
 
 
 def endless() -> Any:
@@ -87,6 +95,7 @@ class Failing(threading.Thread):
         self.end = time.monotonic()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "seconds"), [(signal.SIGKILL, 0.0), (signal.SIGSTOP, DEADLINE_SECONDS)])
 def test_a_run_whose_worker_dies_or_hangs_fails_in_time(number: int, seconds: float) -> None:
     with session() as s:
@@ -99,6 +108,7 @@ def test_a_run_whose_worker_dies_or_hangs_fails_in_time(number: int, seconds: fl
         assert running.end - start < seconds + SLACK_SECONDS
 
 
+@pytest.mark.slow
 def test_a_session_whose_worker_hung_is_refused_at_once_and_over_when_it_answers() -> None:
     with session() as s:
         assert answers(s)
@@ -117,6 +127,7 @@ def test_a_session_whose_worker_hung_is_refused_at_once_and_over_when_it_answers
         assert answers(new)
 
 
+@pytest.mark.slow
 def test_a_new_session_replaces_a_worker_that_hangs_and_old_ones_are_aborted() -> None:
     with session() as old:
         assert answers(old)
@@ -132,6 +143,7 @@ def test_a_new_session_replaces_a_worker_that_hangs_and_old_ones_are_aborted() -
             answers(old)
 
 
+@pytest.mark.slow
 def test_an_array_that_a_hanging_worker_does_not_take_is_given_up_in_time() -> None:
     x = tf.placeholder(tf.float32, [1 << 24])
     with tf.device("/job:worker"):
@@ -156,6 +168,7 @@ def settled(count: Any, wanted: int) -> bool:
     return bool(count() <= wanted)
 
 
+@pytest.mark.slow
 def test_closing_a_session_ends_its_run_in_the_worker() -> None:
     with session():
         before = threads_of_worker()
@@ -167,6 +180,7 @@ def test_closing_a_session_ends_its_run_in_the_worker() -> None:
         assert settled(threads_of_worker, before)
 
 
+@pytest.mark.slow
 def test_the_time_limit_of_one_run_is_kept_while_another_goes_on() -> None:
     loop = endless()
     with session() as s:
@@ -204,6 +218,7 @@ def children() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_sessions_leave_no_threads_handles_or_processes() -> None:
     loop = endless()
 

@@ -316,6 +316,7 @@ def test_workers_start_again_after_they_were_closed() -> None:
         assert second.run(total) == 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_workers_go_on_when_a_forked_process_ends() -> None:
     program = """

@@ -13,9 +13,9 @@ import timberframe_sdk as sdk
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
-from timberframe_sdk import reference_device
 from timberframe_sdk.numpy_device import NumpyDevice
 from timberframe_sdk.reference import reference_launcher
+from timberframe_sdk.testing import reference_device
 
 DEVICE = "/device:REFERENCE:0"
 ALONE = tf.SessionConfig(plugins=["reference"])

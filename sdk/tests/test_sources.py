@@ -6,7 +6,7 @@ import pytest
 
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import define_source
-from timberframe_sdk.sources import SOURCES
+from timberframe_sdk.elementwise.sources import SOURCES
 
 OURS = [op for op in SOURCES if ">" not in op]
 

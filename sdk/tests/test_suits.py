@@ -23,9 +23,8 @@ from timberframe_sdk import (
     Support,
     define_op,
     hookimpl,
-    reference_device,
 )
-from timberframe_sdk.testing import asynchronous_device
+from timberframe_sdk.testing import asynchronous_device, reference_device
 
 F = np.float32
 REASON = "7 elements are odd; it takes even numbers"

@@ -125,3 +125,16 @@ def test_an_elementwise_op_counts_one_operation_for_each_element() -> None:
         session.run(tf.tanh(x, name="t"), {x: np.ones((5, 7))}, tf.RunOptions(trace=True), metadata)
     assert metadata.trace is not None
     assert next(e for e in metadata.trace["traceEvents"] if e["name"] == "t")["args"]["flops"] == 35
+
+
+def test_a_kernel_that_covers_several_nodes_counts_the_operations_of_all() -> None:
+    with tf.Graph().as_default(), tf.device("/device:CPU:0"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 4, 4, 8])
+        product = tf.nn.conv2d(x, np.ones((1, 1, 8, 16), np.float32), [1, 1, 1, 1], "SAME")
+        y = tf.nn.relu(tf.nn.bias_add(product, np.ones(16, np.float32)), name="y")
+        metadata = tf.RunMetadata()
+        session.run(y, {x: np.ones((1, 4, 4, 8))}, tf.RunOptions(trace=True), metadata)
+    assert metadata.trace is not None
+    details = next(e for e in metadata.trace["traceEvents"] if e["name"] == "y")["args"]
+    assert details["op"] == "CPU>Conv2DBiasAddRelu"
+    assert details["flops"] == 16 * 16 * (2 * 8 + 1)  # products and sums of the convolution, and a Relu

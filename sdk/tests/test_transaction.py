@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import pytest
 import timberframe_sdk as sdk
 from timberframe_core.errors import FailedPreconditionError
 from timberframe_sdk import InternalError, InvalidArgumentError, ResourceExhaustedError
-from timberframe_sdk.reference_device import ReferenceDevice
+from timberframe_sdk.testing.reference_device import ReferenceDevice
+from timberframe_sdk.transaction import UNCHANGED_RUNS, StandingLease
 
 F = np.dtype(np.float32)
 
@@ -197,3 +199,81 @@ def test_a_new_version_that_is_missing_is_an_error_that_names_the_node(device: R
     with pytest.raises(InternalError, match="Inc 'inc1': the executable gave no new version of variable 'v1'"), run:
         run.arrays[1] = np.array([5, 6], F)
     assert values(first) == values(second) == [1, 2]
+
+
+def reading(v: sdk.Variable) -> sdk.Transaction:
+    return sdk.Transaction(sdk.Cluster(v.device, [], [], [], [sdk.Value(0, F, (2,), "resource", v)]))
+
+
+def settled(v: sdk.Variable) -> tuple[sdk.Transaction, StandingLease]:
+    """A transaction whose runs share a lease, and that lease, which was entered."""
+    t = reading(v)
+    for _ in range(UNCHANGED_RUNS + 1):
+        assert t.standing() is None
+        with t.begin():
+            pass
+    lease = t.standing()
+    assert lease is not None
+    return t, lease
+
+
+def test_runs_that_read_the_same_versions_share_a_lease(device: ReferenceDevice) -> None:
+    t, lease = settled(variable(device))
+    with t.begin() as arrays:
+        assert arrays[0].tolist() == [1, 2]
+    assert t.standing() is lease
+
+
+def test_a_version_of_a_shared_lease_is_written_over_when_no_run_is_on(device: ReferenceDevice) -> None:
+    v = variable(device)
+    t, lease = settled(v)
+    lease.leave()
+    assert add_one(transaction(v))
+    assert t.standing() is None
+    with t.begin() as arrays:
+        assert arrays[0].tolist() == [2, 3]
+
+
+def test_a_version_is_left_alone_while_a_run_is_on_with_a_shared_lease(device: ReferenceDevice) -> None:
+    v = variable(device)
+    t, lease = settled(v)
+    assert not add_one(transaction(v))
+    assert lease.arrays[0].tolist() == [1, 2]
+    assert t.standing() is None
+    lease.leave()
+
+
+def test_a_shared_lease_keeps_no_array_of_a_version_that_was_replaced(device: ReferenceDevice) -> None:
+    v = variable(device)
+    array = np.array([5, 6], F).view(Referable)
+    v.commit(array, (2,))
+    _, lease = settled(v)
+    lease.leave()
+    gone = weakref.ref(array)
+    del array
+    v.commit(np.array([7, 8], F), (2,))
+    assert gone() is None
+
+
+def test_a_shared_lease_gives_its_arrays_back_with_the_last_run(device: ReferenceDevice) -> None:
+    v = variable(device)
+    _, lease = settled(v)
+    v.commit(None, None)
+    assert lease.arrays[0].tolist() == [1, 2]
+    lease.leave()
+    assert lease.arrays == {}
+
+
+def test_a_variable_that_changes_now_and_then_has_no_shared_lease(device: ReferenceDevice) -> None:
+    v = variable(device)
+    t = reading(v)
+    for i in range(4 * UNCHANGED_RUNS):
+        if i % UNCHANGED_RUNS == 0:
+            v.commit(np.array([i, i], F), (2,))
+        assert t.standing() is None
+        with t.begin() as arrays:
+            assert arrays[0].tolist() == [i - i % UNCHANGED_RUNS] * 2
+
+
+class Referable(np.ndarray):
+    """An array that can be referenced weakly by a name of its own."""

@@ -27,7 +27,8 @@ from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graphdef.importer import import_graph_def
 from timberframe_core.runtime.session import Session
-from timberframe_sdk import reference_device, register_plugin
+from timberframe_sdk import register_plugin
+from timberframe_sdk.testing import reference_device
 
 register_plugin("reference", reference_device)
 

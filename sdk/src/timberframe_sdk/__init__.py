@@ -1,6 +1,7 @@
 """The one import of a plugin: contracts, base classes, declaration of kernels and of ops."""
 
 from timberframe_core import logging as logging
+from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter as GraphRewriter
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter as ClusterRewriter
 from timberframe_core.compiler.passes.rewriter import ProgramRewriter as ProgramRewriter
 from timberframe_core.dtypes import FLOATING as FLOATING
@@ -83,6 +84,8 @@ from timberframe_core.plugin.nodes import UNIT_KERNELS as UNIT_KERNELS
 from timberframe_core.plugin.nodes import passed_inputs as passed_inputs
 from timberframe_core.plugin.nodes import role as role
 from timberframe_core.plugin.passes import Pass as Pass
+from timberframe_core.plugin.state import Position as Position
+from timberframe_core.plugin.state import Positioned as Positioned
 from timberframe_core.plugin.version import CONTRACT as CONTRACT
 from timberframe_core.plugin.wire import write_cluster as write_cluster
 from timberframe_core.plugin.wire_reader import read_cluster as read_cluster
@@ -103,8 +106,9 @@ from timberframe_sdk.declare import kernel as kernel
 from timberframe_sdk.dlpack import DLPackTensor as DLPackTensor
 from timberframe_sdk.dlpack import DLPackView as DLPackView
 from timberframe_sdk.dlpack import take_in as take_in
-from timberframe_sdk.headers import headers_digest as headers_digest
+from timberframe_sdk.elementwise.sources import define_source as define_source
 from timberframe_sdk.include import include_directory as include_directory
+from timberframe_sdk.include.headers import headers_digest as headers_digest
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
 from timberframe_sdk.launching import Launch as Launch
 from timberframe_sdk.memory import MemoryPlan as MemoryPlan
@@ -119,5 +123,4 @@ from timberframe_sdk.reference import reference_launcher as reference_launcher
 from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
 from timberframe_sdk.settings import memory_limit as memory_limit
-from timberframe_sdk.sources import define_source as define_source
 from timberframe_sdk.transaction import Transaction as Transaction

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe_core.errors import ResourceExhaustedError
-from timberframe_core.plugin.contracts import AllocatorStatistics, KernelNode
+from timberframe_core.plugin.contracts import AllocatorStatistics
 
 
 class Buffer:
@@ -106,10 +106,3 @@ class Allocator:
         """Bytes used now, the peak, the limit, live and total allocations."""
         with self._lock:
             return AllocatorStatistics(self._used, self._peak, self.limit, self._live, self._total)
-
-
-def at_node(error: ResourceExhaustedError, node: KernelNode | None) -> ResourceExhaustedError:
-    """The error with the node that the memory is for, where it names none."""
-    if node is None or error.node is not None:
-        return error
-    return ResourceExhaustedError(f"{node.op} '{node.name}': {error}", node.name)

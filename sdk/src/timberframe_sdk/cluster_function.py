@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import InternalError, OpError, UnknownError
+from timberframe_core.errors import InternalError
 from timberframe_core.plugin.contracts import Cluster, KernelNode, Value
 from timberframe_core.plugin.nodes import passed_inputs
+from timberframe_sdk.execution.errors import naming
 
 Translate = Callable[[KernelNode, Sequence[Any]], Any]
 
@@ -61,13 +62,9 @@ def _large_constants(cluster: Cluster, most: int) -> list[Value]:
 
 
 def _outputs(translate: Translate, node: KernelNode, inputs: Sequence[Any]) -> Sequence[Any]:
-    head = f"{node.op} '{node.name}'"
-    try:
+    with naming(node, "its translation"):
         made = translate(node, inputs)
-    except OpError as e:
-        raise e if e.node else type(e)(f"{head}: {e}", node.name) from e
-    except Exception as e:
-        raise UnknownError(f"{head}: its translation raised {type(e).__name__}: {e}", node.name) from e
+    head = f"{node.op} '{node.name}'"
     outputs = made if isinstance(made, list | tuple) else [made]
     if len(outputs) != len(node.outputs):
         fact = f"its translation gives {len(outputs)} outputs"

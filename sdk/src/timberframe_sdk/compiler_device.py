@@ -23,10 +23,11 @@ from timberframe_core.plugin.contracts import (
     RunContext,
 )
 from timberframe_core.plugin.device_defaults import DeviceDefaults
-from timberframe_sdk.allocator import Allocator, at_node
+from timberframe_sdk.allocator import Allocator
 from timberframe_sdk.cluster_function import ClusterFunction, single
-from timberframe_sdk.constants import PerConstant
-from timberframe_sdk.tracing import work_of
+from timberframe_sdk.execution.constants import PerConstant
+from timberframe_sdk.execution.errors import at_node
+from timberframe_sdk.execution.tracing import work_of
 from timberframe_sdk.transaction import Transaction
 
 
@@ -270,14 +271,12 @@ class CompiledCluster:
         try:
             return _Compiled(self.device, single(node))
         except UnimplementedError as e:
-            raise NoKernelError(str(e) if e.node else f"{node.op} '{node.name}': {e}", node.name) from e
+            raise NoKernelError(str(at_node(e, node)), node.name) from e
         except Exception as e:
             raise self._at(node, e) from (e.__cause__ if isinstance(e, OpError) else e)
 
     def _at(self, node: KernelNode, e: Exception) -> OpError:
-        """The error with the node that it is of, where it names none."""
-        error = self.device.error(e)
-        return error if error.node else type(error)(f"{node.op} '{node.name}': {error}", node.name)
+        return at_node(self.device.error(e), node)
 
     def run(self, inputs: Sequence[Array], context: RunContext) -> list[Array]:
         """Runs the program, or node by node where the context asks for that, and commits new versions of variables."""

@@ -26,17 +26,18 @@ from timberframe_core.plugin.contracts import (
 from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
-from timberframe_sdk.allocator import Allocator, Buffer, at_node
-from timberframe_sdk.constants import PerConstant
-from timberframe_sdk.control_flow import control_flow, is_control_flow, running
+from timberframe_sdk.allocator import Allocator, Buffer
 from timberframe_sdk.dlpack import DLPackView, host_view, take_in
+from timberframe_sdk.execution.constants import PerConstant
+from timberframe_sdk.execution.control_flow import Running, control_flow, is_control_flow
+from timberframe_sdk.execution.errors import at_node
+from timberframe_sdk.execution.prepared import PreparedForms
+from timberframe_sdk.execution.steps import Instance, PreparedInput, Step
+from timberframe_sdk.execution.tracing import work_of
 from timberframe_sdk.launching import Launch, as_launch, build_kernel, true_shapes
 from timberframe_sdk.memory import plan_memory
-from timberframe_sdk.prepared import PreparedForms
 from timberframe_sdk.reference import has_reference, reference_kernels
-from timberframe_sdk.steps import Instance, PreparedInput, Step
 from timberframe_sdk.testing.guard import GuardedOutputs
-from timberframe_sdk.tracing import work_of
 from timberframe_sdk.transaction import Transaction
 
 STATUS_WORDS = 6  # node + 1 (0: no error), reason, detail[4]
@@ -291,7 +292,7 @@ class KernelExecutable:
                     slots[key] = array
                 for prepared in self.prepared:
                     self._prepare(prepared, slots, context)
-                with running(context):
+                with Running(context):
                     shapes = self._launch(slots, context)
                 late = self.status_slot is not None and not self._checked_now(instance, context)
                 if guards is not None:

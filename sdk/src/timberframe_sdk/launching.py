@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from timberframe_core.errors import InternalError, NoKernelError, OpError, UnimplementedError, UnknownError
+from timberframe_core.errors import InternalError, NoKernelError, OpError, UnimplementedError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
-from timberframe_sdk.control_flow import current_context
+from timberframe_sdk.execution.control_flow import current_context
+from timberframe_sdk.execution.errors import naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,15 @@ def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
 
     UnimplementedError says that there is no kernel for this node after all: NoKernelError.
     """
-    head = f"{node.op} '{node.name}'"
     node.preparations = ()
     try:
-        built = kernel.build(node)
+        with naming(node, f"kernel {kernel.origin()}"):
+            built = kernel.build(node)
     except UnimplementedError as e:
-        raise NoKernelError(str(e) if e.node else f"{head}: {e}", node.name) from e
-    except OpError as e:
-        raise e if e.node else type(e)(f"{head}: {e}", node.name) from e
-    except Exception as e:
-        raise UnknownError(f"{head}: kernel {kernel.origin()} raised {type(e).__name__}: {e}", node.name) from e
+        raise NoKernelError(str(e), node.name) from e
     if built is None:
-        raise InternalError(f"{head}: kernel {kernel.origin()} built None; a launcher is required", node.name)
+        fact = f"kernel {kernel.origin()} built None"
+        raise InternalError(f"{node.op} '{node.name}': {fact}; a launcher is required", node.name)
     return built
 
 

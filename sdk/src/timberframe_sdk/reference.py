@@ -6,10 +6,11 @@ own may call `compute` for nodes that it cannot translate.
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from timberframe_core.errors import (
@@ -20,24 +21,13 @@ from timberframe_core.errors import (
     UnknownError,
 )
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.formats import widen as widen
+from timberframe_core.ops.definition.opdef import OpDef, as_arrays
+from timberframe_core.ops.definition.opdef import evaluate as evaluate
 from timberframe_core.ops.random.philox import Philox
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_core.plugin.nodes import passed_inputs
-
-WIDER: Mapping[np.dtype[Any], type] = {
-    np.dtype(np.float16): np.float64,
-    np.dtype(ml_dtypes.bfloat16): np.float64,
-    np.dtype(np.float32): np.float64,
-    np.dtype(np.complex64): np.complex128,
-}
-"""What an array is converted to before a reference sees it, where the result is to be exact but for one rounding."""
-
-
-def widen(array: np.ndarray) -> np.ndarray:
-    """float64 or complex128 for narrower floats, the array itself for everything else."""
-    wider = WIDER.get(array.dtype)
-    return array if wider is None else array.astype(wider)
+from timberframe_sdk.execution.errors import at_node
 
 
 def has_reference(op: str) -> bool:
@@ -46,18 +36,14 @@ def has_reference(op: str) -> bool:
     return found is not None and found.reference is not None and not found.on_host
 
 
-def evaluate(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
-    """What the op's reference gives for these inputs, in the dtypes that it computes in, each output as an array."""
-    assert op.reference is not None, f"op {op.name} has no reference"
-    return _arrays(op.reference(attrs, *inputs))
+_computed: Counter[tuple[str, str]] = Counter()
+_counting = threading.Lock()
 
 
-_computed: set[tuple[str, str]] = set()
-
-
-def computed_ops(device_type: str) -> frozenset[str]:
-    """The ops that `compute` has computed for devices of this type, in this process and so far."""
-    return frozenset(op for kind, op in tuple(_computed) if kind == device_type)
+def times_computed(device_type: str) -> Mapping[str, int]:
+    """How often `compute` has computed each op for devices of this type, in this process and so far."""
+    with _counting:
+        return {op: count for (kind, op), count in _computed.items() if kind == device_type}
 
 
 def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -> tuple[np.ndarray, ...]:
@@ -69,7 +55,8 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
     """
     op = registry.get(node.op)
     head = f"{node.op} '{node.name}'"
-    _computed.add((node.device.type, node.op))
+    with _counting:
+        _computed[node.device.type, node.op] += 1
     if op.reference is None:
         raise UnimplementedError(f"{head}: the op has no reference; it needs a kernel", node.name)
     try:
@@ -80,7 +67,9 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
                 found = evaluate(op, node.attrs, [widen(x) for x in inputs] if wide else inputs)
             results = tuple(_rounded(x, v.dtype) for x, v in zip(found, node.outputs, strict=True))
     except OpError as e:
-        raise e if e.node else type(e)(f"{head}: {e}", node.name) from e
+        if e.node:
+            raise
+        raise at_node(e, node) from e
     except MemoryError as e:
         raise ResourceExhaustedError(f"{head}: the host's memory does not suffice ({e})", node.name) from None
     except (ValueError, IndexError, ArithmeticError) as e:  # NumPy's words for values that the op does not accept
@@ -139,15 +128,9 @@ def _draw(op: OpDef, node: KernelNode, inputs: Sequence[np.ndarray]) -> tuple[np
     """Random numbers from the node's stream, the same as on every device."""
     assert op.stream is not None
     assert node.stream is not None
-    seeds = node.attrs["seed"], node.attrs["seed2"]
     blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)
-    philox = Philox.seeded(*(seeds if any(seeds) else node.stream.seeds)).skip(node.stream.reserve(blocks))
-    return _arrays(op.stream.sample(node.attrs, philox, *inputs))
-
-
-def _arrays(result: Any) -> tuple[np.ndarray, ...]:
-    outputs = result if isinstance(result, tuple | list) else (result,)
-    return tuple(x if isinstance(x, np.ndarray) else np.asarray(x) for x in outputs)
+    philox = Philox.seeded(*node.stream.start(node.attrs)).skip(node.stream.reserve(blocks))
+    return as_arrays(op.stream.sample(node.attrs, philox, *inputs))
 
 
 def _rounded(x: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

@@ -20,7 +20,11 @@ from timberframe_core.errors import (
     ResourceExhaustedError,
 )
 from timberframe_core.plugin.contracts import Array, Cluster, KernelNode, Update, Variable, VariableVersion
-from timberframe_sdk.allocator import at_node
+from timberframe_core.plugin.state import StandingLease as StandingLease
+from timberframe_sdk.execution.errors import at_node
+
+UNCHANGED_RUNS = 16
+"""Runs in a row that have to read the same versions before those to come share a lease of them."""
 
 EmptyArray = Callable[[Any, tuple[int, ...]], Array]
 InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]
@@ -47,6 +51,9 @@ class Transaction:
         self._reads = [(v.constant, v.id, v.shape) for v in cluster.resources if v.constant.number not in written]
         positions = {v.id: i for i, v in enumerate(old)}
         self._writes = [(u, u.new.id, None if u.old is None else positions[u.old.id]) for u in self.updates]
+        self._standing: StandingLease | None = None
+        self._seen: tuple[int, ...] = ()
+        self._unchanged = 0
 
     def __bool__(self) -> bool:
         return bool(self.value_ids)
@@ -58,7 +65,32 @@ class Transaction:
         old one. Without it the executable allocates new versions itself, and puts each into the run's arrays, by the
         id of its Value, before the run ends. It writes over none.
         """
-        return TransactionRun(self, empty) if self.value_ids else _NO_VARIABLES
+        if not self.value_ids:
+            return _NO_VARIABLES
+        lease = self.standing()
+        return TransactionRun(self, empty) if lease is None else _StandingRun(lease)
+
+    def standing(self) -> StandingLease | None:
+        """The lease that runs share while the variables stay as they are; it was entered, and the caller leaves it.
+
+        None where a run has to begin by itself: the cluster writes variables, or they changed a few runs ago.
+        """
+        lease = self._standing
+        if lease is None or lease.enter():
+            return lease
+        self._standing = None
+        return None
+
+    def _ran(self, versions: list[VariableVersion]) -> None:
+        """Counts the runs in a row that read the same versions; after enough of them, those to come share a lease."""
+        seen = tuple(map(id, versions))  # not the versions, which may go
+        if seen != self._seen:
+            self._seen, self._unchanged = seen, 0
+            return
+        self._unchanged += 1
+        if self._unchanged >= UNCHANGED_RUNS and self._standing is None:
+            arrays = {number: v.array for (_, number, _), v in zip(self._reads, versions, strict=True)}
+            self._standing = StandingLease.of([variable for variable, _, _ in self._reads], versions, arrays)
 
 
 class TransactionRun:
@@ -128,7 +160,7 @@ class TransactionRun:
                     readers.append(None)  # orders what was written before what is read after, see Variable
                     alone = len(readers) == 1
                     readers.pop()
-                    if alone:
+                    if alone and (not version.standing or version.end_standing()):
                         self.arrays[new] = version.array
                         continue
                     variable.version = version
@@ -147,6 +179,8 @@ class TransactionRun:
         try:
             if transaction.updates:
                 self._commit() if kind is None else self._restore()
+            elif kind is None:
+                transaction._ran(self._leased)
         finally:
             self._end(transaction.locked)
 
@@ -197,6 +231,19 @@ class _NoVariables(TransactionRun):
 
 
 _NO_VARIABLES = _NoVariables()
+
+
+class _StandingRun(TransactionRun):
+    """A run that shares a lease with those before and after it."""
+
+    __slots__ = ("_lease_of_all",)
+
+    def __init__(self, lease: StandingLease) -> None:
+        self._lease_of_all = lease
+        self.arrays = dict(lease.arrays)
+
+    def __exit__(self, *_: object) -> None:
+        self._lease_of_all.leave()
 
 
 def _allows(inplace: InplacePairs, maker: KernelNode, update: Update) -> bool:

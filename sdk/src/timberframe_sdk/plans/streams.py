@@ -48,8 +48,7 @@ def stream_origin(node: KernelNode) -> Origin:
     if op.stream is not None:
         if node.stream is None:
             raise InternalError("has no random stream; the node of a stateful random op is made with one")
-        seeds = node.attrs["seed"], node.attrs["seed2"]
-        key, high = seeds if any(seeds) else node.stream.seeds
+        key, high = node.stream.start(node.attrs)
         blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)
         return StreamOrigin(node.stream, key, high, blocks)
     names = [a.name for a in op.inputs]

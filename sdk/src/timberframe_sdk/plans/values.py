@@ -8,21 +8,20 @@ import numpy as np
 
 from timberframe_core.ops.array.indexing import check_reversed
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.contracts import KernelNode
 
 
 def planned_values(node: KernelNode) -> list[np.ndarray]:
     """The outputs of an op all of whose inputs, or their shapes, are known when planning."""
     op = registry.get(node.op)
-    assert op.reference is not None
     given: list[np.ndarray | None]
     if op.shape_only:
         given = [np.broadcast_to(np.zeros((), v.dtype), v.shape) for v in node.inputs]
     else:
         given = [node.const(i) for i in range(len(node.inputs))]
-    found = op.reference(node.attrs, *given)
-    results = found if isinstance(found, tuple) else (found,)
-    return [np.asarray(x).astype(v.dtype) for x, v in zip(results, node.outputs, strict=True)]
+    results = evaluate(op, node.attrs, given)
+    return [x.astype(v.dtype) for x, v in zip(results, node.outputs, strict=True)]
 
 
 def range_numbers(node: KernelNode) -> tuple[int | float, int | float]:

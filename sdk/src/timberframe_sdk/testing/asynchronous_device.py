@@ -39,7 +39,7 @@ from timberframe_sdk import (
     memory_limit,
     take_in,
 )
-from timberframe_sdk.control_flow import truth
+from timberframe_sdk.execution.control_flow import truth
 
 TYPE = "ASYNC"
 DELAY_SECONDS = 0.0005

@@ -20,7 +20,10 @@ TYPE = "ACMEOPENCL"
 class AcmeopenclAllocator(sdk.Allocator):
     def __init__(self, queue: driver.Queue, limit: int | None) -> None:
         super().__init__(limit)
-        self.raw, self.alignment = queue.memory, queue.alignment  # type: ignore[method-assign]  # the driver's function
+        self.queue, self.alignment = queue, queue.alignment
+
+    def raw(self, nbytes: int) -> Any:
+        return self.queue.memory(nbytes)
 
 
 class AcmeopenclDevice(AcceleratorDevice):

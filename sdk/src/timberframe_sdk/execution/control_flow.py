@@ -15,10 +15,10 @@ from timberframe_core.plugin.nodes import role
 _current: ContextVar[RunContext | None] = ContextVar("timberframe_run", default=None)
 
 
-class running:  # noqa: N801  # a context manager is called like a function; a generator would take three times as long
+class Running:
     """Has the bodies of loops and branches that are launched in the block stop when the run `context` is cancelled."""
 
-    __slots__ = ("_context", "_token")
+    __slots__ = ("_context", "_token")  # each run makes one: a generator would take three times as long
 
     def __init__(self, context: RunContext) -> None:
         self._context = context

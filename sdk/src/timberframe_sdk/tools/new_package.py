@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parents[1] / "templates"
 TAKEN = frozenset(
     {"accelerator", "all", "async", "conformance", "core", "cpu", "cuda", "gpu", "numpy", "opencl", "process"}
     | {"reference", "sdk", "serving"}

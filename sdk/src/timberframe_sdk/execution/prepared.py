@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.errors import OpError, UnknownError
 from timberframe_core.plugin.contracts import Array, KernelNode, Preparation, TraceSink, Value, Variable
-from timberframe_sdk.constants import PerConstant
+from timberframe_sdk.execution.constants import PerConstant
+from timberframe_sdk.execution.errors import naming
 
 MOST_FORMS = 16
 """Of one constant, or of one version of a variable; the oldest goes for a further one."""
@@ -94,12 +94,6 @@ def _keep(forms: dict[Any, Any], key: Any, form: Any) -> None:
 
 def _made(node: KernelNode, given: Preparation, array: Array) -> Form:
     start = time.perf_counter_ns()
-    try:
+    with naming(node, f"preparing input {given.input}"):
         made = given.make(array)
-    except OpError as e:
-        raise e if e.node else type(e)(f"{node.op} '{node.name}': {e}", node.name) from e
-    except Exception as e:
-        raise UnknownError(
-            f"{node.op} '{node.name}': preparing input {given.input} raised {type(e).__name__}: {e}", node.name
-        ) from e
     return Form(made, start, time.perf_counter_ns())

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _new(name: str, kind: str) -> int:
-    from timberframe_sdk.new_package import NewPackageError, create
+    from timberframe_sdk.tools.new_package import NewPackageError, create
 
     try:
         made = create(name, kind, Path.cwd())

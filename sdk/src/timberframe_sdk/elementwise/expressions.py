@@ -14,7 +14,7 @@ import numpy as np
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Cluster, KernelNode
-from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, SOURCES, TYPES, CheckedSource
+from timberframe_sdk.elementwise.sources import ALL_TYPES, SHORT_FLOATS, SOURCES, TYPES, CheckedSource
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
-from typing import Final
+from typing import Any, Final
 
 TYPES: Final[Mapping[str, str]] = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "int8": "int8_t", "int16": "int16_t",
@@ -105,14 +105,14 @@ def _fields(template: str) -> list[str]:
     return [name for _, name, _, _ in Formatter().parse(template) if name]
 
 
-def _function(name: str, **rest: object) -> Source:
+def _function(name: str, **rest: Any) -> Source:
     """A function of one operand in ``timberframe/math``."""
-    return Source(f"tf_{name}_{{f}}({{0}})", **rest)  # type: ignore[arg-type]  # the fields' own types
+    return Source(f"tf_{name}_{{f}}({{0}})", **rest)
 
 
-def _gradient(name: str, **rest: object) -> Source:
+def _gradient(name: str, **rest: Any) -> Source:
     """A function of math/gradients.h, which computes in tf_wide."""
-    return Source(f"({{T}})tf_{name}_grad({{0}}, {{1}})", **rest)  # type: ignore[arg-type]  # the fields' own types
+    return Source(f"({{T}})tf_{name}_grad({{0}}, {{1}})", **rest)
 
 
 def _wide(function: str, header: str, operands: int = 1) -> Source:
@@ -121,9 +121,9 @@ def _wide(function: str, header: str, operands: int = 1) -> Source:
     return Source(f"({{T}}){function}({arguments})", header=header, branches=True, needs_float64=True)
 
 
-def _special(expression: str, header: str, **rest: object) -> Source:
+def _special(expression: str, header: str, **rest: Any) -> Source:
     """Of floats, in a form that branches."""
-    return Source(expression, header=header, branches=True, **rest)  # type: ignore[arg-type]  # the fields' own types
+    return Source(expression, header=header, branches=True, **rest)
 
 
 def _same(expression: str, bools: str = "", result: str = "") -> Source:

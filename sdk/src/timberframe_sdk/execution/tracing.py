@@ -17,13 +17,14 @@ def work_of(node: KernelNode, kernel: KernelDef | None = None) -> dict[str, Any]
     """Details of a trace event: `kernel` (module and name), `bytes` read and written, `flops` where they follow.
 
     flops: floating operations by the op's definition: a multiplication and an addition for each product that is summed,
-    one for each element of elementwise ops.
+    one for each element of elementwise ops; of a kernel that covers several nodes, the sum of theirs.
     """
     details: dict[str, Any] = {"op": node.op}
     if kernel is not None:
         details["kernel"] = kernel.origin()
     details["bytes"] = sum(v.nbytes for v in (*(node.inputs[i] for i in passed_inputs(node)), *node.outputs))
-    flops = _flops(node)
+    covered = node.inner[0].nodes if kernel is not None and kernel.covers else (node,)
+    flops = sum(map(_flops, covered))
     if flops:
         details["flops"] = flops
     return details
