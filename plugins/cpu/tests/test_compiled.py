@@ -15,9 +15,9 @@ import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition import registry
 from timberframe_cpu import blocks, compiled
-from timberframe_sdk.elementwise import has_source
+from timberframe_sdk.elementwise.expressions import has_source
+from timberframe_sdk.elementwise.sources import SOURCES
 from timberframe_sdk.settings import CACHE_VARIABLE
-from timberframe_sdk.sources import SOURCES
 
 N = 65_536 + 17
 SECONDS = 120

@@ -33,31 +33,36 @@ def covered(session: tf.Session, fetches: Any, feeds: Any) -> list[int]:
     return [len(k.covers) for k in session.explain(fetches, feeds).kernels if k.covers]
 
 
+def check_bits(y: Any, feeds: Any, parts: int, options: Any = None, **optimizations: bool) -> None:
+    """One kernel runs the parts of which `y` consists, and gives the same bits as the kernels of each."""
+    results = []
+    for cover in (True, False):
+        config = tf.SessionConfig(device_options=options or {}, optimizations={"cover": cover, **optimizations})
+        with tf.Session(config=config) as session:
+            assert covered(session, y, feeds) == ([parts] if cover and parts > 1 else [])
+            results.append(session.run(y, feeds).tobytes())
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("channels", [3, 16, 70])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
 def test_the_bits_are_those_of_the_parts(isa: str, channels: int, bias: bool, norm: bool, activation: Any) -> None:
-    parts = 1 + bias + norm + (activation is not None)
-    results, x = [], random(*IMAGES)
+    x = random(*IMAGES)
     x[0, 0, 0, 0], x[1, 3, 3, 1] = np.nan, -np.inf
     with tf.Graph().as_default(), tf.device("/cpu:0"):
         placeholder = tf.placeholder(tf.float32, IMAGES)
         y = layer(placeholder, channels, bias, norm, activation)
-        for cover in (True, False):
-            config = tf.SessionConfig(device_options={"CPU": {"isa": isa}}, optimizations={"cover": cover})
-            with tf.Session(config=config) as session:
-                assert covered(session, y, {placeholder: x}) == ([parts] if cover and parts > 1 else [])
-                results.append(session.run(y, {placeholder: x}).tobytes())
-    assert results[0] == results[1]
+        check_bits(y, {placeholder: x}, 1 + bias + norm + (activation is not None), {"CPU": {"isa": isa}})
 
 
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("channels", [3, 16, 70])
 @pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
 def test_the_bits_of_a_depthwise_convolution_are_those_of_the_parts(isa: str, channels: int, activation: Any) -> None:
-    results, x = [], random(*IMAGES[:3], channels)
+    x = random(*IMAGES[:3], channels)
     x[0, 0, 0, 0], x[1, 3, 3, 1] = np.nan, -np.inf
     with tf.Graph().as_default(), tf.device("/cpu:0"):
         placeholder = tf.placeholder(tf.float32, x.shape)
@@ -65,22 +70,13 @@ def test_the_bits_of_a_depthwise_convolution_are_those_of_the_parts(isa: str, ch
         given = [tf.constant(abs(random(channels)) + i) for i in range(4)]
         y = tf.nn.fused_batch_norm(y, *given, 1e-3, is_training=False)[0]
         y = activation(y) if activation else y
-        for cover in (True, False):
-            config = tf.SessionConfig(device_options={"CPU": {"isa": isa}}, optimizations={"cover": cover})
-            with tf.Session(config=config) as session:
-                assert len(covered(session, y, {placeholder: x})) == cover
-                results.append(session.run(y, {placeholder: x}).tobytes())
-    assert results[0] == results[1]
+        check_bits(y, {placeholder: x}, 2 + (activation is not None), {"CPU": {"isa": isa}})
 
 
 def test_channels_in_groups_are_finished_by_their_own_numbers() -> None:
-    x, results = random(*IMAGES[:3], 6), []
     with tf.Graph().as_default(), tf.device("/cpu:0"):
-        y = layer(tf.constant(x), 10, True, True, tf.nn.relu, depth=3)
-        for cover in (True, False):
-            with tf.Session(config=tf.SessionConfig(optimizations={"cover": cover, "fold": False})) as session:
-                results.append(session.run(y))
-    np.testing.assert_array_equal(*results)
+        y = layer(tf.constant(random(*IMAGES[:3], 6)), 10, True, True, tf.nn.relu, depth=3)
+        check_bits(y, {}, 4, fold=False)
 
 
 def test_statistics_of_a_normalisation_are_handed_on() -> None:

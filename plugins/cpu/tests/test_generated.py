@@ -21,9 +21,9 @@ from timberframe_cpu.loops import loop_source
 from timberframe_cpu.native import available_isas, find
 from timberframe_cpu.testing import run_op
 from timberframe_sdk import Pointwise, apply_op, define_op, define_source
-from timberframe_sdk.elementwise import source_types
+from timberframe_sdk.elementwise.expressions import source_types
+from timberframe_sdk.elementwise.sources import SOURCES, Source
 from timberframe_sdk.settings import CACHE_VARIABLE
-from timberframe_sdk.sources import SOURCES, Source
 
 N = 20_011
 

@@ -217,4 +217,20 @@ def test_matrices_are_packed_only_if_versions_stay_for_some_runs(monkeypatch, ru
             np.testing.assert_allclose(results[0], factor * feeds[x] @ w, rtol=1e-4, atol=1e-3)
             assert all(r.tobytes() == results[0].tobytes() for r in results)
             session.run(double)
-    assert len(made) == packed
+    assert made.count("conv2d_pack_float") == packed
+
+
+def test_traced_and_checked_runs_have_the_bits_of_others_whether_matrices_are_packed_or_not():
+    x, w = rng().standard_normal((5, 700)).astype(F), rng().standard_normal((700, 130)).astype(F)
+    results = []
+    for checks, trace in (("", False), ("", True), ("zones", False)):
+        with tf.Graph().as_default(), tf.device("/device:CPU:0"):
+            v = tf.Variable(w)
+            y, double = tf.matmul(tf.constant(x), v), v.assign(v * 1.5).op
+            with tf.Session(config=tf.SessionConfig(memory_checks=checks)) as session:
+                session.run(v.initializer)
+                for _ in range(3):
+                    results.append(session.run(y).tobytes())
+                    results.append(session.run(y, options=tf.RunOptions(trace=trace)).tobytes())
+                    session.run(double)
+    assert results[:6] == results[6:12] == results[12:]

@@ -57,6 +57,7 @@ def test_net_over_three_devices_learns_what_it_learns_on_the_cpu(session: tf.Ses
     assert {s.device for s in session.explain(split[1]).stages} == set(SPECS)
 
 
+@pytest.mark.slow
 def test_error_in_one_partition_ends_the_run_and_the_next_one_works(session: tf.Session) -> None:
     x, rows = tf.placeholder(tf.float32, [8, 8]), {s: tf.placeholder(tf.int32, [None]) for s in SPECS}
     factor = tf.placeholder(tf.float32, [])

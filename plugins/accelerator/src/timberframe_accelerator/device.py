@@ -17,7 +17,7 @@ from timberframe_accelerator.kernels.elementwise import build_fused, can_fuse, c
 from timberframe_accelerator.launches import Function, Limits, Source
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges
-from timberframe_sdk.fusion import FUSED, Fusion
+from timberframe_sdk.elementwise.fusion import FUSED, Fusion
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
 

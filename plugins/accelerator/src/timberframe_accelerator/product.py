@@ -13,7 +13,7 @@ import numpy as np
 
 from timberframe_accelerator.launches import Limits, Source, index_name, index_type, spread
 from timberframe_accelerator.stages import BufferView, Stages
-from timberframe_sdk.fusion import merged_dims
+from timberframe_sdk.elementwise.fusion import merged_dims
 
 LANES, LINES = 16, 16
 """Work-items of a group that computes a tile: LANES along columns, which a CPU's registers take at once."""

@@ -23,6 +23,17 @@ typedef float unaligned_float __attribute__((vector_size(TF_VECTOR_BYTES), align
 typedef double unaligned_double __attribute__((vector_size(TF_VECTOR_BYTES), aligned(8), may_alias));
 typedef uint32_t unaligned_int32 __attribute__((vector_size(TF_VECTOR_BYTES), aligned(4), may_alias));
 
+/* Half of such a vector, for what does not fill one. */
+#if TF_VECTOR_BYTES > 16
+#define TF_HALF_BYTES (TF_VECTOR_BYTES / 2)
+#else
+#define TF_HALF_BYTES TF_VECTOR_BYTES
+#endif
+typedef float half_float __attribute__((vector_size(TF_HALF_BYTES)));
+typedef double half_double __attribute__((vector_size(TF_HALF_BYTES)));
+typedef float unaligned_half_float __attribute__((vector_size(TF_HALF_BYTES), aligned(4), may_alias));
+typedef double unaligned_half_double __attribute__((vector_size(TF_HALF_BYTES), aligned(8), may_alias));
+
 /* Before a loop of at most 12 iterations that is to be unrolled completely, so that its arrays become registers. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -46,6 +57,26 @@ static inline vector_double multiply_add_double(vector_double a, vector_double b
   return (vector_double)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 #elif defined(__FMA__)
   return (vector_double)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return a * b + c;
+#endif
+}
+
+static inline half_float multiply_add_half_float(half_float a, half_float b, half_float c) {
+#if defined(__AVX512F__)
+  return (half_float)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__FMA__)
+  return (half_float)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+#else
+  return a * b + c;
+#endif
+}
+
+static inline half_double multiply_add_half_double(half_double a, half_double b, half_double c) {
+#if defined(__AVX512F__)
+  return (half_double)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__FMA__)
+  return (half_double)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
 #else
   return a * b + c;
 #endif

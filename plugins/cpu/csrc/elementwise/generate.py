@@ -20,7 +20,7 @@ def main(sdk: Path, package: Path, output: Path, depfile: Path) -> None:
         module.__path__ = [str(folder)]  # a package whose __init__.py does not run
         sys.modules[folder.name] = module
     from timberframe_cpu.loops import OPERANDS, includes, loop_source
-    from timberframe_sdk.sources import ALL_TYPES, SOURCES
+    from timberframe_sdk.elementwise.sources import ALL_TYPES, SOURCES
 
     declarations = sorted((package / "kernels").glob("*.py"))
     written = _named_in(declarations)

@@ -12,8 +12,8 @@ from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.native import built_isa, native
 from timberframe_sdk import Cluster, KernelNode, Value, as_dtype
-from timberframe_sdk.elementwise import Fold, c_source
-from timberframe_sdk.fusion import Dim, merged_dims, reduction
+from timberframe_sdk.elementwise.expressions import Fold, c_source
+from timberframe_sdk.elementwise.fusion import Dim, merged_dims, reduction
 from timberframe_sdk.native import Native
 
 SHORTEST_RUN = 256

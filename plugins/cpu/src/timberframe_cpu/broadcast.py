@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from timberframe_cpu.loops import OPERANDS
 from timberframe_sdk import MAX_RANK, StaticShape, UnimplementedError
-from timberframe_sdk.fusion import merged_dims
+from timberframe_sdk.elementwise.fusion import merged_dims
 
 SHORT_RUN = 64
 """Inner runs below this many elements are gathered into blocks, which the loops then vectorise."""

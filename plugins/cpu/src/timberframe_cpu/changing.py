@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe_cpu.native import using_isa
 from timberframe_cpu.packing import MatrixKey
+from timberframe_sdk import KernelNode
 
 if TYPE_CHECKING:
     from timberframe_cpu.preparation import PreparedInput
@@ -58,11 +59,13 @@ def matrices(forms: list[PreparedInput]) -> list[PreparedInput]:
 def _twin(executable: CpuExecutable) -> CpuExecutable:
     if executable.unpacked is None:
         readers = {id(form.node) for form in executable.matrices}
-        cluster = executable.given
-        nodes = [
-            replace(n, inputs=[replace(v, replaced=v.kind == "resource") for v in n.inputs]) if id(n) in readers else n
-            for n in cluster.nodes
-        ]
-        with using_isa(executable.device.isa):
-            executable.unpacked = type(executable)(executable.device, replace(cluster, nodes=nodes))
+        device, layout = executable.device, executable.prepared.layout
+        nodes = [_taking_versions(n) if id(n) in readers else n for n in executable.given.nodes]
+        with using_isa(device.isa):
+            executable.unpacked = type(executable)(device, replace(executable.given, nodes=nodes), layout)
     return executable.unpacked
+
+
+def _taking_versions(node: KernelNode) -> KernelNode:
+    """The node with variables that kernels take as they are, like those that the cluster changes."""
+    return replace(node, inputs=[replace(v, replaced=True) if v.kind == "resource" else v for v in node.inputs])

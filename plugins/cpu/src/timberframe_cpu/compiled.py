@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_sdk import logging
-from timberframe_sdk.headers import headers_digest
 from timberframe_sdk.include import include_directory
+from timberframe_sdk.include.headers import headers_digest
 from timberframe_sdk.settings import cache_folder
 
 FUNCTION = "tf_fused"

@@ -27,9 +27,9 @@ from timberframe_sdk import (
     KernelRegistry,
     Support,
 )
-from timberframe_sdk.control_flow import is_control_flow
 from timberframe_sdk.dlpack import HOST, host_view
-from timberframe_sdk.fusion import Fusion
+from timberframe_sdk.elementwise.fusion import Fusion
+from timberframe_sdk.execution.control_flow import is_control_flow
 from timberframe_sdk.settings import device_count, memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -116,7 +116,7 @@ class CpuDevice(DeviceDefaults):
 
     def copy_in(self, x: np.ndarray) -> np.ndarray:
         """x itself where it is dense and aligned, else a copy that is."""
-        return np.require(x, requirements=["C", "A"])
+        return x if x.flags.carray else np.require(x, requirements=["C", "A"])  # require alone takes 0.7 us
 
     def copy_out(self, a: np.ndarray) -> np.ndarray:
         """The array itself: tensors of this device are host arrays."""

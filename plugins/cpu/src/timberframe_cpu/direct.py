@@ -36,7 +36,7 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
     feeds, outputs = cluster.inputs, cluster.outputs
     slots = [*feeds, *outputs]
     simple = (
-        [v.id for v in slots] == [v.id for v in executable.slots]
+        [v.id for v in slots] == [v.id for v in executable.changing]
         and len(outputs) > 0
         and len(slots) <= _RUNNERS[-1][0]
         and sum(v.nbytes for v in outputs) <= _MOST_OUTPUT_BYTES
@@ -44,45 +44,81 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
     )
     if not simple:
         return None
-    width, runner = next(r for r in _RUNNERS if r[0] >= len(slots))
     names = [f"x{i}" for i in range(len(feeds))]
     results = [f"y{i}" for i in range(len(outputs))]
-    checks = " or ".join(f"type({x}) is not ndarray or {x}.dtype is not d{x} or {x}.shape != s{x}" for x in names)
-    counted = {y: v for y, v in zip(results, outputs, strict=True) if is_counted(v.dtype, v.nbytes)}
-    makers = "".join((_COUNTED if y in counted else _PLAIN).format(y) for y in results)
-    pointers = [*(f"from_buffer({x})" for x in names), *(f"p{y}" for y in results), *["null"] * (width - len(slots))]
-    source = f"""
-def call({", ".join(names)}):
-    if {checks or "False"}:
-        return fallback({", ".join(names)})
-{makers}    try:
-        instance = take()
-    except IndexError:
-        instance = make()
-    try:
-        code = run(instance.program, {", ".join(pointers)})
-    except ValueError:
-        free.append(instance)
-        return fallback({", ".join(names)})
-    if code:
-        return failed(code, instance, ({"".join(n + "," for n in names)}))
-    free.append(instance)
-    return {results[0] if len(results) == 1 else "[" + ", ".join(results) + "]"}
-"""
     allocator = executable.device.allocator
     scope: dict[str, Any] = {
-        "ndarray": np.ndarray, "empty": np.empty, "from_buffer": ffi.from_buffer, "null": ffi.NULL, "run": runner,
+        "ndarray": np.ndarray, "empty": np.empty, "from_buffer": ffi.from_buffer, "null": ffi.NULL,
         "free": executable.free, "take": executable.free.pop, "make": executable.take, "fallback": fallback,
         "failed": _failure(executable, fallback), "block": allocator.block, "gc": ffi.gc, "buffer": ffi.buffer,
     }  # fmt: skip
     for name, value in zip((*names, *results), slots, strict=True):
         scope[f"d{name}"], scope[f"s{name}"] = value.dtype, value.shape
+    counted = {y: v for y, v in zip(results, outputs, strict=True) if is_counted(v.dtype, v.nbytes)}
     for name, value in counted.items():
         pool = allocator.pool(value.nbytes)
         scope[f"n{name}"], scope[f"take{name}"], scope[f"give{name}"] = value.nbytes, pool.pop, pool.append
-    exec(compile(source, "<direct call>", "exec"), scope)
+    pointers = [*(f"from_buffer({x})" for x in names), *(f"p{y}" for y in results)]
+    run = _run_settled(executable, pointers, scope) if executable.staying else _run(pointers, scope)
+    makers = "".join((_COUNTED if y in counted else _PLAIN).format(y) for y in results)
+    exec(compile(_body(names, results, makers, run, bool(executable.staying)), "<direct call>", "exec"), scope)
     call: Callable[..., Any] = scope.pop("call")  # its globals are `scope`: left there it would be a cycle
     return call
+
+
+def _run(pointers: list[str], scope: dict[str, Any]) -> str:
+    """The native call of a program whose slots are all given as arguments."""
+    width, scope["run"] = next(r for r in _RUNNERS if r[0] >= len(pointers))
+    return f"code = run(instance.program, {', '.join([*pointers, *['null'] * (width - len(pointers))])})"
+
+
+def _run_settled(executable: CpuExecutable, pointers: list[str], scope: dict[str, Any]) -> str:
+    """That of a program whose other slots stay bound to variables while a lease of them holds."""
+    scope |= {"run": lib.tf_run, "settle": executable.settle, "standing": executable.transaction.standing}
+    slots = ", ".join(f"slots[{i}]" for i in range(len(pointers)))
+    held = ", ".join(f"k{i}" for i in range(len(pointers)))
+    return f"""if instance.lease is not lease:
+            settle(instance, lease)
+        slots = instance.slots
+        {slots} = {held} = {", ".join(pointers)}
+        code = run(instance.program, slots, null)"""
+
+
+_LEASED = """\
+    lease = standing()
+    if lease is None:
+        return fallback({0})
+    try:
+        return leased(lease, {0})
+    finally:
+        lease.leave()
+
+def leased(lease, {0}):
+"""
+
+
+def _body(names: list[str], results: list[str], makers: str, run: str, settled: bool) -> str:
+    """The function `call` of the feeds."""
+    given = ", ".join(names)
+    checks = " or ".join(f"type({x}) is not ndarray or {x}.dtype is not d{x} or {x}.shape != s{x}" for x in names)
+    return f"""
+def call({given}):
+    if {checks or "False"}:
+        return fallback({given})
+{_LEASED.format(given) if settled else ""}{makers}    try:
+        instance = take()
+    except IndexError:
+        instance = make()
+    try:
+        {run}
+    except ValueError:
+        free.append(instance)
+        return fallback({given})
+    if code:
+        return failed(code, instance, ({"".join(n + "," for n in names)}))
+    free.append(instance)
+    return {results[0] if len(results) == 1 else "[" + ", ".join(results) + "]"}
+"""
 
 
 def _failure(executable: CpuExecutable, fallback: Callable[..., Any]) -> Callable[..., Any]:

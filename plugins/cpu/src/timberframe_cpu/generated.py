@@ -16,10 +16,10 @@ from timberframe_cpu.kernels.binary import elementwise
 from timberframe_cpu.loops import OPERANDS, includes, loop_source
 from timberframe_cpu.native import built_isa, find, isa
 from timberframe_sdk import KernelDef, KernelNode, NotFoundError, OpDef, logging
-from timberframe_sdk.elementwise import literals, source_types
+from timberframe_sdk.elementwise.expressions import literals, source_types
+from timberframe_sdk.elementwise.sources import SOURCES, Source
 from timberframe_sdk.native import Native
 from timberframe_sdk.reference import reference_launcher
-from timberframe_sdk.sources import SOURCES, Source
 
 _GRAIN, _FUNCTION_GRAIN = CHEAP // 4, COSTLY // 8  # elements worth a thread; of ops that call functions of float64
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from timberframe_cpu.native import native
 from timberframe_sdk import UNIT_KERNELS, KernelDef, KernelNode, KernelRegistry, Preparation, Value, passed_inputs
-from timberframe_sdk.control_flow import control_flow
+from timberframe_sdk.execution.control_flow import control_flow
+from timberframe_sdk.execution.prepared import PreparedForms
 from timberframe_sdk.launching import build_kernel
 from timberframe_sdk.native import Native
-from timberframe_sdk.prepared import PreparedForms
 
 _CACHED_CONSTANT_BYTES = 256
 _CACHE_ENTRIES = 20_000
@@ -101,7 +101,7 @@ def _key(definition: KernelDef | None, node: KernelNode) -> Any:
             node.op,
             definition and id(definition),
             tuple(node.attrs.items()),
-            node.stream and (node.stream.address, node.stream.seeds),
+            node.stream and (node.stream.address, node.stream.start(node.attrs)),
             *[_value_key(v) for v in node.inputs],
             None,
             *[(v.dtype.num, v.shape) for v in node.outputs],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, Source
+from timberframe_sdk.elementwise.sources import ALL_TYPES, SHORT_FLOATS, Source
 
 OPERANDS = 3  # of one kernel; those of csrc/common/broadcast.h
 BLOCK = 512  # elements of an operand that is repeated

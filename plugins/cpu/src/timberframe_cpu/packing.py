@@ -11,6 +11,7 @@ import numpy as np
 from timberframe_cpu.native import call, find, isa, native
 from timberframe_sdk import KernelNode
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.convolution import Window
 
 ALIGNMENT = 64
 
@@ -32,6 +33,26 @@ def c_name(kernel: str, dtype: np.dtype[Any]) -> str:
 def is_narrow(dtype: np.dtype[Any]) -> bool:
     """Whether the elements are 16-bit floats, which are computed as float32."""
     return dtype.itemsize == 2
+
+
+def conv_shape(
+    batch: int,
+    y: Window,
+    x: Window,
+    groups: Sequence[int],
+    channels_first: bool = False,
+    offsets: Sequence[int] = (0,) * 5,
+) -> list[int]:
+    """The parameters that kernels of csrc/conv take: struct conv_shape.
+
+    groups: their number, and of each the channels of the input and of the output. offsets: of the regions of the
+    workspace; the kernels that pack read none.
+    """
+    return [
+        batch, y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
+        y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
+        *groups, channels_first, *offsets,
+    ]  # fmt: skip
 
 
 def region_offsets(sizes: Sequence[int]) -> tuple[list[int], int]:

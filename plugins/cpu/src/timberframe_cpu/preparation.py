@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 from timberframe_cpu.blocks import build_blocks
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk import Cluster, KernelNode, Preparation, Value, role
-from timberframe_sdk.control_flow import is_control_flow
-from timberframe_sdk.fusion import FUSED
+from timberframe_sdk.elementwise.fusion import FUSED
+from timberframe_sdk.execution.control_flow import is_control_flow
+from timberframe_sdk.execution.prepared import Form, PreparedForms
 from timberframe_sdk.memory import MemoryPlan, plan_memory
-from timberframe_sdk.prepared import Form, PreparedForms
 
 if TYPE_CHECKING:
     from timberframe_cpu.changing import Version
@@ -112,6 +112,7 @@ class Prepared:
     cluster: Cluster
     launches: list[Launch | None]
     controls: dict[int, Control]
+    layout: Layout
     plan: MemoryPlan
     forms: list[PreparedInput] = field(default_factory=list)
 
@@ -137,14 +138,15 @@ def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE) ->
     cluster, forms = _with_forms(cluster, builder.forms)
     pairs = {id(n): launch.inplace for n, launch in zip(cluster.nodes, launches, strict=True) if launch is not None}
     plan = layout.plan(cluster, lambda n: pairs.get(id(n), ()), ALIGNMENT)
-    return Prepared(cluster, launches, controls, plan, forms)
+    return Prepared(cluster, launches, controls, layout, plan, forms)
 
 
 def _with_forms(cluster: Cluster, forms: PreparedForms) -> tuple[Cluster, list[PreparedInput]]:
     """The cluster with inputs in the forms that kernels ask for."""
     if not any(node.preparations for node in cluster.nodes):
         return cluster, []
-    number = 1 + max(v.id for n in cluster.nodes for v in (*n.inputs, *n.outputs))
+    made = (v for n in cluster.nodes for v in (*n.inputs, *n.outputs))
+    number = 1 + max(v.id for v in (*cluster.inputs, *cluster.resources, *cluster.outputs, *made))
     nodes, found = [], []
     for node in cluster.nodes:
         inputs = list(node.inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -33,10 +33,10 @@ from timberframe_sdk import (
     format_shape,
 )
 from timberframe_sdk.allocator import Buffer
-from timberframe_sdk.control_flow import running
+from timberframe_sdk.execution.control_flow import Running
 from timberframe_sdk.launching import true_shapes
 from timberframe_sdk.native import failure
-from timberframe_sdk.transaction import Transaction
+from timberframe_sdk.transaction import StandingLease, Transaction
 
 KEPT_ARENA_BYTES = 1 << 18
 """An instance keeps an arena up to this size between runs; larger ones go back to the device's pool."""
@@ -49,10 +49,12 @@ _INT32 = ffi.typeof("int32_t *")
 class Instance:
     """What one run in flight owns: the words of a program, and an arena while it runs."""
 
-    __slots__ = ("arena", "linked_at", "program", "slots", "words")
+    __slots__ = ("arena", "lease", "linked_at", "program", "slots", "words")
 
     def __init__(self, executable: CpuExecutable, arena: Buffer) -> None:
         emitter = executable.emitter
+        self.lease: StandingLease | None = None
+        """The one whose variables' memory the slots have."""
         self.arena: Buffer | None = arena
         self.linked_at = address(arena.handle)
         self.words = emitter.image.link(self.linked_at)
@@ -94,8 +96,9 @@ class CpuExecutable:
         written = [u.new for u in updates if u.new.id >= 0]
         self.forms = self.prepared.forms
         self._brought = [f for f in self.forms if f.form is None]
-        bound = [*cluster.inputs, *cluster.resources, *written, *self.owned, *(f.value for f in self._brought)]
-        self.slots = [v for v in _unique(bound) if v.kind != "const" and not v.dtype.hasobject]
+        self.changing = _in_memory([*cluster.inputs, *self.owned])  # slots of each run's own
+        self.slots = _in_memory([*self.changing, *cluster.resources, *written, *(f.value for f in self._brought)])
+        self.staying = self.slots[len(self.changing) :]  # these stay while the variables do
         overwriting = {u.new.id for u in updates if u.in_place}
         whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
         if self.prepared.plan.arena > _ADDRESS_SPACE:
@@ -113,6 +116,8 @@ class CpuExecutable:
         self._whole = not any(isinstance(p, PythonPiece) for p in pieces)
         self._stateful = bool(self.transaction)
         self._simple = self._whole and not self._stateful
+        self._settles = self._whole and self._stateful and not updates
+        self._fetched_variables = [v.id for v in cluster.outputs if v.id in shared]
         self._owned_ids = {v.id for v in self.owned}
 
     def _own_updates(self) -> tuple[list[Update], list[tuple[Value, Value]]]:
@@ -182,11 +187,44 @@ class CpuExecutable:
             from timberframe_cpu.watched import run_watched
 
             return run_watched(self, inputs, context)
+        lease = self.transaction.standing() if self._settles else None
+        if lease is not None:
+            try:
+                return self._run_settled(lease, inputs, context)
+            finally:
+                lease.leave()
         program = program_for_versions(self) if self.matrices else self
         instance = program.take()
         outputs = program.run_on(instance, inputs, context, self.device.allocator.empty, program.execute)
         program.give(instance)  # one that failed is dropped, and its arena with it
         return outputs
+
+    def _run_settled(self, lease: StandingLease, inputs: Sequence[Array], context: RunContext) -> list[Array]:
+        """Runs with the variables as they were in earlier runs, whose memory the slots of an instance still have."""
+        arrays: dict[int, Array] = {}
+        for value, x in zip(self.cluster.inputs, inputs, strict=True):
+            arrays[value.id] = self._checked(value, x)
+        empty = self.device.allocator.empty
+        for value in self.owned:
+            arrays[value.id] = empty(value.dtype, value.shape)
+        for number in self._fetched_variables:
+            arrays[number] = lease.arrays[number]
+        instance = self.take()
+        if instance.lease is not lease:
+            self.settle(instance, lease)
+        self.run_pieces(instance, arrays, context, self.bind(instance, arrays, self.changing))
+        results = self.outputs(instance, arrays)
+        self.give(instance)
+        return results
+
+    def settle(self, instance: Instance, lease: StandingLease) -> None:
+        """Binds the slots of variables, and of what kernels derive from them, for as long as the lease holds."""
+        arrays = lease.arrays
+        for given in self._brought:
+            form = self.device.builder.forms.get(given.node, given.source, given.given, arrays[given.source.id])
+            arrays[given.value.id] = form.array
+        self.bind(instance, arrays, self.staying, len(self.changing))
+        instance.lease = lease
 
     def run_on(
         self,
@@ -238,11 +276,16 @@ class CpuExecutable:
             )
         return x
 
-    def bind(self, instance: Instance, arrays: dict[int, Array]) -> list[Any]:
-        """Gives the slots their memory; returns what must live until the run ends."""
+    def bind(
+        self, instance: Instance, arrays: dict[int, Array], values: Sequence[Value] | None = None, first: int = 0
+    ) -> list[Any]:
+        """Gives slots their memory, by default all of them; returns what must live until the run ends.
+
+        values: those of the slots from the number `first` on. The others stay as they were.
+        """
         hold: list[Any] = []
         slots, from_buffer = instance.slots, ffi.from_buffer
-        for i, value in enumerate(self.slots):
+        for i, value in enumerate(self.slots if values is None else values, first):
             x = arrays[value.id]
             try:
                 pointer = from_buffer(x)
@@ -260,7 +303,11 @@ class CpuExecutable:
 
     def execute(self, instance: Instance, arrays: dict[int, Array], context: RunContext) -> None:
         """Runs all pieces on bound memory."""
-        hold = self.bind(instance, arrays)
+        instance.lease = None
+        self.run_pieces(instance, arrays, context, self.bind(instance, arrays))
+
+    def run_pieces(self, instance: Instance, arrays: dict[int, Array], context: RunContext, hold: list[Any]) -> None:
+        """Runs all pieces; hold: what `bind` returned."""
         cancel = ffi.from_buffer(_INT32, context.cancel.word)
         for piece in self.emitter.pieces:
             self.run_piece(piece, instance, arrays, context, cancel)
@@ -272,11 +319,11 @@ class CpuExecutable:
         """Runs some native steps, or a Python launcher."""
         if isinstance(piece, PythonPiece):
             context.cancel.check()
-            with running(context):
+            with Running(context):
                 self._launch(piece, instance, arrays)
             return
         if self.emitter.calls_python:
-            with running(context):
+            with Running(context):
                 code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
         else:
             code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
@@ -293,7 +340,7 @@ class CpuExecutable:
         try:
             shapes = launch.python(*operands)
         except Exception as error:
-            raise self.described(node, error) from error
+            self.raise_described(node, error)
         for value, shape in true_shapes(node, shapes):
             self._set_true_shape(value, shape, instance, arrays)
 
@@ -343,7 +390,7 @@ class CpuExecutable:
                 if code == _CANCELLED or not isinstance(raised, Exception):
                     context.cancel.cancel(raised)
                     raise raised
-                raise self.described(node, raised) from raised
+                self.raise_described(node, raised)
         if code == _CANCELLED:
             context.cancel.check()
             raise CancelledError(
@@ -352,14 +399,16 @@ class CpuExecutable:
         reasons = self.emitter.reasons[error.node]
         raise failure(node.op, node.name, code, error.reason, list(error.detail), reasons, self.location(node))
 
-    def described(self, node: KernelNode, error: Exception) -> OpError:
-        """What a Python launcher raised, as an error that names its node."""
-        if isinstance(error, OpError):
-            if error.node is not None:
-                is_located = error.node != node.name or f"[{self.device.spec}" in str(error)
-                return error if is_located else type(error)(f"{error}{self.location(node)}", error.node)
-            return type(error)(f"{node.op} '{node.name}': {error}{self.location(node)}", node.name)
-        return UnknownError(f"{node.op} '{node.name}': {type(error).__name__}: {error}{self.location(node)}", node.name)
+    def raise_described(self, node: KernelNode, error: Exception) -> NoReturn:
+        """Raises what a Python launcher raised, as an error that names its node."""
+        if not isinstance(error, OpError):
+            words = f"{node.op} '{node.name}': {type(error).__name__}: {error}{self.location(node)}"
+            raise UnknownError(words, node.name) from error
+        if error.node is None:
+            raise type(error)(f"{node.op} '{node.name}': {error}{self.location(node)}", node.name) from error
+        if error.node == node.name and f"[{self.device.spec}" not in str(error):
+            raise type(error)(f"{error}{self.location(node)}", error.node) from error
+        raise error
 
     def location(self, node: KernelNode) -> str:
         """Device and user's line, as they end the message of an error."""
@@ -371,7 +420,7 @@ class CpuExecutable:
         It gives the only output, or the list of outputs. Feeds that are not exactly arrays of the compiled dtypes and
         shapes go to `fallback`.
         """
-        return direct_call(self, fallback) if self._simple else None
+        return direct_call(self, fallback) if self._simple or self._settles else None
 
 
 def _escapes(value: Value) -> bool:
@@ -380,6 +429,11 @@ def _escapes(value: Value) -> bool:
 
 def _unique(values: Sequence[Value]) -> list[Value]:
     return list({v.id: v for v in values}.values())
+
+
+def _in_memory(values: Sequence[Value]) -> list[Value]:
+    """Each value once whose memory a run has to give."""
+    return [v for v in _unique(values) if v.kind != "const" and not v.dtype.hasobject]
 
 
 def _view(instance: Instance, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timberframe_cpu.changing import program_for_versions
 from timberframe_cpu.emission import Piece, PythonPiece
 from timberframe_cpu.guard import GuardedArena, GuardedLayout
 from timberframe_cpu.library import ffi
 from timberframe_cpu.native import using_isa
 from timberframe_sdk import Array, KernelNode, RunContext, Value
 from timberframe_sdk.allocator import Buffer
+from timberframe_sdk.execution.tracing import work_of
 from timberframe_sdk.testing.guard import GuardedArray
 from timberframe_sdk.testing.pages import new_pages
-from timberframe_sdk.tracing import work_of
 
 if TYPE_CHECKING:
     from timberframe_cpu.program import CpuExecutable, Instance
@@ -32,7 +33,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     """
     if context.mode == "guarded":
         return _run_guarded(executable, inputs, context)
-    executable = _unrewritten_twin(executable)
+    executable = program_for_versions(_unrewritten_twin(executable))
     instance = executable.take()
     walker = _Walker(executable, context, lambda position, node: None)
     outputs = executable.run_on(instance, inputs, context, executable.device.allocator.empty, walker)
@@ -71,7 +72,7 @@ def _unrewritten_twin(executable: CpuExecutable) -> CpuExecutable:
 
 
 def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: RunContext) -> list[Array]:
-    executable = _guarded_twin(executable, context.fence)
+    executable = program_for_versions(_guarded_twin(executable, context.fence))
     instance = _guarded_instance(executable, context.fence)
     assert instance.arena is not None
     arena = GuardedArena(executable.prepared, instance.arena.handle, context.fence)
@@ -114,15 +115,15 @@ class _Walker:
         hold = executable.bind(instance, arrays)
         cancel = ffi.from_buffer("int32_t *", context.cancel.word)
         for position, piece in self._steps():
-            node = executable.cluster.nodes[position]
+            node = executable.given.nodes[position]  # with the inputs that it is computed from, not their other forms
             start = time.perf_counter_ns()
             executable.run_piece(piece, instance, arrays, context, cancel)
             end = time.perf_counter_ns()
             self._check(position, node)
             if context.trace is not None:
-                device = executable.device
-                details = work_of(node, device.kernel(node))
-                context.trace.event(node.name, node.op, start, end, device.spec, **details)
+                launch = executable.prepared.launches[position]
+                details = work_of(node, None if launch is None else launch.definition)
+                context.trace.event(node.name, node.op, start, end, executable.device.spec, **details)
             if context.observer is not None:
                 values = [[self._array(v, instance, arrays) for v in vs] for vs in (node.inputs, node.outputs)]
                 context.observer(node, *values)

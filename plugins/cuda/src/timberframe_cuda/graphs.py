@@ -19,8 +19,8 @@ import cupy
 from timberframe_accelerator import AcceleratorExecutable
 from timberframe_cuda.memory import DRIVER_ERRORS
 from timberframe_sdk import Cluster, InternalError, RunContext
-from timberframe_sdk.control_flow import is_control_flow
-from timberframe_sdk.steps import Step
+from timberframe_sdk.execution.control_flow import is_control_flow
+from timberframe_sdk.execution.steps import Step
 
 FEWEST_STEPS = 4
 """Least number of steps that are worth a graph."""

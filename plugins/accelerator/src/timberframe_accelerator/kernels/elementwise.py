@@ -12,7 +12,7 @@ from timberframe_accelerator.kernels.reduction import Element, Reduction, reduce
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, InvalidArgumentError, KernelDef, KernelNode, Launcher, OpDef
-from timberframe_sdk.elementwise import (
+from timberframe_sdk.elementwise.expressions import (
     Expression,
     allowed_types,
     checked_expression,
@@ -20,8 +20,8 @@ from timberframe_sdk.elementwise import (
     refusal_messages,
     source_types,
 )
-from timberframe_sdk.fusion import Dim, merged_dims, reduction
-from timberframe_sdk.sources import ALL_TYPES, SHORT_FLOATS, SOURCES
+from timberframe_sdk.elementwise.fusion import Dim, merged_dims, reduction
+from timberframe_sdk.elementwise.sources import ALL_TYPES, SHORT_FLOATS, SOURCES
 
 
 def source_kernels(op: OpDef) -> list[KernelDef]:

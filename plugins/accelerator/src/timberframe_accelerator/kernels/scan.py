@@ -50,7 +50,7 @@ class _Scan:
         segment = -(-self.length // (segments * _TILE)) * _TILE if self.by_groups else -(-self.length // segments)
         return segment, -(-self.length // segment)
 
-    def launch(self, exclusive: bool, reverse: bool, *flags: str) -> Any:
+    def launch(self, exclusive: bool, reverse: bool, *flags: str) -> Launcher:
         """The launch over the segments of all lines, to be called with its tensors."""
         defines = self.defines | {"T": self.dtype} | dict.fromkeys(flags, 1)
         cut = self.segments, self.segment
@@ -62,12 +62,12 @@ class _Scan:
             defines | {"EACH": 1}, spread(size), (size, self.length, self.width, *cut), exclusive, reverse
         )
 
-    def launch_totals(self) -> Any:
+    def launch_totals(self) -> Launcher:
         """The launch that turns the segments' totals into what comes before each."""
         sizes = self.outer * self.width, self.segments, self.width, 1, self.segments
         return self._call(self.defines | {"T": self.partial, "EACH": 1}, spread(sizes[0]), sizes, True, False)
 
-    def _call(self, defines: dict[str, str | int], work: Any, sizes: Any, exclusive: bool, reverse: bool) -> Any:
+    def _call(self, defines: dict[str, str | int], work: Any, sizes: Any, exclusive: bool, reverse: bool) -> Launcher:
         function = self.device.function(Source.file("scan.h", **defines), "tf_scan")
         scalars = *(self.index(n) for n in sizes), np.int32(exclusive), np.int32(reverse)
         return lambda *arrays: function(*work, *arrays, *scalars)
@@ -85,7 +85,7 @@ def scan(node: KernelNode) -> Launcher:
     made = _Scan(node, _COMBINE[node.op])
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
     if made.segments == 1:
-        return made.launch(exclusive, reverse)  # type: ignore[no-any-return]  # a function of arrays alone
+        return made.launch(exclusive, reverse)
     itemsize = 8 if made.partial.endswith("64") else 4
     node.workspace(made.outer * made.segments * made.width * itemsize)
     totals, carries = made.launch(False, reverse, "TOTALS"), made.launch_totals()

@@ -10,7 +10,7 @@ from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
 from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
-from timberframe_sdk.elementwise import refusal_messages
+from timberframe_sdk.elementwise.expressions import refusal_messages
 from timberframe_sdk.native import Native
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
-from timberframe_cpu.packing import c_name, is_narrow, panel, prepare_packed, region_offsets, variant
+from timberframe_cpu.packing import c_name, conv_shape, is_narrow, panel, prepare_packed, region_offsets, variant
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
@@ -44,12 +44,8 @@ class CPUConvolution(Convolution):
     def with_offsets(self, kernel: str, offsets: Sequence[int], *more: float) -> Native:
         """A kernel whose workspace has the regions at these offsets."""
         y, x = self.windows
-        return native(
-            c_name(kernel, self.x.dtype),
-            self.x.shape[0], y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
-            y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
-            *self.groups, self.channels_first, *offsets, *more,
-        )  # fmt: skip
+        shape = conv_shape(self.x.shape[0], y, x, self.groups, self.channels_first, offsets)
+        return native(c_name(kernel, self.x.dtype), *shape, *more)
 
 
 def _conv2d(node: KernelNode) -> Native:

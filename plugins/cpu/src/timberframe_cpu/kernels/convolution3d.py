@@ -8,7 +8,7 @@ import numpy as np
 
 from timberframe_cpu.kernels.convolution import WIDEST_LANES, filter_parts
 from timberframe_cpu.native import native
-from timberframe_cpu.packing import c_name, is_narrow, prepare_packed, region_offsets, variant
+from timberframe_cpu.packing import c_name, conv_shape, is_narrow, prepare_packed, region_offsets, variant
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
@@ -38,9 +38,7 @@ class VolumeConvolution(Convolution):
         self.node.workspace(total)
         return native(
             c_name(kernel, self.x.dtype),
-            planes, y.size, x.size, y.out_size, x.out_size, y.kernel, x.kernel,
-            y.stride, x.stride, y.dilation, x.dilation, y.before, x.before,
-            1, wide, outside, False, 0, offsets[0], 0, offsets[1], offsets[2],
+            *conv_shape(planes, y, x, (1, wide, outside), False, (0, offsets[0], 0, offsets[1], offsets[2])),
             height, width, image is not None, parts,
             batch, z.size, z.out_size, z.kernel, z.stride, z.dilation, z.before, channels, y.size, x.size, first,
             *offsets[3:],
@@ -49,10 +47,9 @@ class VolumeConvolution(Convolution):
 
 def _conv3d(node: KernelNode) -> Native:
     conv = VolumeConvolution.forward(node)
-    depth, height, width, channels, outside = conv.filter.shape
-    # the parameters that packing reads: of the convolution of images, whose channels are the taps along the depth, too
-    shape = [0] * 5 + [height, width] + [1] * 4 + [0] * 2 + [1, depth * channels, outside] + [0] * 6
-    pack = native(c_name("conv2d_pack", conv.x.dtype), *shape)
+    (depth, height, width, channels, outside), (_, y, x) = conv.filter.shape, conv.windows
+    # Of the convolution of images, whose channels are the taps along the depth, too.
+    pack = native(c_name("conv2d_pack", conv.x.dtype), *conv_shape(0, y, x, (1, depth * channels, outside)))
     if prepare_packed(node, 1, pack, outside, ("conv3d", variant(pack)), _depth_beside_channels):
         return conv.native("conv3d_packed", 0, width * depth * channels)
     packed = depth * height * width * channels * (outside + WIDEST_LANES)

@@ -14,7 +14,8 @@ from timberframe_core.ops.definition.value_checks import TUPLE_OUTSIDE
 from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
 from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
 from timberframe_cpu.native import native
-from timberframe_sdk import KernelDef, KernelNode, OutOfRangeError
+from timberframe_cpu.strings import scatter_sums, with_strings
+from timberframe_sdk import KernelDef, KernelNode, Launcher, OutOfRangeError
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import (
     MODES,
@@ -28,12 +29,14 @@ from timberframe_sdk.plans.values import one_hot_sizes, reverse_sequence_sizes
 _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3}  # enum kind of indexing/accumulate.c
 
 
+@with_strings
 def _gather(node: KernelNode) -> Native:
     """Parameters: struct gather_shape of csrc/indexing/gather.c."""
     *sizes, inner = gather_sizes(node)
     return native("gather", *sizes, inner * node.inputs[0].dtype.itemsize, reasons=(INDEX_OUTSIDE,))
 
 
+@with_strings
 def _gather_nd(node: KernelNode) -> Native:
     params, indices = node.inputs
     count, depth, inner, _ = tuple_sizes(indices.shape, params.shape)
@@ -41,6 +44,7 @@ def _gather_nd(node: KernelNode) -> Native:
     return native("gather_nd", count, depth, inner * params.dtype.itemsize, ignore, reasons=(TUPLE_OUTSIDE,))
 
 
+@with_strings
 def _scatter(node: KernelNode) -> Native:
     """Parameters: struct accumulate_shape of csrc/indexing/accumulate.c."""
     indices = node.inputs[0 if node.op == "ScatterNd" else 1]
@@ -56,6 +60,10 @@ def _scatter(node: KernelNode) -> Native:
     mode = MODES[node.op.removeprefix("Tensor").removeprefix("Scatter")]
     name = f"accumulate_{mode}_{node.attrs['T'].name}"
     return native(name, kind, count, inner, depth, ignore, rows, 0, 8 * max(count, 1), reasons=(TUPLE_OUTSIDE,))
+
+
+def _scatter_strings(node: KernelNode) -> Launcher:
+    return scatter_sums(node, _gather_nd)
 
 
 def _unsorted_segments(node: KernelNode) -> Native:
@@ -88,10 +96,12 @@ def _count_up_to(node: KernelNode) -> Callable[..., None]:
     return launch
 
 
+@with_strings
 def _one_hot(node: KernelNode) -> Native:
     return native("one_hot", *one_hot_sizes(node), node.outputs[0].dtype.itemsize)
 
 
+@with_strings
 def _reverse_sequence(node: KernelNode) -> Native:
     """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
     *sizes, inner, batch_first = reverse_sequence_sizes(node)
@@ -99,12 +109,14 @@ def _reverse_sequence(node: KernelNode) -> Native:
     return native("reverse_sequence", *sizes, inner, batch_first, reasons=(LENGTH_OUTSIDE,))
 
 
+@with_strings
 def _dynamic_partition(node: KernelNode) -> Native:
     data, partitions = node.inputs
     inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize
     return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(PARTITION_OUTSIDE,))
 
 
+@with_strings
 def _dynamic_stitch(node: KernelNode) -> Native:
     output = node.outputs[0]
     inner = math.prod(output.shape[1:]) * output.dtype.itemsize
@@ -116,6 +128,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPLEX = ("complex64", "complex128")
 _NUMBERS = (*_FLOATS, *_INTEGERS, *_COMPLEX)
 _FIXED_SIZE = (*_NUMBERS, "bool")
+_ALL = (*_FIXED_SIZE, "string")
 _INDICES = ("int32", "int64")
 
 
@@ -129,7 +142,7 @@ def _segments(
 def _scatters() -> list[KernelDef]:
     in_place = ((0, 0),)
     reals = (*_FLOATS, *_INTEGERS)
-    types = {"Add": _NUMBERS, "Sub": _NUMBERS, "Min": reals, "Max": reals, "Update": _FIXED_SIZE}
+    types = {"Add": _NUMBERS, "Sub": _NUMBERS, "Min": reals, "Max": reals, "Update": _ALL}
     return [
         KernelDef(f"TensorScatter{name}", "CPU", _scatter, {"T": t, "Tindices": _INDICES}, inplace=in_place)
         for name, t in types.items()
@@ -137,20 +150,21 @@ def _scatters() -> list[KernelDef]:
 
 
 KERNELS = [
-    KernelDef("Gather", "CPU", _gather, {"Tparams": _FIXED_SIZE}),
-    KernelDef("GatherV2", "CPU", _gather, {"Tparams": _FIXED_SIZE}),
-    KernelDef("GatherNd", "CPU", _gather_nd, {"Tparams": _FIXED_SIZE}),
-    KernelDef("ResourceGather", "CPU", _gather, {"dtype": _FIXED_SIZE}),
-    KernelDef("ResourceGatherNd", "CPU", _gather_nd, {"dtype": _FIXED_SIZE}),
+    KernelDef("Gather", "CPU", _gather, {"Tparams": _ALL}),
+    KernelDef("GatherV2", "CPU", _gather, {"Tparams": _ALL}),
+    KernelDef("GatherNd", "CPU", _gather_nd, {"Tparams": _ALL}),
+    KernelDef("ResourceGather", "CPU", _gather, {"dtype": _ALL}),
+    KernelDef("ResourceGatherNd", "CPU", _gather_nd, {"dtype": _ALL}),
     KernelDef("ResourceCountUpTo", "CPU", _count_up_to, {"T": ("int32", "int64")}),
     KernelDef("ScatterNd", "CPU", _scatter, {"T": _FIXED_SIZE, "Tindices": _INDICES}),
+    KernelDef("ScatterNd", "CPU", _scatter_strings, {"T": ("string",)}),
     *_scatters(),
     KernelDef("ScatterNdNonAliasingAdd", "CPU", _scatter, {"T": _FIXED_SIZE, "Tindices": _INDICES}, inplace=((0, 0),)),
     *_segments("Segment", "Sum Mean Prod Min Max", _sorted_segments, _INDICES),
     *_segments("UnsortedSegment", "Sum Prod Min Max", _unsorted_segments, ("int16", *_INDICES)),
-    KernelDef("OneHot", "CPU", _one_hot, {"T": _FIXED_SIZE}),
-    KernelDef("ReverseSequence", "CPU", _reverse_sequence, {"T": _FIXED_SIZE}),
-    KernelDef("DynamicPartition", "CPU", _dynamic_partition, {"T": _FIXED_SIZE}),
-    KernelDef("DynamicStitch", "CPU", _dynamic_stitch, {"T": _FIXED_SIZE}),
-    KernelDef("ParallelDynamicStitch", "CPU", _dynamic_stitch, {"T": _FIXED_SIZE}),
+    KernelDef("OneHot", "CPU", _one_hot, {"T": _ALL}),
+    KernelDef("ReverseSequence", "CPU", _reverse_sequence, {"T": _ALL}),
+    KernelDef("DynamicPartition", "CPU", _dynamic_partition, {"T": _ALL}),
+    KernelDef("DynamicStitch", "CPU", _dynamic_stitch, {"T": _ALL}),
+    KernelDef("ParallelDynamicStitch", "CPU", _dynamic_stitch, {"T": _ALL}),
 ]

@@ -10,9 +10,10 @@ from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.kernels.convolution import WIDEST_LANES
 from timberframe_cpu.native import isa, native
-from timberframe_cpu.packing import MatrixKey, c_name, is_narrow, prepare_packed, region_offsets, variant
+from timberframe_cpu.packing import MatrixKey, c_name, conv_shape, is_narrow, prepare_packed, region_offsets, variant
 from timberframe_sdk import FLOATING, INTEGER, KernelDef, KernelNode
 from timberframe_sdk.native import Native
+from timberframe_sdk.plans.convolution import Window
 
 BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"
 _LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
@@ -98,15 +99,15 @@ def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transpo
         return None
     if rows == 1 and dtype.name == "float32" and (isa() == "avx2" or weights > _PACKED_FOR_A_ROW):
         return None
-    matrix = 1, 1, rows, 1, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, depth, columns, 0  # as an image of one row of pixels
-    pack = native(c_name("conv2d_pack", dtype), *matrix, *[0] * 5)
+    image = 1, Window(1, 1, 1, 1, 1, 0), Window(rows, rows, 1, 1, 1, 0), (1, depth, columns)  # of one row of pixels
+    pack = native(c_name("conv2d_pack", dtype), *conv_shape(*image))
     key = MatrixKey(variant(pack), transposed)
     if not prepare_packed(node, 1, pack, columns, key, _columns_first if transposed else np.ascontiguousarray):
         return None
     narrow, nbytes = is_narrow(dtype), 4 if is_narrow(dtype) else dtype.itemsize
     offsets, total = region_offsets([nbytes * n for n in (narrow * rows * depth, 0, narrow * rows * columns, 0, depth)])
     node.workspace(total)
-    return native(c_name("conv2d_packed", dtype), *matrix, *offsets)
+    return native(c_name("conv2d_packed", dtype), *conv_shape(*image, False, offsets))
 
 
 def _columns_first(x: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
 from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
 from timberframe_cpu.moves import plan
 from timberframe_cpu.native import native
-from timberframe_cpu.reference import or_reference
-from timberframe_sdk import NUMERIC, KernelDef, KernelNode
+from timberframe_cpu.strings import copies, with_strings
+from timberframe_sdk import NUMERIC, KernelDef, KernelNode, Launcher
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.moves import COPIES, PLANS, dense, itemsize, literal
 from timberframe_sdk.plans.moves.mirror import mirrored_dimensions
@@ -22,19 +22,21 @@ from timberframe_sdk.plans.moves.slices import (
 _SELECTION = (INDEX_OUTSIDE, COUNTS_DIFFER)
 
 
-@or_reference
-def copy(node: KernelNode) -> Native:
+def copy(node: KernelNode) -> Native | Launcher:
     """The output has the input's bytes."""
+    if node.outputs[0].dtype.hasobject:
+        return copies(node)
     return native("copy", node.outputs[0].nbytes)
 
 
-@or_reference
-def copy_each(node: KernelNode) -> Native:
+def copy_each(node: KernelNode) -> Native | Launcher:
     """Each output has the bytes of the input at its index."""
+    if any(v.dtype.hasobject for v in node.outputs):
+        return copies(node)
     return plan([[(dense((x.nbytes,), 1, i), dense((x.nbytes,), 1, i)) for i, x in enumerate(node.outputs)]], 1)
 
 
-@or_reference
+@with_strings
 def moved(node: KernelNode) -> Native:
     """What the op's plan says; a transpose may also conjugate."""
     kernel = "move"
@@ -43,7 +45,7 @@ def moved(node: KernelNode) -> Native:
     return plan(PLANS[node.op](node), itemsize(node), literal(node), kernel)
 
 
-@or_reference
+@with_strings
 def slice_block(node: KernelNode) -> Native:
     """Which block is decided at each launch: begin is read then, and checked."""
     limits = [x for pair in slice_limits(node) for x in pair]
@@ -55,7 +57,7 @@ def _words(selections: list[Selection]) -> list[int]:
     return [x for selection in selections for x in selection]
 
 
-@or_reference
+@with_strings
 def strided_slice(node: KernelNode) -> Native:
     """A move where begin and end are constants; else they are read at each launch, and held against the plan."""
     part, whole, late = strided_slice_move(node)
@@ -65,7 +67,7 @@ def strided_slice(node: KernelNode) -> Native:
     return native("strided_slice", len(late), *_words(late), *move.parameters, reasons=_SELECTION)
 
 
-@or_reference
+@with_strings
 def strided_slice_grad(node: KernelNode) -> Native:
     """Zeros, then a move into them."""
     whole, part, late = strided_slice_grad_move(node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, TUPLE_OUTSIDE
 from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
 from timberframe_cpu.native import native
+from timberframe_cpu.strings import with_strings
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import (
@@ -28,6 +29,7 @@ def _apply(node: KernelNode) -> Native:
     return native(name, given.states, given.count, given.gradient, indices, given.flag, reasons=(ROW_OUTSIDE,))
 
 
+@with_strings
 def _update_rows(node: KernelNode) -> Native:
     """Parameters: struct rows_shape of csrc/indexing/update_rows.c."""
     variable = node.inputs[0]
@@ -58,7 +60,7 @@ def _scatters() -> list[KernelDef]:
     reals, numbers = (*_REALS, *_INTEGERS), (*_NUMBERS, *_INTEGERS)
     rows = {"Add": numbers, "Sub": numbers, "Mul": numbers, "Div": numbers, "Min": reals, "Max": reals}
     tuples = {"NdAdd": (*numbers, "bool"), "NdSub": (*numbers, "bool"), "NdMin": reals, "NdMax": reals}
-    fixed = (*numbers, "bool")
+    fixed = (*numbers, "bool", "string")
     types = {n: {"dtype": t} for n, t in {**rows, "Update": fixed}.items()}
     types |= {n: {"T": t} for n, t in {**tuples, "NdUpdate": fixed}.items()}
     return [

@@ -9,6 +9,7 @@ from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_
 from timberframe_core.ops.random.stateful import EMPTY_RANGE
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
 from timberframe_cpu.native import native
+from timberframe_cpu.strings import with_strings
 from timberframe_sdk import NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.streams import (
@@ -19,7 +20,6 @@ from timberframe_sdk.plans.streams import (
     paired_indices,
     stream_origin,
 )
-from timberframe_sdk.reference import reference_launcher
 
 _REALS = ("float16", "bfloat16", "float32", "float64")
 _ROUNDED = ("float16", "float32", "float64")
@@ -91,10 +91,9 @@ def _categories(node: KernelNode) -> Native:
     return _kernel("random_categories", node, rows, classes, node.outputs[0].shape[1], lanes)
 
 
-def _shuffle(node: KernelNode) -> Any:
+@with_strings
+def _shuffle(node: KernelNode) -> Native:
     value = node.inputs[0]
-    if value.dtype.hasobject:
-        return reference_launcher(node)
     rows = value.shape[0] if value.shape and value.size > 1 else 1
     item = value.dtype.itemsize if len(value.shape) == 1 else 0
     if not item:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from timberframe_cpu.native import native
+from timberframe_cpu.strings import with_equal_strings
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.indexing import unique_sizes
@@ -17,6 +18,7 @@ def _where(node: KernelNode) -> Native:
     return native("where")
 
 
+@with_equal_strings
 def _unique(node: KernelNode) -> Native:
     axis, (outer, count, inner) = unique_sizes(node)
     size = _table_size(count)
@@ -24,6 +26,7 @@ def _unique(node: KernelNode) -> Native:
     return native("unique", outer, count, inner, node.inputs[0].dtype.itemsize, size, axis, len(node.outputs))
 
 
+@with_equal_strings
 def _list_diff(node: KernelNode) -> Native:
     size = _table_size(node.inputs[1].size)
     node.workspace(8 * size)
@@ -57,13 +60,13 @@ def _in_top_k(node: KernelNode) -> Native:
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _REALS = (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_UNIQUE_TYPES = {"T": (*_REALS, "bool")}
+_UNIQUE_TYPES = {"T": (*_REALS, "bool", "string")}
 _UNIQUE_OPS = ("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 
 KERNELS = [
     KernelDef("Where", "CPU", _where, {"T": (*_REALS, "bool", "complex64", "complex128")}),
     *(KernelDef(op, "CPU", _unique, _UNIQUE_TYPES) for op in _UNIQUE_OPS),
-    KernelDef("ListDiff", "CPU", _list_diff, {"T": _REALS}),
+    KernelDef("ListDiff", "CPU", _list_diff, {"T": (*_REALS, "string")}),
     KernelDef("TopK", "CPU", _top_k, {"T": _REALS}),
     KernelDef("TopKV2", "CPU", _top_k, {"T": _REALS}),
     KernelDef("NthElement", "CPU", _nth_element, {"T": _REALS}),
