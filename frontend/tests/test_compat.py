@@ -11,6 +11,7 @@ import pytest
 import timberframe as tf
 from timberframe.compat.__main__ import main
 from timberframe.compat.absent import NEVER
+from timberframe.compat.internal import MODULES
 from timberframe.compat.programs import check, resolve
 
 PROGRAM = """
@@ -112,3 +113,42 @@ def test_check_of_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_what_is_never_here_is_not(name: str) -> None:
     with pytest.raises(AttributeError):
         resolve(name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_of_tensorflow_have_the_names_of_public_ones(name: str) -> None:
+    assert {value for value in dir(resolve(name)) if not value.startswith("__")}
+
+
+@pytest.mark.parametrize(
+    ("inside", "public"),
+    [
+        ("python.ops.array_ops.concat", "concat"),
+        ("python.ops.nn_ops.relu", "nn.relu"),
+        ("python.ops.rnn.rnn_cell_impl.LSTMStateTuple", "nn.rnn_cell.LSTMStateTuple"),
+        ("python.framework.tensor_shape.TensorShape", "TensorShape"),
+        ("python.training.optimizer.Optimizer", "train.Optimizer"),
+        ("core.framework.summary_pb2.Summary", "Summary"),
+        ("contrib.rnn.python.ops.core_rnn.static_rnn", "contrib.rnn.static_rnn"),
+    ],
+)
+def test_names_by_paths_of_modules_are_the_public_ones(inside: str, public: str) -> None:
+    assert resolve(inside) is resolve(public)
+
+
+@pytest.mark.parametrize("name", ["python.ops.array_ops.nothing", "python.ops.nothing_ops", "core.nothing"])
+def test_modules_of_tensorflow_have_no_other_names(name: str) -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        resolve(name)
+
+
+def test_a_decorated_function_has_the_name_of_the_one_that_it_stands_for() -> None:
+    tf_decorator = resolve("python.util.tf_decorator")
+
+    def double(x: int) -> int:
+        """Twice x."""
+        return 2 * x
+
+    made = tf_decorator.make_decorator(double, lambda x: double(x) + 1)
+    assert (made.__name__, made.__doc__, made(3)) == ("double", "Twice x.", 7)
+    assert tf_decorator.unwrap(made) == ([made], double)

@@ -13,7 +13,16 @@ import timberframe as tf
 from timberframe_core.runtime.devices import devices_for
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/use.md", "docs/write-a-host-op.md", "frontend/README.md", "core/README.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/use.md",
+    "docs/data.md",
+    "docs/eager.md",
+    "docs/train.md",
+    "docs/write-a-host-op.md",
+    "frontend/README.md",
+    "core/README.md",
+)
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 MARK = "== end of a program"
 

@@ -9,7 +9,10 @@ import pytest
 
 import timberframe as tf
 
-LATER = ("google.protobuf", "importlib.metadata", "safetensors", "scipy", "packaging", "timberframe.saved_model")
+LATER = (
+    "google.protobuf", "importlib.metadata", "safetensors", "scipy", "packaging", "timberframe.saved_model",
+    "timberframe.eager", "timberframe_core.runtime.eager",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The names of TensorFlow 1 that programs use, as the table `data/tensorflow1_names.tsv` says of each.
 
-have: is here. missing: is not yet. never: is not meant to be; the error says what serves instead.
+have: is here. missing: is not yet. never: is not meant to be; the error says what serves instead. foreign: is not a
+name of TensorFlow 1, but a slip of a program; the error says what may be meant.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from timberframe.compat.programs import resolve
 
 _TABLE = Path(__file__).parent / "data" / "tensorflow1_names.tsv"
 _ROWS = [line.split("\t") for line in _TABLE.read_text().splitlines() if not line.startswith("#")]
-NAMES = {state: [name for name, _, own in _ROWS if own == state] for state in ("have", "missing", "never")}
+NAMES = {state: [name for name, _, own in _ROWS if own == state] for state in ("have", "missing", "never", "foreign")}
 
 
 @pytest.mark.parametrize("name", NAMES["have"])
@@ -36,6 +37,13 @@ def test_name_is_never_here_and_something_serves_instead(name: str) -> None:
     assert hint(name)
 
 
-def test_most_uses_of_the_names_are_here() -> None:
+@pytest.mark.parametrize("name", NAMES["foreign"])
+def test_name_that_is_not_tensorflows_is_said_to_be_none(name: str) -> None:
+    with pytest.raises(AttributeError):
+        resolve(name)
+    assert hint(name).startswith("not a name of TensorFlow; ")
+
+
+def test_most_uses_of_names_that_are_tensorflows_are_here() -> None:
     uses = {state: sum(int(count) for _, count, own in _ROWS if own == state) for state in NAMES}
     assert uses["have"] / (uses["have"] + uses["missing"]) >= 0.95

@@ -19,12 +19,14 @@ from timberframe import nn as nn
 from timberframe import quantization as quantization
 from timberframe import random as random
 from timberframe import raw_ops as raw_ops
+from timberframe import sparse as sparse
 from timberframe import strings as strings
 from timberframe import train as train
 from timberframe.api import messages as _messages
 from timberframe.api.arithmetic import *
 from timberframe.api.arrays import *
 from timberframe.api.assertions import *
+from timberframe.api.clock import *
 from timberframe.api.comparison import *
 from timberframe.api.composites import *
 from timberframe.api.constants import *
@@ -37,23 +39,29 @@ from timberframe.api.framework import *
 from timberframe.api.functional import *
 from timberframe.api.gradients import *
 from timberframe.api.histogram import *
+from timberframe.api.image_windows import *
 from timberframe.api.indexing import *
 from timberframe.api.initializers import *
 from timberframe.api.linalg import *
 from timberframe.api.lookup import *
+from timberframe.api.partitioners import *
 from timberframe.api.pictures import *
+from timberframe.api.printing import *
 from timberframe.api.python_functions import *
 from timberframe.api.quantization import *
 from timberframe.api.queues import *
 from timberframe.api.random import *
 from timberframe.api.random_initializers import *
 from timberframe.api.random_seeds import *
+from timberframe.api.readers import *
 from timberframe.api.reduction import *
 from timberframe.api.search import *
 from timberframe.api.selection import *
+from timberframe.api.sequence_examples import *
 from timberframe.api.settings import *
 from timberframe.api.slicing import *
 from timberframe.api.sparse import *
+from timberframe.api.sparse_math import *
 from timberframe.api.state import *
 from timberframe.api.string_parts import *
 from timberframe.api.strings import *
@@ -62,6 +70,7 @@ from timberframe.api.tensor_array import *
 from timberframe.api.types import *
 from timberframe.api.unary import *
 from timberframe.api.variable_collections import *
+from timberframe.api.variable_creators import *
 from timberframe.api.variable_functions import *
 from timberframe.api.variable_scope import *
 from timberframe.boundary import guard as _guard
@@ -79,20 +88,37 @@ from timberframe_core.runtime.session import Session as Session
 if _TYPE_CHECKING:
     from timberframe import app as app
     from timberframe import compat as compat
+    from timberframe import data as data
+    from timberframe import estimator as estimator
+    from timberframe import feature_column as feature_column
     from timberframe import flags as flags
     from timberframe import gfile as gfile
+    from timberframe import graph_util as graph_util
     from timberframe import layers as layers
     from timberframe import metrics as metrics
+    from timberframe import python as python
     from timberframe import python_io as python_io
     from timberframe import saved_model as saved_model
     from timberframe import summary as summary
     from timberframe import test as test
     from timberframe.api.messages import *
+    from timberframe.eager.function import function as function
+    from timberframe.eager.tape import GradientTape as GradientTape
+    from timberframe.eager.tensor_spec import TensorSpec as TensorSpec
     from timberframe.metrics.confusion import confusion_matrix as confusion_matrix
 else:
     # What takes long to import and many programs do without.
-    _MODULES = ("app", "compat", "flags", "gfile", "layers", "metrics", "python_io", "saved_model", "summary", "test")
+    _MODULES = (
+        "app", "compat", "data", "estimator", "feature_column", "flags", "gfile", "graph_util", "layers", "metrics",
+        "python", "python_io", "saved_model", "summary", "test",
+    )  # fmt: skip
+    _EAGER = {
+        "GradientTape": "timberframe.eager.tape:GradientTape",
+        "TensorSpec": "timberframe.eager.tensor_spec:TensorSpec",
+        "function": "timberframe.eager.function:function",
+    }
     _LATER = {
+        **_EAGER,
         **{name: f"timberframe.{name}" for name in _MODULES},
         "confusion_matrix": "timberframe.metrics.confusion:confusion_matrix",
         **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},
@@ -103,6 +129,22 @@ else:
         return sorted({*globals(), *_LATER})
 
 
+__git_version__ = f"v{__version__}"
 _add_library_folder(__file__)
-_SPACES = (bitwise, image, initializers, linalg, lookup, losses, math, nest, nn, quantization, random, strings, train)
+_SPACES = (
+    bitwise,
+    image,
+    initializers,
+    linalg,
+    lookup,
+    losses,
+    math,
+    nest,
+    nn,
+    quantization,
+    random,
+    sparse,
+    strings,
+    train,
+)
 _guard([_sys.modules[__name__], *_SPACES])

@@ -34,7 +34,7 @@ __all__ = [
     "gpu_device_name", "is_built_with_cuda", "is_gpu_available", "main", "mock", "test_src_dir_path",
 ]  # fmt: skip
 
-_SEED = 87654321
+SEED = 87654321
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -101,10 +101,10 @@ class TestCase(unittest.TestCase):
 
     def setUp(self) -> None:
         self._cached: tuple[Graph, Session] | None = None
-        random.seed(_SEED)
-        np.random.seed(_SEED % 2**32)  # noqa: NPY002 - programs under test draw from it
+        random.seed(SEED)
+        np.random.seed(SEED % 2**32)  # noqa: NPY002 - programs under test draw from it
         reset_default_graph()
-        set_random_seed(_SEED)
+        set_random_seed(SEED)
 
     def tearDown(self) -> None:
         if self._cached is not None:
@@ -122,7 +122,10 @@ class TestCase(unittest.TestCase):
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
         """A session of its own. use_gpu: on an accelerator if there is one, else on the CPU; force_gpu: there alone."""
-        given = graph or get_default_graph()
+        given: Any = graph or get_default_graph()
+        if given.eager:
+            yield given.session
+            return
         with given.as_default(), Session(graph=given, config=config) as session, _placed(use_gpu, force_gpu):
             yield session
 
@@ -131,7 +134,10 @@ class TestCase(unittest.TestCase):
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
         """The same session each time in a test, for the same graph."""
-        given = graph or get_default_graph()
+        given: Any = graph or get_default_graph()
+        if given.eager:
+            yield given.session
+            return
         if self._cached is None:
             self._cached = given, Session(graph=given, config=config)
         if self._cached[0] is not given:
@@ -151,6 +157,8 @@ class TestCase(unittest.TestCase):
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors, in their structure."""
+        if get_default_graph().eager:
+            return nest.map_structure(lambda x: convert_to_tensor(x).numpy(), tensors)  # type: ignore[attr-defined]  # EagerTensors
         session = get_default_session() or (self._cached[1] if self._cached else None)
         if session is None:
             raise InvalidArgumentError("TestCase.evaluate: no session is open; open one with `with self.session():`")

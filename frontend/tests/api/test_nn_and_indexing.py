@@ -118,3 +118,13 @@ def test_conv3d_transpose_undoes_the_strides_of_conv3d() -> None:
     y = tf.nn.conv3d(x, w, 2, "SAME")
     assert y.static_shape == (1, 2, 3, 4, 5)
     assert tf.nn.conv3d_transpose(y, w, [1, 4, 6, 8, 2], 2).static_shape == (1, 4, 6, 8, 2)
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_a_sequence_mask_takes_a_limit_of_another_dtype(dtype: tf.DType) -> None:
+    lengths = tf.constant([1, 3], tf.int32 if dtype == tf.int64 else tf.int64)
+    with tf.Session() as session:
+        assert session.run(tf.sequence_mask(lengths, tf.constant(3, dtype), tf.int32)).tolist() == [
+            [1, 0, 0],
+            [1, 1, 1],
+        ]

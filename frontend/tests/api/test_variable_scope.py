@@ -136,11 +136,6 @@ def test_regularizer_adds_a_loss_once() -> None:
     assert [x.name for x in tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)] == ["s/v/Regularizer/Sum:0"]
 
 
-def test_partitioner_is_refused() -> None:
-    with pytest.raises(tf.errors.UnimplementedError, match="variables are kept whole, partitioner must be None"):
-        get("v", partitioner=lambda shape, dtype: [1])
-
-
 def test_custom_getter_decides() -> None:
     def doubled(getter: Any, *args: Any, **kwargs: Any) -> Any:
         return getter(*args, **kwargs) * 2.0

@@ -251,3 +251,17 @@ def test_another_size_than_at_the_first_call_is_refused() -> None:
     layer(tf.zeros([1, 3]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="size 3 is required along axis -1"):
         layer(tf.zeros([1, 4]))
+
+
+def test_windows_may_be_sizes_of_a_shape() -> None:
+    x = tf.zeros([2, 4, 6, 1])
+    assert tf.layers.average_pooling2d(x, x.shape[1:3], 1).shape.as_list() == [2, 1, 1, 1]
+    assert tf.layers.max_pooling2d(x, x.shape[1], np.int64(2)).shape.as_list() == [2, 1, 2, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="pool_size is True; a positive integer, or 2 of them"):
+        tf.layers.max_pooling2d(x, True, 1)
+
+
+def test_programs_may_keep_attributes_with_tensors() -> None:
+    x = tf.zeros([2])
+    x.scope = "hidden"
+    assert x.scope == "hidden"

@@ -416,3 +416,19 @@ def test_leftovers_of_killed_writers_go(session: tf.Session, tmp_path: Path) -> 
     saver.save(session, str(tmp_path / "m"), global_step=3)
     assert not any(path.exists() for path in left)
     assert data.exists()
+
+
+def test_relative_paths_in_a_relative_folder_are_found(
+    session: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tf.train.Saver([initialized(session, X, "v")], save_relative_paths=True).save(session, "folder/m")
+    assert tf.train.latest_checkpoint("folder") == path
+
+
+def test_checkpoints_come_as_they_are_written(session: tf.Session, tmp_path: Path) -> None:
+    saver = tf.train.Saver([initialized(session, X, "v")])
+    paths = tf.train.checkpoints_iterator(str(tmp_path), timeout=0)
+    for step in (1, 2):
+        assert saver.save(session, str(tmp_path / "m"), global_step=step) == next(paths)
+    assert list(paths) == []

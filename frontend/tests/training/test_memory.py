@@ -20,6 +20,7 @@ def resident() -> int:
     return int(STATUS.read_text().split()[1]) * 4096
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not STATUS.exists(), reason="the system does not report the resident memory")
 def test_memory_stays_flat_over_20000_training_steps() -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.train.moving_averages import assign_moving_average
 
 
 @pytest.fixture(autouse=True)
@@ -167,3 +168,14 @@ def test_clipping_zeros_by_norm_has_a_finite_gradient() -> None:
 def test_clipping_by_the_average_norm() -> None:
     with tf.Session() as session:
         np.testing.assert_allclose(session.run(tf.clip_by_average_norm([3.0, 4.0], 0.5)), [0.6, 0.8], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("debiased", "expected"), [(False, [5.0, 7.5]), (True, [10.0, 10.0])])
+def test_a_variable_moves_to_a_value(debiased: bool, expected: list[float]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=0.0, trainable=False, use_resource=True)
+        moved = assign_moving_average(v, 10.0, 0.5, debiased)
+        session.run(tf.global_variables_initializer())
+        assert [session.run(moved) for _ in range(2)] == pytest.approx(expected)
+        assert session.run(v) == pytest.approx(expected[-1])
+        assert [x.op.name for x in tf.global_variables()] == ["v", *(["v/biased", "v/local_step"] if debiased else [])]

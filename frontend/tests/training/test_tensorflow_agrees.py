@@ -57,7 +57,7 @@ def both() -> Callable[[Build], list[tuple[list[str], list[np.ndarray]]]]:
     return run
 
 
-def same(results: list[tuple[list[str], list[np.ndarray]]], tolerance: float) -> None:
+def assert_same(results: list[tuple[list[str], list[np.ndarray]]], tolerance: float) -> None:
     (names, wanted), (own, found) = results
     assert own == names
     for want, got in zip(wanted, found, strict=True):
@@ -79,7 +79,7 @@ def test_an_embedding_trains_alike(both: Any, name: str, dtype: str, tolerance: 
         step = tf.train.get_or_create_global_step()
         return [loss, OPTIMIZERS[name](tf.train).minimize(loss, step)], {}
 
-    same(both(build), tolerance)
+    assert_same(both(build), tolerance)
 
 
 @pytest.mark.parametrize("name", RATES)
@@ -87,7 +87,7 @@ def test_a_rate_is_tensorflows(both: Any, name: str) -> None:
     def build(tf: Any) -> tuple[list[Any], dict[str, Any]]:
         return [RATES[name](tf.train, tf.constant(s)) for s in (0, 1, 3, 5, 7, 8, 13, 14, 15, 40)], {}
 
-    same(both(build), 1e-6)
+    assert_same(both(build), 1e-6)
 
 
 def test_clipping_is_tensorflows(both: Any) -> None:
@@ -99,7 +99,7 @@ def test_clipping_is_tensorflows(both: Any) -> None:
         whole, rows = tf.clip_by_norm(x, 0.7), tf.clip_by_norm(x, 0.7, [1])
         return [norm, clipped[0], clipped[2], small[0], whole, rows, tf.clip_by_average_norm(x, 0.1)], {}
 
-    same(both(build), 1e-6)
+    assert_same(both(build), 1e-6)
 
 
 def test_averages_are_tensorflows(both: Any) -> None:
@@ -113,4 +113,4 @@ def test_averages_are_tensorflows(both: Any) -> None:
             update = averages.apply([x, x.read_value() * 2.0])
         return [update], {}
 
-    same(both(build), 1e-6)
+    assert_same(both(build), 1e-6)

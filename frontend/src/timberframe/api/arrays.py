@@ -11,6 +11,7 @@ from timberframe.api.framework import get_static_value, is_tensor
 from timberframe_core.dtypes import int32, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor, to_array
+from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 from timberframe_core.shapes import broadcast, is_static, num_elements
@@ -167,6 +168,8 @@ def split(
 
     num: the number of sizes, where they are a tensor of unknown length.
     """
+    if isinstance(num_or_size_splits, Dimension):
+        num_or_size_splits = int(num_or_size_splits)
     if isinstance(num_or_size_splits, int):
         equal: _Tensors = apply_op("Split", [axis, value], {"num_split": num_or_size_splits}, name)
         return equal

@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe.api.arrays import rank
 from timberframe.api.calls import call_op
+from timberframe.api.embedding_parts import lookup_in_parts, tables_of
 from timberframe.api.framework import is_tensor, name_scope
 from timberframe.api.reduction import reduction_axes
 from timberframe_core.arguments import instance, listed
@@ -180,15 +181,19 @@ def embedding_lookup(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:  # fmt: skip
-    """Rows `ids` of one embedding table; with max_norm each row is clipped to that L2 norm.
+    """Rows `ids` of an embedding table; with max_norm each row is clipped to that L2 norm.
 
-    Tables in several parts are refused; partition_strategy and validate_indices change nothing here.
+    params: the table, or its parts in a list or a PartitionedVariable. partition_strategy: with "mod" id i is in part
+    i % parts, with "div" the parts follow each other. validate_indices changes nothing here.
     """
-    table = params[0] if isinstance(params, list | tuple) and len(params) == 1 else params
-    if isinstance(table, list | tuple):
-        raise InvalidArgumentError(f"tf.nn.embedding_lookup: params has {len(table)} parts; one table is required")
+    tables = tables_of(params)
+    if not tables:
+        raise InvalidArgumentError("tf.nn.embedding_lookup: params is empty; one table at least is required")
     with name_scope(name, "embedding_lookup", [ids]):
-        rows = call_op("GatherV2", table, ids, 0)
+        if len(tables) == 1:
+            rows: Tensor = call_op("GatherV2", tables[0], ids, 0)
+        else:
+            rows = lookup_in_parts(tables, ids, partition_strategy)
         if max_norm is None:
             return rows
         inner = call_op("Range", rank(ids), rank(rows), 1)

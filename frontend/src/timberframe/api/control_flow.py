@@ -45,16 +45,22 @@ def cond(
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if not callable(true_fn) or not callable(false_fn):
         raise InvalidTypeError("tf.cond: a branch is not callable; true_fn and false_fn must be functions")
+    graph = get_default_graph()
+    if graph.eager:
+        return _unpacked(true_fn() if pred else false_fn(), strict)
     if isinstance(pred, bool):
         raise InvalidTypeError(f"tf.cond: pred is the Python bool {pred}; a tensor is required")
-    graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         condition = convert_to_tensor(pred, bool_, "pred")
         branches = _Branches("tf.cond", scope, {"true_fn": true_fn, "false_fn": false_fn}, ("cond_true", "cond_false"))
         then, otherwise = branches.bodies
         packed = branches.add("If", condition, {"then_branch": then, "else_branch": otherwise})
-    single = isinstance(packed, list | tuple) and len(packed) == 1 and not strict
-    return packed[0] if single else packed
+    return _unpacked(packed, strict)
+
+
+def _unpacked(result: Any, strict: bool) -> Any:
+    """A list or tuple of one as what is in it, unless strict."""
+    return result[0] if isinstance(result, list | tuple) and len(result) == 1 and not strict else result
 
 
 class _Branches:
@@ -170,6 +176,9 @@ def switch_case(
     names = [f"branch_fns[{i}]" for i in range(len(functions))]
     if default is not None:
         functions, names = [*functions, default], [*names, "default"]
+    if get_default_graph().eager:
+        chosen = int(convert_to_tensor(branch_index, int32))  # type: ignore[call-overload]  # an EagerTensor
+        return functions[chosen if 0 <= chosen < len(functions) else -1]()
     with get_default_graph().name_scope(name), get_default_graph().name_scope("indexed_case") as scope:
         index = convert_to_tensor(branch_index, int32, "branch_index")
         labels = [f"branch{i}" for i in range(len(functions))]
@@ -230,6 +239,8 @@ def while_loop(
         raise InvalidTypeError(f"tf.while_loop: loop_vars is {loop_vars!r}; a non-empty list is required")
     loop = _Loop(cond, body, loop_vars)
     graph = get_default_graph()
+    if graph.eager:
+        return _unpacked(loop.run(maximum_iterations), return_same_structure)
     with graph.name_scope(name or "while") as scope:
         start = [convert_to_tensor(to_flow(v), name="loop_var") for v in nest.flatten(loop_vars)]
         invariants = _invariants(loop_vars, start, shape_invariants)
@@ -238,9 +249,7 @@ def while_loop(
             start, invariants = [convert_to_tensor(0, int32), *start], [(), *invariants]
         results = _add_while(graph, scope, loop, start, invariants, parallel_iterations)
     results = results[1:] if loop.limit is not None else results
-    packed = like_structure(loop_vars, results)
-    single = isinstance(packed, list | tuple) and len(packed) == 1 and not return_same_structure
-    return packed[0] if single else packed
+    return _unpacked(like_structure(loop_vars, results), return_same_structure)
 
 
 class _Loop:
@@ -267,6 +276,16 @@ class _Loop:
         if self.limit is None:
             return self._next_values(flat)
         return [apply_op("AddV2", [flat[0], 1]), *self._next_values(flat[1:])]
+
+    def run(self, maximum_iterations: Any) -> Any:
+        """Runs the loop at once; gives the loop variables in their structure."""
+        flat = [convert_to_tensor(to_flow(v)) for v in nest.flatten(self._structure)]
+        limit = None if maximum_iterations is None else int(maximum_iterations)
+        done = 0
+        while (limit is None or done < limit) and self._call(self._cond, flat):
+            flat = [_following(v, t) for v, t in zip(self._next_values(flat), flat, strict=True)]
+            done += 1
+        return like_structure(self._structure, flat)
 
     def _call(self, function: Callable[..., Any], flat: list[Tensor]) -> Any:
         packed = like_structure(self._structure, flat)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, ResourceExhaustedError
 from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor, is_tensor, to_array
 from timberframe_core.graph.device_spec import DeviceSpec
+from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.graph import Graph, get_default_graph, reset_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from timberframe_core.graph.operation import Operation, Tensor
@@ -25,11 +26,12 @@ from timberframe_core.ops.definition.opdef import is_known
 from timberframe_core.shapes import check_array, format_shape, num_elements
 
 __all__ = [
-    "DeviceSpec", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor", "TensorShape",
-    "add_to_collection", "add_to_collections", "colocate_with", "constant", "control_dependencies",
-    "convert_to_tensor", "device", "executing_eagerly", "get_collection", "get_collection_ref", "get_default_graph",
-    "get_static_value", "group", "import_graph_def", "is_tensor", "make_ndarray", "make_tensor_proto", "name_scope",
-    "op_scope", "placeholder", "placeholder_with_default", "reset_default_graph", "tuple",
+    "DeviceSpec", "Dimension", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor",
+    "TensorShape", "add_to_collection", "add_to_collections", "colocate_with", "constant", "container",
+    "control_dependencies", "convert_to_tensor", "device", "dimension_value", "executing_eagerly", "get_collection",
+    "get_collection_ref", "get_default_graph", "get_static_value", "group", "import_graph_def", "is_tensor",
+    "make_ndarray", "make_tensor_proto", "name_scope", "op_scope", "placeholder", "placeholder_with_default",
+    "reset_default_graph", "tuple",
 ]  # fmt: skip
 
 
@@ -88,6 +90,25 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     return get_default_graph().device(device_name_or_function)
 
 
+@contextmanager
+def container(container_name: str) -> Iterator[str]:
+    """Puts the variables, queues, tables and readers made inside into a container, which `Session.reset` can drop.
+
+    Resources of equal names in two containers are two resources.
+    """
+    scopes = get_default_graph()._scopes
+    before, scopes.container = scopes.container, container_name
+    try:
+        yield container_name
+    finally:
+        scopes.container = before
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The size that a Dimension, an integer or None means."""
+    return Dimension(dimension).value
+
+
 def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
     """Makes the operations made inside wait for these operations or tensors; None forgets surrounding blocks."""
     return get_default_graph().control_dependencies(control_inputs)
@@ -99,8 +120,8 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
 
 
 def executing_eagerly() -> bool:
-    """False: operations are recorded in a graph and run by a Session."""
-    return False
+    """Whether operations run when they are made; False inside tf.function and `with tf.Graph().as_default()`."""
+    return get_default_graph().eager
 
 
 # Collections
@@ -137,6 +158,8 @@ def constant(
     dtype: by default float32 for Python floats, int32 for integers that fit it, and that of an array. shape: the values
     are put into it; where they are fewer the last one is repeated, unless verify_shape is set.
     """
+    if isinstance(value, Tensor) and value.eager and value.graph is get_default_graph():
+        value = value.numpy()  # type: ignore[attr-defined]  # an EagerTensor
     if isinstance(value, Tensor):
         raise InvalidTypeError(f"tf.constant: value is tensor '{value.name}'; a value is required")
     array, kind = to_array(value, None if dtype is None else as_dtype(dtype))
@@ -204,6 +227,8 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     partial: unknown elements of a vector become None instead of making the whole unknown.
     """
     tensor = convert_to_tensor(tensor)
+    if tensor.eager:
+        return tensor.numpy()
     if tensor.op.type == "Const":
         return tensor.op.attrs["value"].copy()
     value = tensor.host_value
@@ -215,10 +240,15 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that is done when all inputs (operations, tensors, or lists of them) are. Takes `name`."""
+    """An operation that is done when all inputs (operations, tensors, or lists of them) are. Takes `name`.
+
+    None in eager execution, where all is done.
+    """
     name = kwargs.pop("name", None)
     if kwargs:
         raise InvalidArgumentError(f"tf.group: got {', '.join(kwargs)}; the only keyword is name")
+    if get_default_graph().eager:
+        return None  # type: ignore[return-value]  # what graphs alone have
     with control_dependencies([x for x in nest.flatten(inputs) if x is not None]):
         made: Operation = apply_op("NoOp", name=name or "group_deps")
     return made

@@ -13,6 +13,7 @@ from timberframe.api.selection import cast
 from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.shapes import format_shape
 
@@ -108,6 +109,11 @@ def _check(function: str, fact: bool, message: str) -> None:
         raise InvalidArgumentError(f"tf.image.{function}: {message}")
 
 
+def _plain(*values: Any) -> list[Any]:
+    """The values, Dimensions as integers."""
+    return [int(v) if isinstance(v, Dimension) else v for v in values]
+
+
 def _known(*values: Any) -> bool:
     return all(isinstance(v, int) for v in values)
 
@@ -175,6 +181,7 @@ def pad_to_bounding_box(
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
     """Images cut or framed with zeros, evenly on both sides, to the target sizes."""
+    target_height, target_width = _plain(target_height, target_width)
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         given = image_tensor(image, "resize_image_with_crop_or_pad")
         for what, target in (("target_height", target_height), ("target_width", target_width)):
@@ -227,6 +234,7 @@ def resize_image_with_pad(
     image: Any, target_height: int, target_width: int, method: Any = 0, align_corners: bool = False
 ) -> Tensor:
     """Images resized to the largest size that fits and keeps the ratio, with zeros around; see `resize_images`."""
+    target_height, target_width = _plain(target_height, target_width)
     with name_scope(None, "resize_image_with_pad", [image]):
         given = image_tensor(image, "resize_image_with_pad")
         batch = expand_dims(given, 0) if given.shape.ndims == 3 else given

@@ -148,7 +148,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: st
             axes = apply_op("Range", [0, apply_op("Rank", [counts]), 1])
             limit = apply_op("Maximum", [convert_to_tensor(0, counts.dtype), apply_op("Max", [counts, axes])])
         else:
-            limit = convert_to_tensor(maxlen, counts.dtype)
+            limit = convert_to_tensor(maxlen)
+            counts = cast(counts, limit.dtype)
         zero, one = (convert_to_tensor(i, counts.dtype) for i in (0, 1))
         steps = apply_op("Range", [zero, limit, one])
         mask = apply_op("Less", [steps, expand_dims(counts, -1)])

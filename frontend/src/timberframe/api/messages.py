@@ -11,16 +11,21 @@ if TYPE_CHECKING:
         AttrValue,
         CheckpointState,
         ConfigProto,
+        Event,
         GPUOptions,
         GraphDef,
         GraphOptions,
+        HistogramProto,
         MetaGraphDef,
         NameAttrList,
         NodeDef,
         OpList,
         OptimizerOptions,
         SavedModel,
+        SessionLog,
         SignatureDef,
+        Summary,
+        SummaryMetadata,
         TensorInfo,
         TensorProto,
         TensorShapeProto,
@@ -28,9 +33,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AttrValue", "CheckpointState", "ConfigProto", "GPUOptions", "GraphDef", "GraphOptions", "MetaGraphDef",
-    "NameAttrList", "NodeDef", "OpList", "OptimizerOptions", "SavedModel", "SignatureDef", "TensorInfo", "TensorProto",
-    "TensorShapeProto", "VariableDef",
+    "AttrValue", "CheckpointState", "ConfigProto", "Event", "GPUOptions", "GraphDef", "GraphOptions", "HistogramProto",
+    "MetaGraphDef", "NameAttrList", "NodeDef", "OpList", "OptimizerOptions", "SavedModel", "SessionLog", "SignatureDef",
+    "Summary", "SummaryMetadata", "TensorInfo", "TensorProto", "TensorShapeProto", "VariableDef",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would be an attribute

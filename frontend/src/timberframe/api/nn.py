@@ -16,10 +16,11 @@ from timberframe_core.graph.operation import Tensor
 
 NAMESPACES = {
     "nn": (
-        "avg_pool", "avg_pool2d", "batch_normalization", "bias_add", "bias_add_v1", "conv2d", "depthwise_conv2d",
-        "depthwise_conv2d_native", "fused_batch_norm", "l2_normalize", "local_response_normalization", "lrn",
-        "max_pool", "max_pool2d", "moments", "relu_layer", "separable_conv2d", "softmax_cross_entropy_with_logits",
-        "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "xw_plus_b",
+        "avg_pool", "avg_pool2d", "batch_norm_with_global_normalization", "batch_normalization", "bias_add",
+        "bias_add_v1", "conv2d", "depthwise_conv2d", "depthwise_conv2d_native", "fused_batch_norm", "l2_normalize",
+        "local_response_normalization", "lrn", "max_pool", "max_pool2d", "moments", "relu_layer", "separable_conv2d",
+        "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
+        "sparse_softmax_cross_entropy_with_logits", "xw_plus_b",
     ),
     "math": ("l2_normalize",),
     "linalg": ("l2_normalize",),
@@ -213,6 +214,28 @@ def fused_batch_norm(
         }
         outputs = apply_op("FusedBatchNormV3", [image, scale, offset, *statistics], attrs, scope)
     return outputs[0], outputs[1], outputs[2]
+
+
+def batch_norm_with_global_normalization(
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: Any = None,
+    scale_after_normalization: bool | None = None,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Tensor:
+    """`batch_normalization` of t with mean m and variance v; gamma counts only with scale_after_normalization.
+
+    input, mean and variance are other names of t, m and v.
+    """
+    x, middle, spread = (a if b is None else b for a, b in ((t, input), (m, mean), (v, variance)))
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(x, middle, spread, beta, scale, variance_epsilon, name)
 
 
 def batch_normalization(

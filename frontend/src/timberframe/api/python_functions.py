@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from timberframe.api.state import outermost
 from timberframe.host_ops.python_functions import token_of
 from timberframe_core.dtypes import as_dtype
-from timberframe_core.errors import InvalidTypeError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
@@ -37,10 +39,26 @@ def py_func(
     many = isinstance(Tout, list | tuple)
     dtypes = [as_dtype(t) for t in (Tout if many else [Tout])]
     inputs = [convert_to_tensor(x) for x in inp]
+    if get_default_graph().eager:
+        return _called(func, inputs, dtypes, many)
     attrs = {"token": token_of(func, outermost(get_default_graph())), "Tin": [x.dtype for x in inputs], "Tout": dtypes}
     made = apply_op("PyFunc" if stateful else "PyFuncStateless", [inputs], attrs, name)
     if not dtypes:
         return get_default_graph().get_operations()[-1]  # there is no output to know it by
+    return made if many else made[0]
+
+
+def _called(func: Callable[..., Any], inputs: Sequence[Any], dtypes: Sequence[Any], many: bool) -> Any:
+    """What the function returns in eager execution, as tensors of these dtypes."""
+    result = func(*[x.numpy() for x in inputs])
+    if not dtypes:
+        return None
+    values = list(result) if many and isinstance(result, list | tuple) else [result]
+    if len(values) != len(dtypes):
+        raise InvalidArgumentError(
+            f"py_func: the function returned {len(values)} values; Tout has {len(dtypes)}, each needs one"
+        )
+    made = [convert_to_tensor(np.asarray(v, d.numpy), d) for v, d in zip(values, dtypes, strict=True)]
     return made if many else made[0]
 
 

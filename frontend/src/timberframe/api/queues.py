@@ -10,6 +10,7 @@ from timberframe.api.random_seeds import seed_attrs
 from timberframe_core.dtypes import DType, as_dtype, int32, int64
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 
@@ -104,6 +105,7 @@ class QueueBase:
     def _dequeue_batch(self, op: str, n: Any, name: str) -> Any:
         with name_scope(name) as scope:
             made = apply_op(op, [self._queue_ref, convert_to_tensor(n, int32, name="n")], self._types(), scope)
+            n = n.value if isinstance(n, Dimension) else n
             count = n if isinstance(n, int) and op == "QueueDequeueManyV2" else None
             return self._returned(made, [TensorShape([count]).concatenate(s) for s in self.shapes])
 

@@ -23,15 +23,15 @@ def set_random_seed(seed: int | None) -> None:
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The pair of seeds that a new op of the default graph takes: the graph's and its own.
 
-    An op without a seed takes the number of such ops made before in the graph, as TensorFlow 2 does; both are None
-    where the graph has no seed either. A graph without a seed counts as one with a fixed seed where the op has one.
+    An op without a seed takes the number of such ops made before in the graph, as TensorFlow 2 does, and in eager
+    execution a number drawn from the global seed; both are None where the graph has no seed either. A graph without a
+    seed counts as one with a fixed seed where the op has one.
     """
     graph = get_default_graph()
     if graph.seed is None and op_seed is None:
         return None, None
     if op_seed is None:
-        op_seed = graph.seeds_made
-        graph.seeds_made += 1
+        op_seed = graph.next_op_seed()
     seed = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
     pair = seed % _LARGEST, _integer(op_seed) % _LARGEST
     return pair if pair != (0, 0) else (0, _LARGEST)  # two zeros would mean that no seed is given

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from timberframe_core.config import RunMetadata, RunOptions, SessionConfig
 
 __all__ = [
     "RunMetadata", "RunOptions", "SessionConfig", "disable_eager_execution", "disable_resource_variables",
-    "disable_v2_behavior", "enable_resource_variables",
+    "disable_v2_behavior", "enable_eager_execution", "enable_resource_variables",
 ]  # fmt: skip
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Has operations run when they are made, from now on and in all threads; to be called when the program starts.
+
+    config: a SessionConfig or ConfigProto for devices and options. device_policy: one of the DEVICE_PLACEMENT_...
+    constants of tf.contrib.eager; inputs on other devices are copied under all of them. execution_mode: tf.contrib.
+    eager.SYNC or ASYNC; an operation has ended when its function returns under both.
+    Raises WrongStateError (a ValueError) where the default graph has operations already, or other options are in force.
+    """
+    from timberframe.eager.context import enable
+
+    enable(config, device_policy, execution_mode)
 
 
 def disable_v2_behavior() -> None:
@@ -15,7 +30,11 @@ def disable_v2_behavior() -> None:
 
 
 def disable_eager_execution() -> None:
-    """Does nothing: programs build graphs."""
+    """Has programs build graphs, as they do from the start; after `enable_eager_execution` in a new default graph."""
+    from timberframe_core.graph.graph import Graph, get_default_graph, set_global_graph
+
+    if get_default_graph().eager:
+        set_global_graph(Graph())
 
 
 def enable_resource_variables() -> None:

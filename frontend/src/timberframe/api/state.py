@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import enum
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from timberframe.api.control_flow import cond
 from timberframe.api.framework import GraphKeys, control_dependencies
+from timberframe.api.slice_info import SaveSliceInfo
+from timberframe.api.variable_copies import VariableAggregation as VariableAggregation
+from timberframe.api.variable_copies import VariableSynchronization as VariableSynchronization
+from timberframe.api.variable_creators import Created
+from timberframe.api.variable_slices import assignable
 from timberframe.api.variable_updates import PartialUpdates
 from timberframe_core.dtypes import DType, as_dtype
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -23,7 +29,7 @@ __all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
 
 _OPERATORS = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "div", "rdiv", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod",
-    "rmod", "lt", "le", "gt", "ge", "and", "rand", "or", "ror", "xor", "rxor", "getitem", "pow", "rpow", "invert",
+    "rmod", "lt", "le", "gt", "ge", "and", "rand", "or", "ror", "xor", "rxor", "pow", "rpow", "invert",
     "neg", "abs", "matmul", "rmatmul",
 )  # fmt: skip
 
@@ -38,25 +44,7 @@ _REFERENCE_OPS = {
 """The ops on references by those on resources; the others have the same name without the prefix Resource."""
 
 
-class VariableSynchronization(enum.Enum):
-    """When copies of a variable are synchronised; one process has one copy, so all mean the same."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How updates of copies of a variable are combined; one process has one copy, so all mean the same."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-
-class Variable(PartialUpdates):
+class Variable(PartialUpdates, metaclass=Created):
     """A tensor that a Session keeps from run to run, until it is closed.
 
     initial_value: a value or a function without arguments that returns one; it decides dtype and shape. trainable: adds
@@ -102,8 +90,9 @@ class Variable(PartialUpdates):
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
             names.append(GraphKeys.TRAINABLE_VARIABLES)
         graph = outermost(get_default_graph())
+        create = self._create_eagerly if graph.eager else self._create
         with graph.as_default(), graph.control_dependencies(None), graph.name_scope(label) as scope:
-            self._create(scope, initial_value, None if dtype is None else as_dtype(dtype), validate_shape, shape)
+            create(scope, initial_value, None if dtype is None else as_dtype(dtype), validate_shape, shape)
         graph.add_to_collections(names, self)
 
     def _create(self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any) -> None:
@@ -118,11 +107,27 @@ class Variable(PartialUpdates):
         with self.on_its_device():
             with graph.name_scope("IsInitialized"):
                 self._is_initialized: Tensor = apply_op("VarIsInitializedOp", [self.handle])
-            self.initializer: Operation = apply_op(
+            self.initializer: Any = apply_op(
                 "AssignVariableOp", [self.handle, value], {"validate_shape": validate_shape}, "Assign"
             )
             with graph.name_scope("Read"):
                 self._fetched = self.value()
+
+    def _create_eagerly(
+        self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any
+    ) -> None:
+        """Makes the variable with its value; it goes with the last reference to it."""
+        graph = get_default_graph()
+        value = _initial_tensor(scope[:-1], initial_value, dtype, graph)
+        self.dtype = value.dtype.base_dtype
+        declared = as_shape(shape) if shape is not None else value.static_shape if validate_shape else None
+        attrs = {"dtype": self.dtype, "shape": TensorShape(declared)}
+        self.handle = apply_op("VarHandleOp", attrs=attrs, name=scope)
+        spec: Any = self.handle.spec  # type: ignore[attr-defined]  # an EagerTensor has one
+        spec.trainable, spec.variable = self.trainable, weakref.ref(self)
+        apply_op("AssignVariableOp", [self.handle, value], {"validate_shape": validate_shape})
+        self.initial_value = self.initializer = None
+        notify_created(self)
 
     def _find(self, proto: Any, import_scope: str | None) -> None:
         """Takes the operations that a VariableDef names, from the current graph."""
@@ -139,6 +144,8 @@ class Variable(PartialUpdates):
             )
         self.dtype = self.op.attrs["dtype"]
         self.trainable = bool(proto.trainable)
+        if proto.HasField("save_slice_info_def"):
+            self.save_slice_info = SaveSliceInfo.read(proto.save_slice_info_def, prefix)
         try:
             self.synchronization = VariableSynchronization(proto.synchronization)
             self.aggregation = VariableAggregation(proto.aggregation)
@@ -149,11 +156,16 @@ class Variable(PartialUpdates):
         self.initial_value = tensor(proto.initial_value_name) if proto.initial_value_name else None
         self._fetched = tensor(proto.snapshot_name) if proto.snapshot_name else self.value()
 
-    @contextmanager
-    def on_its_device(self) -> Iterator[None]:
+    def on_its_device(self) -> AbstractContextManager[None]:
         """Places operations made inside on the variable's device."""
+        if self.handle.eager and not get_default_graph().has_device_scope():
+            return nullcontext()
+        return self._on_its_device()
+
+    @contextmanager
+    def _on_its_device(self) -> Iterator[None]:
         graph = get_default_graph()
-        with graph.device(None), graph.device(self.handle.device):
+        with graph.device(None), graph.device(self.op.device):
             yield
 
     # What it is
@@ -175,7 +187,9 @@ class Variable(PartialUpdates):
 
     @property
     def device(self) -> str:
-        """The device that it asks for."""
+        """The device that it asks for, and in eager execution the one that has it."""
+        if self.handle.eager:
+            return self._read().device
         return self.handle.device
 
     @property
@@ -187,7 +201,19 @@ class Variable(PartialUpdates):
         """The shape of the values that it may hold."""
         return self.shape
 
+    def numpy(self) -> Any:
+        """The value as an array, in eager execution."""
+        if not self.handle.eager or get_default_graph().is_body:
+            raise WrongStateError(
+                f"Variable '{self.name}': numpy() is called while a graph is built; fetch it with Session.run"
+            )
+        with self.graph.as_default():
+            value: Any = self._read()
+        return value.numpy()
+
     def __repr__(self) -> str:
+        if self.handle.eager and get_default_graph().eager:
+            return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={self.numpy()!r}>"
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
     def _is_reference(self) -> bool:
@@ -209,6 +235,8 @@ class Variable(PartialUpdates):
         proto.snapshot_name = self._fetched.name.removeprefix(prefix)
         if self.initial_value is not None:
             proto.initial_value_name = self.initial_value.name.removeprefix(prefix)
+        if self.save_slice_info is not None:
+            self.save_slice_info.write(proto.save_slice_info_def, prefix)
         return proto
 
     @staticmethod
@@ -223,6 +251,10 @@ class Variable(PartialUpdates):
         return self._read()
 
     def _read(self, name: str | None = None) -> Tensor:
+        graph: Any = get_default_graph()
+        if graph.eager and self.handle.eager:
+            held: Tensor = graph.read(self.handle)
+            return held
         with self.on_its_device():
             if self._is_reference():
                 value: Tensor = apply_op("Identity", [self.handle], name=name)
@@ -243,7 +275,7 @@ class Variable(PartialUpdates):
 
     def _as_graph_element(self) -> Tensor:
         """The tensor that a fetch or feed of the variable uses: one read, made with it."""
-        return self._fetched
+        return self._read() if self.handle.eager else self._fetched
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Rows of the value: slices along its first dimension, one for each index."""
@@ -278,7 +310,7 @@ class Variable(PartialUpdates):
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session`, or in the default session."""
-        return self._fetched.eval(session=session)
+        return self._as_graph_element().eval(session=session)
 
     # Writing, see also api/variable_updates.py
 
@@ -306,6 +338,8 @@ class Variable(PartialUpdates):
         values = [*inputs[:-1], convert_to_tensor(inputs[-1], self.dtype)]
         with self.on_its_device():
             made = apply_op(self._own_op(op), [self.handle, *values], name=name)
+        if made is None:  # in eager execution it is done
+            return self if read_value else None
         update: Operation = made.op if self._is_reference() else made
         if not read_value:
             return update
@@ -322,22 +356,48 @@ class Variable(PartialUpdates):
 
     def load(self, value: Any, session: Any = None) -> None:
         """Sets the value in `session`, or in the default session, at once."""
+        if self.handle.eager:
+            self.assign(value)
+            return
         self.initializer.run({self.initializer.inputs[1]: value}, session)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._read())
 
     def __bool__(self) -> bool:
+        if self.handle.eager and get_default_graph().eager:
+            return bool(self._read())
         raise InvalidTypeError(
             f"Variable '{self.name}' is used as a Python bool; while the graph is built it has no value, "
             "use tf.cond, Session.run, or `is None`"
         )
+
+    def __int__(self) -> int:
+        value: Any = self._read()  # of eager execution, or an error says what to do
+        return int(value)
+
+    def __float__(self) -> float:
+        value: Any = self._read()
+        return float(value)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._read().__array__(*args, **kwargs)
 
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+creation_watchers = Defaults()
+"""Functions that are called with each variable that a thread makes in eager execution: what traces a function does."""
+
+
+def notify_created(variable: Variable) -> None:
+    """Tells the innermost watcher of a new variable."""
+    if creation_watchers.stack:
+        creation_watchers.stack[-1](variable)
 
 
 def outermost(graph: Graph) -> Graph:
@@ -376,6 +436,7 @@ def _install_operators() -> None:
 
     for word in _OPERATORS:
         setattr(Variable, f"__{word}__", through_read(f"__{word}__"))
+    setattr(Variable, "__getitem__", lambda self, key: assignable(self.value()[key]))  # noqa: B010 - as those above
 
 
 _install_operators()

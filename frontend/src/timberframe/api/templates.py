@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.state import outermost
 from timberframe.api.variable_scope import VariableScope, variable_scope
+from timberframe.api.variable_store import VariableStore
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.graph import get_default_graph
 
@@ -32,8 +34,15 @@ class Template:
         self._scope = variable_scope(unique_name, name, custom_getter=custom_getter)
         self._made: VariableScope | None = self._scope.peek() if create_scope_now else None
         self._called = False
+        self._store = VariableStore(keeps_eager=True)
+        """The variables in eager execution."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        graph = outermost(get_default_graph())
+        with self._store.as_default(graph) if graph.eager else nullcontext():
+            return self._call_in_scope(*args, **kwargs)
+
+    def _call_in_scope(self, *args: Any, **kwargs: Any) -> Any:
         scope = self._scope if self._made is None else variable_scope(self._made, reuse=self._called)
         with scope as current:
             if self._made is None:
@@ -69,11 +78,15 @@ class Template:
     @property
     def variables(self) -> list[Any]:
         """The global and local variables of the scope."""
+        if outermost(get_default_graph()).eager:
+            return [v for _, v in self._store.items()]
         return self.global_variables + self.local_variables if self._made is not None else []
 
     @property
     def trainable_variables(self) -> list[Any]:
         """The trainable variables of the scope."""
+        if outermost(get_default_graph()).eager:
+            return [v for v in self.variables if v.trainable]
         return self.variable_scope.trainable_variables() if self._made is not None else []
 
     @property

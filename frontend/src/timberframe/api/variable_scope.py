@@ -101,7 +101,7 @@ class VariableScope:
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
-        """Sets the default partitioner, which get_variable refuses unless it is None."""
+        """Sets the default partitioner."""
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
@@ -366,8 +366,8 @@ def get_variable(
     initializer: a function of (shape, dtype), one without arguments, or a value, which then decides the shape; by
     default the scope's, else glorot_uniform for floats and zeros for integers, bools and strings. regularizer: a
     function of the variable whose result joins GraphKeys.REGULARIZATION_LOSSES. custom_getter: is called with `getter`
-    and what it takes, and returns the variable. caching_device and use_resource change nothing; partitioner must be
-    None.
+    and what it takes, and returns the variable. caching_device and use_resource change nothing. partitioner: a function
+    of shape and dtype that gives the number of parts along each dimension; the result is then a PartitionedVariable.
 
     Raises InvalidArgumentError for a variable that exists without reuse, one that does not with reuse=True, and another
     shape or dtype than that of the one that exists.

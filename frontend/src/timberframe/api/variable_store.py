@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.initializers import zeros_initializer
+from timberframe.api.partitioned_variables import (
+    PartitionedVariable,
+    PartitionInfo,
+    SaveSliceInfo,
+    call_partitioner,
+    slices,
+)
 from timberframe.api.random_initializers import glorot_uniform_initializer
 from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
 from timberframe_core.dtypes import DType, as_dtype
-from timberframe_core.errors import InvalidArgumentError, UnimplementedError
-from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.shapes import format_shape
 
 _COLLECTION = ("variable store",)
+Reusable = TypeVar("Reusable", Variable, PartitionedVariable)
 
 
 class VariableStore:
     """Variables by their full name, which is unique in the graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_eager: bool = False) -> None:
         self._variables: dict[str, Variable] = {}
+        self._partitioned: dict[str, PartitionedVariable] = {}
+        self._keeps_eager = keeps_eager
+        """Whether variables of eager execution are kept and found again, as in a graph."""
 
     @staticmethod
     def of(graph: Graph) -> VariableStore:
@@ -35,6 +47,21 @@ class VariableStore:
             kept.append(VariableStore())
         store: VariableStore = kept[0]
         return store
+
+    @contextmanager
+    def as_default(self, graph: Graph) -> Iterator[None]:
+        """Has the variables of the block be looked up here."""
+        kept = graph.get_collection_ref(_COLLECTION)
+        before = list(kept)
+        kept[:] = [self]
+        try:
+            yield
+        finally:
+            kept[:] = before
+
+    def keep(self, name: str, variable: Variable) -> None:
+        """Has a variable be found by a name."""
+        self._variables[name] = variable
 
     def find(self, name: str) -> Variable | None:
         """The variable of this name, None where there is none."""
@@ -61,11 +88,25 @@ class VariableStore:
         constraint: Callable[[Any], Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-    ) -> Variable:
-        """The variable of this name: the one that exists when reuse is set, else a new one."""
+    ) -> Variable | PartitionedVariable:
+        """The variable of this name: the one that exists when reuse is set, else a new one.
+
+        partitioner: a function of shape and dtype that gives the number of parts along each dimension.
+        """
+        if partitioner is not None and TensorShape(shape).ndims != 0:
+            settings = {
+                "trainable": trainable, "collections": collections, "constraint": constraint,
+                "synchronization": synchronization, "aggregation": aggregation,
+            }  # fmt: skip
+            return self._get_partitioned(name, shape, dtype, initializer, regularizer, reuse, partitioner, settings)
         given = initializer is not None and not _is_function(initializer)
-        _check(name, partitioner, given, shape)
+        _check(name, given, shape)
         kind, wanted = as_dtype(dtype).base_dtype, TensorShape(shape)
+        kept = self._keeps_eager or not outermost(get_default_graph()).eager
+        if not kept:
+            reuse = False
+        elif self._keeps_eager:
+            reuse = True if name in self._variables else None
         found = self._variables.get(name)
         if found is not None:
             return _reused(found, name, reuse, wanted, kind)
@@ -75,21 +116,73 @@ class VariableStore:
                 "reuse=True needs one that exists, reuse=tf.AUTO_REUSE makes it"
             )
         value = _first_value(name, initializer, wanted, kind)
-        made = self._variables[name] = Variable(
+        made = Variable(
             value, trainable, collections, validate_shape, caching_device, name,
             dtype=None if given or not wanted.is_fully_defined() else kind,
             constraint=constraint, synchronization=synchronization, aggregation=aggregation,
         )  # fmt: skip
+        if kept:
+            self._variables[name] = made
         if regularizer is not None:
             _add_regularization(made, name, regularizer)
         return made
 
+    def _get_partitioned(
+        self, name: str, shape: Any, dtype: Any, initializer: Any, regularizer: Any, reuse: Any, partitioner: Any,
+        settings: dict[str, Any],
+    ) -> PartitionedVariable:  # fmt: skip
+        """The variable of this name in parts, each of which is called ``<name>/part_<number>``."""
+        kind = as_dtype(dtype).base_dtype
+        value = initializer is not None and not _is_function(initializer)
+        whole = TensorShape(shape).merge_with(convert_to_tensor(initializer, kind).shape if value else None)
+        found = self._partitioned.get(name)
+        if found is None and (reuse is True or name in self._variables):
+            raise InvalidArgumentError(
+                f"get_variable '{name}': does not exist in parts, or was not made by get_variable; without a "
+                "partitioner it may be found, reuse=tf.AUTO_REUSE makes it"
+            )
+        partitions = call_partitioner(name, partitioner, whole, kind)
+        if found is not None:
+            _reused(found, name, reuse, whole, kind)
+            if found.partitions != partitions:
+                raise InvalidArgumentError(
+                    f"get_variable '{name}': {partitions} parts are asked for; the variable has {found.partitions}"
+                )
+            return found
+        sizes = [d or 0 for d in whole.as_list()]
+        first = _default_initializer(name, kind) if initializer is None else initializer
+        parts = []
+        for i, (offset, own) in enumerate(slices(sizes, partitions)):
+            with outermost(get_default_graph()).name_scope(None):
+                part = Variable(_first_part(first, sizes, offset, own, kind), name=f"{name}/part_{i}", **settings)
+            part.save_slice_info = SaveSliceInfo(name, sizes, offset, own)
+            self._variables[f"{name}/part_{i}"] = part
+            if regularizer is not None:
+                _add_regularization(part, f"{name}/part_{i}", regularizer)
+            parts.append(part)
+        made = self._partitioned[name] = PartitionedVariable(name, whole, kind, parts, partitions)
+        return made
 
-def _check(name: str, partitioner: Any, given: bool, shape: Any) -> None:
-    if partitioner is not None:
-        raise UnimplementedError(
-            f"get_variable '{name}': a partitioner is given; variables are kept whole, partitioner must be None"
-        )
+
+def _first_part(initializer: Any, shape: list[int], offset: list[int], sizes: list[int], dtype: DType) -> Any:
+    """The initial value of a part, or a function that makes it."""
+    if not _is_function(initializer):
+        return apply_op("Slice", [convert_to_tensor(initializer, dtype), offset, sizes])
+    function: Any = initializer() if inspect.isclass(initializer) else initializer
+    if _needs_no_arguments(function):
+        return apply_op("Slice", [convert_to_tensor(function(), dtype), offset, sizes])
+    more = {"partition_info": PartitionInfo(shape, offset)} if _takes_partition_info(function) else {}
+    return functools.partial(function, sizes, dtype=dtype, **more)
+
+
+def _takes_partition_info(function: Any) -> bool:
+    try:
+        return "partition_info" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # built-in functions may have no signature
+        return False
+
+
+def _check(name: str, given: bool, shape: Any) -> None:
     if given and shape is not None:
         raise InvalidArgumentError(
             f"get_variable '{name}': the initializer is a value and shape {TensorShape(shape)} is given; "
@@ -101,7 +194,7 @@ def _is_function(initializer: Any) -> bool:
     return callable(initializer) and not hasattr(initializer, "__tf_tensor__")
 
 
-def _reused(found: Variable, name: str, reuse: Any, shape: TensorShape, dtype: DType) -> Variable:
+def _reused(found: Reusable, name: str, reuse: Any, shape: TensorShape, dtype: DType) -> Reusable:
     if not reuse:
         raise InvalidArgumentError(
             f"get_variable '{name}': exists already, made at {found.op.where}; "

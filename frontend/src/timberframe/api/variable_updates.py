@@ -16,6 +16,8 @@ class PartialUpdates:
     """
 
     name: Any
+    save_slice_info: Any = None
+    """Which part of a partitioned variable it is, a SaveSliceInfo."""
 
     def update(self, op: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         """Runs an op that changes the variable."""

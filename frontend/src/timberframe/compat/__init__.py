@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from timberframe.api.framework import dimension_value as dimension_value
 from timberframe_core.errors import InvalidTypeError
+from timberframe_core.graph.dimension import Dimension
+from timberframe_core.graph.tensor_shape import TensorShape
 
 bytes_or_text_types = (bytes, str)
 
@@ -43,6 +46,12 @@ def as_str_any(value: Any) -> str:
 def path_to_str(path: Any) -> Any:
     """The text of a path object; anything else as it is."""
     return as_text(os.fspath(path)) if hasattr(path, "__fspath__") else path
+
+
+def dimension_at_index(shape: Any, index: int) -> Dimension:
+    """The Dimension of a shape at an index, an unknown one where the rank is unknown."""
+    found: Dimension = TensorShape(shape)[index]
+    return found
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 NEVER = {
     "keras": "Keras is a library of its own; tf.layers has the same layers for graphs",
     "optimizers": "tf.train has the optimizers",
-    "contrib.tpu": "there are no TPUs; tf.train and tf.estimator train on all other devices",
+    "contrib.tpu.CrossShardOptimizer": "there are no TPUs; the optimizer itself serves all other devices",
     "contrib.cluster_resolver": "there are no TPUs; tf.train.ClusterSpec describes a cluster",
     "contrib.distribute": "tf.device places the parts of a graph on devices",
     "distribute": "tf.device places the parts of a graph on devices",
@@ -13,7 +13,8 @@ NEVER = {
     "contrib.lite": "tf.saved_model keeps models",
     "lite": "tf.saved_model keeps models",
     "contrib.slim.nets": "networks are programs; tf.layers has their parts",
-    "contrib.legacy_seq2seq": "tf.contrib.seq2seq has decoders and attention",
+    "contrib.legacy_seq2seq.embedding_attention_seq2seq": "tf.contrib.seq2seq has decoders and attention",
+    "contrib.legacy_seq2seq.model_with_buckets": "tf.contrib.seq2seq has decoders and attention",
     "nn.seq2seq": "tf.contrib.seq2seq has decoders and attention",
     "xla": "plugins compile clusters; see docs/write-a-compiler.md",
     "profiler": "SessionConfig(trace=...) and tf.RunOptions(trace_level=...) trace runs",
@@ -42,6 +43,19 @@ NEVER = {
 """Names, each with all below it. Names that came before TensorFlow 1.0 or after 1.15 are among them."""
 
 
+FOREIGN = {
+    "Example": "tf.train.Example",
+    "Operations": "tf.Operation",
+    "Variables": "tf.Variable",
+    "Varialbe": "tf.Variable",
+    "embedding_lookup": "tf.nn.embedding_lookup",
+    "model": "tf.estimator and tf.layers make models",
+    "nn.sigmoid_softmax_with_logits": "tf.nn.sigmoid_cross_entropy_with_logits",
+    "placeholders": "tf.placeholder",
+}
+"""Names that programs use and that TensorFlow 1 does not have: slips, and names of their own; with what is meant."""
+
+
 def hint(name: str) -> str:
     """What serves instead of a name such as `keras.layers.Dense`, empty where nothing is known."""
     parts = name.split(".")
@@ -49,4 +63,6 @@ def hint(name: str) -> str:
         found = NEVER.get(".".join(parts[:end]))
         if found is not None:
             return found
+    if name in FOREIGN:
+        return f"not a name of TensorFlow; {FOREIGN[name]} may be meant"
     return ""

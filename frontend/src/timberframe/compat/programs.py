@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import timberframe
 from timberframe.compat.absent import hint
+from timberframe.compat.internal import internal_module
 from timberframe_core.errors import InvalidArgumentError
 
 _ROOTS = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow._api.v1", "tensorflow")
@@ -26,10 +27,17 @@ def public_name(module: str) -> str:
 
 
 def resolve(name: str) -> Any:
-    """What `tf.<name>` is; AttributeError says which part is missing."""
+    """What `tf.<name>` is, also in TensorFlow's own modules; AttributeError says which part is missing."""
     value: Any = timberframe
-    for part in name.split(".") if name else ():
-        value = getattr(value, part)
+    parts = name.split(".") if name else []
+    for i, part in enumerate(parts):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            inner = internal_module(".".join(parts[: i + 1]), resolve)
+            if inner is None:
+                raise
+            value = inner
     return value
 
 
@@ -67,7 +75,7 @@ class _Answer(ModuleType):
         inside = public_name(self.__name__)
         full = f"{inside}.{name}" if inside else name
         try:
-            return getattr(resolve(inside), name)
+            return resolve(full)
         except AttributeError:
             advice = hint(full)
             raise AttributeError(f"tf.{full}: is not in timberframe" + (f"; {advice}" if advice else "")) from None

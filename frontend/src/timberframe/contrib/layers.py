@@ -19,7 +19,11 @@ from timberframe.api.nn import batch_normalization, moments
 from timberframe.api.unary import relu
 from timberframe.api.variable_scope import VariableScope, variable_scope
 from timberframe.boundary import guard
+from timberframe.contrib.embeddings import embed_sequence as embed_sequence
 from timberframe.contrib.framework import add_arg_scope, add_model_variable, model_variable
+from timberframe.contrib.optimize import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
+from timberframe.contrib.optimize import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
+from timberframe.contrib.optimize import optimize_loss as optimize_loss
 from timberframe.contrib.weights import apply_regularization as apply_regularization
 from timberframe.contrib.weights import l1_l2_regularizer as l1_l2_regularizer
 from timberframe.contrib.weights import l1_regularizer as l1_regularizer
@@ -33,10 +37,10 @@ from timberframe_core.graph.apply import convert_to_tensor
 
 __all__ = [
     "apply_regularization", "avg_pool2d", "batch_norm", "conv2d", "conv2d_transpose", "convolution2d",
-    "convolution2d_transpose", "dropout", "flatten", "fully_connected", "l1_l2_regularizer", "l1_regularizer",
-    "l2_regularizer", "layer_norm", "linear", "max_pool2d", "one_hot_encoding", "relu", "separable_conv2d",
-    "separable_convolution2d", "stack", "sum_regularizer", "variance_scaling_initializer", "xavier_initializer",
-    "xavier_initializer_conv2d",
+    "convolution2d_transpose", "dropout", "embed_sequence", "flatten", "fully_connected", "l1_l2_regularizer",
+    "l1_regularizer", "l2_regularizer", "layer_norm", "linear", "max_pool2d", "one_hot_encoding", "optimize_loss",
+    "relu", "separable_conv2d", "separable_convolution2d", "stack", "sum_regularizer", "variance_scaling_initializer",
+    "xavier_initializer", "xavier_initializer_conv2d",
 ]  # fmt: skip
 
 xavier_initializer_conv2d = xavier_initializer

@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from timberframe import losses as losses
 from timberframe.api.variable_scope import variable_scope as _variable_scope
+from timberframe.contrib import weights as _weights
 from timberframe.contrib.framework import add_arg_scope as add_arg_scope
 from timberframe.contrib.framework import arg_scope as arg_scope
 from timberframe.contrib.framework import get_model_variables as get_model_variables
@@ -16,6 +17,8 @@ from timberframe.contrib.framework import get_variables_to_restore as get_variab
 from timberframe.contrib.framework import model_variable as model_variable
 from timberframe.contrib.framework import variable as variable
 from timberframe.contrib.layers import *  # noqa: F403 - the same names
+
+initializers = regularizers = _weights
 
 
 def repeat(inputs: _Any, repetitions: int, layer: _Callable[..., _Any], *args: _Any, **kwargs: _Any) -> _Any:

@@ -16,7 +16,7 @@ from timberframe_core.shapes import format_shape
 _RESERVED = 2048 // 4  # blocks of random numbers that a class takes of the stream, as TensorFlow reserves
 
 
-class _Stream:
+class RandomWords:
     """The random numbers of one op in a session."""
 
     def __init__(self, seed: int, seed2: int) -> None:
@@ -25,15 +25,16 @@ class _Stream:
         self._philox = Philox.seeded(seed, seed2)
         self._lock = threading.Lock()
 
-    def take(self, classes: int) -> Philox:
-        """The generator for one run."""
+    def take(self, blocks: int) -> Philox:
+        """The generator for one run, which takes as many blocks of four 32-bit numbers."""
         with self._lock:
             now = self._philox
-            self._philox = now.skip(_RESERVED * classes)
+            self._philox = now.skip(blocks)
         return now
 
 
-def _words(philox: Philox) -> Iterator[int]:
+def words(philox: Philox) -> Iterator[int]:
+    """The 32-bit numbers of a generator."""
     while True:
         yield from philox.numbers(256).tolist()
         philox = philox.skip(64)
@@ -98,8 +99,10 @@ def _sample(
 
 
 def _stream(call: HostCall) -> Iterator[int]:
-    made = call.resources.get_or_make(f"sampler {call.path}", lambda: _Stream(call.attrs["seed"], call.attrs["seed2"]))
-    return _words(made.take(call.attrs["num_sampled"]))
+    made = call.resources.get_or_make(
+        f"sampler {call.path}", lambda: RandomWords(call.attrs["seed"], call.attrs["seed2"])
+    )
+    return words(made.take(_RESERVED * call.attrs["num_sampled"]))
 
 
 @host_op("LogUniformCandidateSampler")

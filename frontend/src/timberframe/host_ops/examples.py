@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from timberframe.host_ops.example_layouts import IrregularError, read
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef import messages
 from timberframe_core.plugin.host_ops import HostCall, host_op
-from timberframe_core.shapes import Shape, format_shape
+from timberframe_core.shapes import Shape, format_shape, is_static
 
-_LISTS = {"float32": "float_list", "int64": "int64_list", "string": "bytes_list"}
+VALUE_KINDS = {"float32": "float_list", "int64": "int64_list", "string": "bytes_list"}
 
 
 @host_op("ParseExampleV2")
@@ -23,17 +26,31 @@ def _parse(call: HostCall) -> list[np.ndarray]:
         raise call.error(f"ragged_keys has {ragged_keys.size} keys; ragged tensors are not here, it must be empty")
     if len(sparse_keys) != attrs["num_sparse"] or len(dense_keys) != len(attrs["Tdense"]):
         raise call.error("the numbers of keys are others than those of the types; each key needs one")
+    if serialized.ndim == 1 and serialized.size and not len(sparse_keys) and all(map(is_static, attrs["dense_shapes"])):
+        with contextlib.suppress(IrregularError):
+            return _together(call, serialized.tolist(), dense_keys.tolist(), defaults)
     examples = [_features(call, x, i, names) for i, x in enumerate(serialized.reshape(-1).tolist())]
     single = serialized.ndim == 0
-    sparse = [
-        _sparse(call, examples, key.decode(), dtype, single)
+    sparse_parts = [
+        sparse(call, examples, key.decode(), dtype, single)
         for key, dtype in zip(sparse_keys, attrs["sparse_types"], strict=True)
     ]
-    dense = [
-        _dense(call, examples, key.decode(), dtype, shape, default, single)
+    dense_parts = [
+        dense(call, examples, key.decode(), dtype, shape, default, single)
         for key, dtype, shape, default in zip(dense_keys, attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True)
     ]
-    return [*(s[0] for s in sparse), *(s[1] for s in sparse), *(s[2] for s in sparse), *dense]
+    return [*(part for i in range(3) for part in (s[i] for s in sparse_parts)), *dense_parts]
+
+
+def _together(
+    call: HostCall, texts: list[bytes], keys: list[bytes], defaults: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """The features of Examples of few layouts."""
+    attrs = call.attrs
+    shapes = [[d for d in shape or () if d is not None] for shape in attrs["dense_shapes"]]
+    counts = [int(np.prod(sizes, dtype=np.int64)) for sizes in shapes]
+    made = read(texts, keys, attrs["Tdense"], counts, defaults)
+    return [column.reshape(len(texts), *sizes) for column, sizes in zip(made, shapes, strict=True)]
 
 
 def _features(call: HostCall, text: bytes, index: int, names: np.ndarray) -> tuple[str, Any]:
@@ -50,7 +67,7 @@ def _values(call: HostCall, example: tuple[str, Any], key: str, dtype: DType) ->
     label, features = example
     if key not in features:
         return None
-    feature, wanted = features[key], _LISTS[dtype.name]
+    feature, wanted = features[key], VALUE_KINDS[dtype.name]
     held = feature.WhichOneof("kind")
     if held is None:
         return None
@@ -65,9 +82,10 @@ def _array(values: list[Any], dtype: DType) -> np.ndarray:
     return made
 
 
-def _sparse(
+def sparse(
     call: HostCall, examples: list[tuple[str, Any]], key: str, dtype: DType, single: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Indices, values and shape of a feature with any number of values, without the axis of a batch if single."""
     rows = [_values(call, example, key, dtype) or [] for example in examples]
     lengths = [len(row) for row in rows]
     columns = np.array([j for n in lengths for j in range(n)], np.int64)
@@ -79,10 +97,11 @@ def _sparse(
     return indices, values, np.array([len(rows), longest], np.int64)
 
 
-def _dense(
+def dense(
     call: HostCall, examples: list[tuple[str, Any]], key: str, dtype: DType, shape: Shape, default: np.ndarray,
     single: bool,
 ) -> np.ndarray:  # fmt: skip
+    """A feature of this shape, with its default where an Example has none."""
     sizes = shape or ()
     if sizes and sizes[0] is None:
         return _sequences(call, examples, key, dtype, sizes[1:], default, single)

@@ -14,6 +14,7 @@ from timberframe_core import nest
 from timberframe_core.dtypes import DType, as_dtype, float32
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.shapes import format_shape
@@ -77,7 +78,7 @@ class Layer:
         self._scope: VariableScope | None = None
         self._reuse = _reuse
         self._variables: list[Variable] = []
-        self._losses: list[Tensor] = []
+        self._losses: list[Any] = []
         self._updates: list[Any] = []
         self._current: VariableScope | None = None
         if _scope:
@@ -124,7 +125,7 @@ class Layer:
     @property
     def losses(self) -> list[Tensor]:
         """Losses of its regularizers."""
-        return self._losses
+        return [x() if callable(x) else x for x in self._losses]
 
     @property
     def updates(self) -> list[Any]:
@@ -169,6 +170,9 @@ class Layer:
     add_variable = add_weight
 
     def _record_loss(self, regularizer: Callable[[Any], Any], variable: Variable) -> Any:
+        if get_default_graph().eager:
+            self._losses.append(functools.partial(regularizer, variable))  # of the value that it then has
+            return None
         loss = regularizer(variable)
         if loss is not None:
             self._losses.append(loss)
@@ -183,6 +187,8 @@ class Layer:
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations to the layer's and to GraphKeys.UPDATE_OPS."""
+        if get_default_graph().eager:
+            return  # they have run
         made = list(updates) if isinstance(updates, list | tuple) else [updates]
         self._updates += made
         for update in made:
@@ -192,6 +198,8 @@ class Layer:
         """Computes the outputs for inputs, a tensor or a structure of such; the first time it makes the variables."""
         self._open_scope(kwargs.pop("scope", None))
         assert self._scope is not None
+        if get_default_graph().eager:
+            self._losses = [x for x in self._losses if callable(x)]  # those of activities are of one call
         given = nest.map_structure(convert_to_tensor, inputs)
         reuse = True if self.built else self._reuse
         with (

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+import numpy as np
+
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.tensor_shape import TensorShape
 
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def sizes_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
-    """One integer for each spatial axis, from as many or one for all."""
-    given = tuple(value) if isinstance(value, list | tuple) else (value,) * rank
-    if len(given) != rank or not all(isinstance(v, int) and not isinstance(v, bool) and v > 0 for v in given):
+    """One integer for each spatial axis, from as many or one for all; a shape will do, and sizes of one."""
+    parts = tuple(value) if isinstance(value, list | tuple | TensorShape | np.ndarray) else (value,) * rank
+    given = tuple(-1 if isinstance(v, bool) else _integer(v) for v in parts)
+    if len(given) != rank or min(given) < 1:
         raise InvalidArgumentError(
             f"tf.layers: {what} is {value!r}; a positive integer, or {rank} of them, is required"
         )
     return given
+
+
+def _integer(value: Any) -> int:
+    """An integer of any type, else -1."""
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        return -1
 
 
 def padding_of(value: str) -> str:

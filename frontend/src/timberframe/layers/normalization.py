@@ -163,7 +163,8 @@ def _moved(moving: Any, new: Any, keep: Any) -> Any:
     """Moves a variable towards a new value by 1 - keep."""
     with name_scope("AssignMovingAvg"):
         step = apply_op("Sub", [1.0, cast(keep, moving.dtype)])
-        return moving.assign_sub(apply_op("Mul", [apply_op("Sub", [moving.value(), cast(new, moving.dtype)]), step])).op
+        change = apply_op("Mul", [apply_op("Sub", [moving.value(), cast(new, moving.dtype)]), step])
+        return moving.assign_sub(change).op
 
 
 def batch_normalization(

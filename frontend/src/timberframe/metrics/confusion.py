@@ -8,114 +8,61 @@ from timberframe.api.arrays import reshape
 from timberframe.api.framework import control_dependencies, name_scope
 from timberframe.api.reduction import reduce_max
 from timberframe.api.selection import cast
-from timberframe.api.variable_scope import variable_scope
-from timberframe.metrics.state import added, fitted, metric_variable, published, ratio, total
+from timberframe.metrics.state import added, fitted, metric, metric_variable, ratio, total
 from timberframe_core.dtypes import bool_, float32, float64, int64
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 
 
-def _count(
-    label: bool, prediction: bool, name: str | None, default: str, labels: Any, predictions: Any, weights: Any,
-    metrics_collections: Any, updates_collections: Any,
-) -> tuple[Any, Any]:  # fmt: skip
+def _count(label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
     """The sum of weights where label and prediction are as said."""
-    with variable_scope(name, default, [predictions, labels, weights]):
-        made, wanted, weights = fitted(cast(predictions, bool_), cast(labels, bool_), weights)
-        sides = [apply_op("Equal", [wanted, label]), apply_op("Equal", [made, prediction])]
-        hits = cast(apply_op("LogicalAnd", sides), float32)
-        if weights is not None:
-            hits = apply_op("Mul", [hits, cast(weights, float32)])
-        counts = metric_variable([], name="count")
-        update = added(counts, total(hits))
-        return published(counts.value(), update, metrics_collections, updates_collections)
+    made, wanted, weights = fitted(cast(predictions, bool_), cast(labels, bool_), weights)
+    sides = [apply_op("Equal", [wanted, label]), apply_op("Equal", [made, prediction])]
+    hits = cast(apply_op("LogicalAnd", sides), float32)
+    if weights is not None:
+        hits = apply_op("Mul", [hits, cast(weights, float32)])
+    counts = metric_variable([], name="count")
+    update = added(counts, total(hits))
+    return counts.value(), update
 
 
-def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("true_positives")
+def true_positives(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """How often label and prediction are true: (value, update); see `mean` for the other arguments."""
-    return _count(
-        True, True, name, "true_positives", labels, predictions, weights, metrics_collections, updates_collections
-    )
+    return _count(True, True, labels, predictions, weights)
 
 
-def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("true_negatives")
+def true_negatives(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """How often label and prediction are false: (value, update); see `mean` for the other arguments."""
-    return _count(
-        False, False, name, "true_negatives", labels, predictions, weights, metrics_collections, updates_collections
-    )
+    return _count(False, False, labels, predictions, weights)
 
 
-def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("false_positives")
+def false_positives(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """How often a prediction is true and its label false: (value, update); see `mean` for the other arguments."""
-    return _count(
-        False, True, name, "false_positives", labels, predictions, weights, metrics_collections, updates_collections
-    )
+    return _count(False, True, labels, predictions, weights)
 
 
-def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("false_negatives")
+def false_negatives(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """How often a prediction is false and its label true: (value, update); see `mean` for the other arguments."""
-    return _count(
-        True, False, name, "false_negatives", labels, predictions, weights, metrics_collections, updates_collections
-    )
+    return _count(True, False, labels, predictions, weights)
 
 
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("precision")
+def precision(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """The part of true predictions whose label is true; see `mean` for the other arguments and the result."""
-    with variable_scope(name, "precision", [predictions, labels, weights]):
-        hits, more_hits = true_positives(labels, predictions, weights)
-        false, more_false = false_positives(labels, predictions, weights)
-        value, update = ratio(hits, hits + false), ratio(more_hits, more_hits + more_false)
-        return published(value, update, metrics_collections, updates_collections)
+    hits, more_hits = true_positives(labels, predictions, weights)
+    false, more_false = false_positives(labels, predictions, weights)
+    return ratio(hits, hits + false), ratio(more_hits, more_hits + more_false)
 
 
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("recall")
+def recall(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """The part of true labels whose prediction is true; see `mean` for the other arguments and the result."""
-    with variable_scope(name, "recall", [predictions, labels, weights]):
-        hits, more_hits = true_positives(labels, predictions, weights)
-        missed, more_missed = false_negatives(labels, predictions, weights)
-        value, update = ratio(hits, hits + missed), ratio(more_hits, more_hits + more_missed)
-        return published(value, update, metrics_collections, updates_collections)
+    hits, more_hits = true_positives(labels, predictions, weights)
+    missed, more_missed = false_negatives(labels, predictions, weights)
+    return ratio(hits, hits + missed), ratio(more_hits, more_hits + more_missed)
 
 
 def confusion_matrix(
@@ -160,47 +107,29 @@ def _sums(matrix: Any) -> tuple[Any, Any, Any]:
     return sums[0], sums[1], cast(apply_op("MatrixDiagPart", [matrix]), float32)
 
 
-def mean_iou(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("mean_iou")
+def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """The mean over classes of intersection over union; the update gives the confusion matrix."""
-    with variable_scope(name, "mean_iou", [predictions, labels, weights]):
-        matrix, update = _matrix(labels, predictions, num_classes, weights)
-        columns, rows, diagonal = _sums(matrix.value())
-        union = columns + rows - diagonal
-        present = total(cast(apply_op("NotEqual", [union, 0]), float32))
-        value = ratio(total(ratio(diagonal, union)), present)
-        return published(value, update, metrics_collections, updates_collections)
+    matrix, update = _matrix(labels, predictions, num_classes, weights)
+    columns, rows, diagonal = _sums(matrix.value())
+    union = columns + rows - diagonal
+    present = total(cast(apply_op("NotEqual", [union, 0]), float32))
+    return ratio(total(ratio(diagonal, union)), present), update
 
 
-def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+@metric("mean_accuracy")
+def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """The mean over classes of how often a label's prediction equals it; the update gives the classes' accuracies."""
-    with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
-        made, wanted, weights = fitted(predictions, labels, weights)
-        flat = [reshape(x, [-1]) for x in (wanted, cast(made, wanted.dtype))]
-        scale = apply_op("OnesLike", [cast(flat[0], float32)])
-        if weights is not None:
-            scale = apply_op("Mul", [scale, reshape(cast(weights, float32), [-1])])
-        right = apply_op("Mul", [cast(apply_op("Equal", flat), float32), scale])
-        counts, hits = (metric_variable([num_classes], name=n) for n in ("total", "count"))
-        places = cast(flat[0], int64)
-        with control_dependencies([right]):
-            new_counts = counts.scatter_nd_add(places[:, None], scale)
-            new_hits = hits.scatter_nd_add(places[:, None], right)
-        every = ratio(new_hits, new_counts)
-        value = apply_op("Mean", [ratio(hits.value(), counts.value()), [0]])
-        return published(value, every, metrics_collections, updates_collections)
+    made, wanted, weights = fitted(predictions, labels, weights)
+    flat = [reshape(x, [-1]) for x in (wanted, cast(made, wanted.dtype))]
+    scale = apply_op("OnesLike", [cast(flat[0], float32)])
+    if weights is not None:
+        scale = apply_op("Mul", [scale, reshape(cast(weights, float32), [-1])])
+    right = apply_op("Mul", [cast(apply_op("Equal", flat), float32), scale])
+    counts, hits = (metric_variable([num_classes], name=n) for n in ("total", "count"))
+    places = cast(flat[0], int64)
+    with control_dependencies([right]):
+        new_counts = counts.scatter_nd_add(places[:, None], scale)
+        new_hits = hits.scatter_nd_add(places[:, None], right)
+    every = ratio(new_hits, new_counts)
+    return apply_op("Mean", [ratio(hits.value(), counts.value()), [0]]), every

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast
-from timberframe.api.variable_scope import variable_scope
-from timberframe.metrics.state import added, metric_variable, published, total
+from timberframe.metrics.state import added, metric, metric_variable, total
 from timberframe_core.dtypes import float32, float64, int64
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+
+
+def _scope(kind: str, k: int | None = None, class_id: int | None = None, **_: Any) -> str:
+    if k is None:
+        return f"{kind}_top_k"
+    return f"{kind}_{k}" if class_id is None else f"{kind}_{k}_class{class_id}"
 
 
 def _hits(labels: Any, best: Tensor, class_id: int | None) -> tuple[Any, Any, Any]:
@@ -41,109 +47,69 @@ def _scaled(values: Any, weights: Any) -> Any:
     return values if weights is None else values * cast(convert_to_tensor(weights), float64)
 
 
-def _metric(
-    hits: Any, others: Any, weights: Any, names: tuple[str, str], metrics: Any, updates: Any
-) -> tuple[Any, Any]:
+def _part(hits: Any, others: Any, weights: Any, names: tuple[str, str]) -> tuple[Any, Any]:
     """hits / (hits + others), both summed over all updates; not a number before the first one, as in TensorFlow."""
     counts = [metric_variable([], float64, n) for n in names]
     amounts = [total(_scaled(x, weights)) for x in (hits, others)]
     new = [added(c, a) for c, a in zip(counts, amounts, strict=True)]
     sums: list[Any] = [c.value() for c in counts]
     value = sums[0] / (sums[0] + sums[1])
-    return published(value, new[0] / (new[0] + new[1]), metrics, updates)
+    return value, new[0] / (new[0] + new[1])
 
 
+@metric(partial(_scope, "recall_at"))
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
     """The part of labels among the classes predictions_idx [..., k]; see `recall_at_k`."""
-    with variable_scope(name, _scope("recall_at", k, class_id), [predictions_idx, labels, weights]):
-        best = convert_to_tensor(predictions_idx)
-        return _recall(labels, best, k, class_id, weights, metrics_collections, updates_collections)
+    best = convert_to_tensor(predictions_idx)
+    return _recall(labels, best, k, class_id, weights)
 
 
+@metric(partial(_scope, "recall_at"))
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
     """The part of labels that are among the k best of predictions [..., classes]: (value, update), float64.
 
     labels: [...] or [..., labels], int; negative ones fill rows. class_id: only labels of this class count. weights:
     one for each row. See `mean` for the others.
     """
-    with variable_scope(name, _scope("recall_at", k, class_id), [predictions, labels, weights]):
-        best = _best(predictions, k)
-        return _recall(labels, best, k, class_id, weights, metrics_collections, updates_collections)
+    best = _best(predictions, k)
+    return _recall(labels, best, k, class_id, weights)
 
 
-def _recall(
-    labels: Any, best: Any, k: int | None, class_id: int | None, weights: Any, *collections: Any
-) -> tuple[Any, Any]:
+def _recall(labels: Any, best: Any, k: int | None, class_id: int | None, weights: Any) -> tuple[Any, Any]:
     hits, _, true = _hits(labels, best, class_id)
     names = (_state("true_positive", k, class_id), _state("false_negative", k, class_id))
-    return _metric(hits, true - hits, weights, names, *collections)
+    return _part(hits, true - hits, weights, names)
 
 
+@metric(partial(_scope, "precision_at"))
 def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
     """The part of the classes predictions_idx [..., k] that are labels; see `precision_at_k`."""
-    with variable_scope(name, _scope("precision_at", k, class_id), [predictions_idx, labels, weights]):
-        best = convert_to_tensor(predictions_idx)
-        return _precision(labels, best, k, class_id, weights, metrics_collections, updates_collections)
+    best = convert_to_tensor(predictions_idx)
+    return _precision(labels, best, k, class_id, weights)
 
 
+@metric(partial(_scope, "precision_at"))
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
     """The part of the k best of predictions [..., classes] that are labels; arguments as of `recall_at_k`."""
-    with variable_scope(name, _scope("precision_at", k, class_id), [predictions, labels, weights]):
-        best = _best(predictions, k)
-        return _precision(labels, best, k, class_id, weights, metrics_collections, updates_collections)
+    best = _best(predictions, k)
+    return _precision(labels, best, k, class_id, weights)
 
 
-def _precision(
-    labels: Any, best: Any, k: int | None, class_id: int | None, weights: Any, *collections: Any
-) -> tuple[Any, Any]:
+def _precision(labels: Any, best: Any, k: int | None, class_id: int | None, weights: Any) -> tuple[Any, Any]:
     hits, chosen, _ = _hits(labels, best, class_id)
     names = (_state("true_positive", k, class_id), _state("false_positive", k, class_id))
-    return _metric(hits, chosen - hits, weights, names, *collections)
+    return _part(hits, chosen - hits, weights, names)
 
 
 sparse_precision_at_k = precision_at_k
-
-
-def _scope(kind: str, k: int | None, class_id: int | None) -> str:
-    if k is None:
-        return f"{kind}_top_k"
-    return f"{kind}_{k}" if class_id is None else f"{kind}_{k}_class{class_id}"
 
 
 def _state(kind: str, k: int | None, class_id: int | None) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from timberframe.api.arrays import expand_dims, squeeze
@@ -9,15 +12,53 @@ from timberframe.api.constants import zeros
 from timberframe.api.framework import GraphKeys, add_to_collections
 from timberframe.api.selection import cast
 from timberframe.api.state import Variable
+from timberframe.api.variable_scope import variable_scope
 from timberframe_core.dtypes import float32
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.shapes import format_shape
+
+Metric = Callable[..., tuple[Any, Any]]
+
+
+def metric(scope: str | Callable[..., str]) -> Callable[[Metric], Metric]:
+    """Makes a metric of a function that builds (value, update).
+
+    The metric takes three arguments after those of the function: metrics_collections and updates_collections, to which
+    the value and the update are added, and name, a variable scope to build in. scope: its name where none is given, or
+    what makes it from the function's arguments.
+    """
+
+    def made(build: Metric) -> Metric:
+        own = inspect.signature(build)
+        added_last = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for n in _LAST]
+        signature = own.replace(parameters=[*own.parameters.values(), *added_last])
+
+        @functools.wraps(build)
+        def function(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            arguments = signature.bind(*args, **kwargs).arguments
+            metrics, updates, name = (arguments.pop(n, None) for n in _LAST)
+            with variable_scope(name, scope if isinstance(scope, str) else scope(**arguments)):
+                return published(*build(**arguments), metrics, updates)
+
+        function.__signature__ = signature  # type: ignore[attr-defined]  # what inspect reads
+        return function
+
+    return made
+
+
+_LAST = ("metrics_collections", "updates_collections", "name")
 
 
 def metric_variable(shape: Any, dtype: Any = float32, name: str | None = None) -> Variable:
     """A local variable of zeros that a metric counts in; of GraphKeys.LOCAL_VARIABLES and METRIC_VARIABLES."""
+    if get_default_graph().eager:
+        raise WrongStateError(
+            "tf.metrics are made in eager execution, where each call would begin again; "
+            "tf.contrib.eager.metrics has those that add up"
+        )
     kept = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return Variable(lambda: zeros(shape, dtype), trainable=False, collections=kept, name=name)
 

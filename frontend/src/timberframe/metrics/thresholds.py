@@ -11,7 +11,7 @@ from timberframe.api.arrays import reshape
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast
 from timberframe.api.variable_scope import variable_scope
-from timberframe.metrics.state import added, fitted, metric_variable, published, ratio
+from timberframe.metrics.state import added, fitted, metric, metric_variable, published, ratio
 from timberframe_core.dtypes import bool_, float32, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
@@ -48,97 +48,77 @@ def _counts(
     return values, updates
 
 
-def _single(
-    key: str, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, metrics: Any, updates: Any,
-    name: str | None,
-) -> tuple[Any, Any]:  # fmt: skip
-    with variable_scope(name, _NAMES[key], [predictions, labels, weights]):
-        value, update = _counts(labels, predictions, thresholds, weights, [key])
-        return published(value[key], update[key], metrics, updates)
+def _single(key: str, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any) -> tuple[Any, Any]:
+    value, update = _counts(labels, predictions, thresholds, weights, [key])
+    return value[key], update[key]
 
 
+@metric("true_positives")
 def true_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
 ) -> tuple[Any, Any]:
     """For each threshold how many predictions are above it and have a true label; see `mean` for the others."""
-    return _single("tp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
+    return _single("tp", labels, predictions, thresholds, weights)
 
 
+@metric("true_negatives")
 def true_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
 ) -> tuple[Any, Any]:
     """For each threshold how many predictions are not above it and have a false label; see `mean` for the others."""
-    return _single("tn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
+    return _single("tn", labels, predictions, thresholds, weights)
 
 
+@metric("false_positives")
 def false_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
 ) -> tuple[Any, Any]:
     """For each threshold how many predictions are above it and have a false label; see `mean` for the others."""
-    return _single("fp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
+    return _single("fp", labels, predictions, thresholds, weights)
 
 
+@metric("false_negatives")
 def false_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
 ) -> tuple[Any, Any]:
     """For each threshold how many predictions are not above it and have a true label; see `mean` for the others."""
-    return _single("fn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
+    return _single("fn", labels, predictions, thresholds, weights)
 
 
+@metric("precision_at_thresholds")
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
 ) -> tuple[Any, Any]:
     """For each threshold the part of predictions above it whose label is true; see `mean` for the others."""
-    with variable_scope(name, "precision_at_thresholds", [predictions, labels, weights]):
-        sides = _counts(labels, predictions, thresholds, weights, ("tp", "fp"))
-        value, update = (side["tp"] / (_EPSILON + side["tp"] + side["fp"]) for side in sides)
-        return published(value, update, metrics_collections, updates_collections)
+    sides = _counts(labels, predictions, thresholds, weights, ("tp", "fp"))
+    value, update = (side["tp"] / (_EPSILON + side["tp"] + side["fp"]) for side in sides)
+    return value, update
 
 
+@metric("recall_at_thresholds")
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
 ) -> tuple[Any, Any]:
     """For each threshold the part of true labels whose prediction is above it; see `mean` for the others."""
-    with variable_scope(name, "recall_at_thresholds", [predictions, labels, weights]):
-        sides = _counts(labels, predictions, thresholds, weights, ("tp", "fn"))
-        value, update = (side["tp"] / (_EPSILON + side["tp"] + side["fn"]) for side in sides)
-        return published(value, update, metrics_collections, updates_collections)
+    sides = _counts(labels, predictions, thresholds, weights, ("tp", "fn"))
+    value, update = (side["tp"] / (_EPSILON + side["tp"] + side["fn"]) for side in sides)
+    return value, update
+
+
+@metric("f1")
+def f1_score(labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200) -> tuple[Any, Any]:
+    """The best F1 score, 2 precision recall / (precision + recall), that any threshold gives; predictions in [0, 1].
+
+    num_thresholds: at even distances. See `mean` for the others.
+    """
+    sides = _counts(labels, predictions, _even(num_thresholds), weights, ("tp", "fp", "fn"))
+    value, update = (_best_f1(side["tp"], side["fp"], side["fn"]) for side in sides)
+    return value, update
+
+
+def _best_f1(tp: Any, fp: Any, fn: Any) -> Any:
+    precision, recall = tp / (_EPSILON + tp + fp), tp / (_EPSILON + tp + fn)
+    return apply_op("Max", [2.0 * precision * recall / (precision + recall + _EPSILON), 0])
 
 
 def _even(count: int) -> list[float]:
@@ -204,50 +184,29 @@ def _interpolated(tp: Any, fp: Any, fn: Any) -> Any:
     return reduce_sum(ratio(slope * (step_tp + intercept * apply_op("Log", [quotient])), tp[1:] + fn[1:]))
 
 
+@metric("sensitivity_at_specificity")
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
-    specificity: float,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200
 ) -> tuple[Any, Any]:
     """The part of true labels found, at the threshold whose part of false ones left out is nearest to `specificity`."""
-    return _at(
-        "sensitivity_at_specificity", labels, predictions, specificity, weights, num_thresholds, metrics_collections,
-        updates_collections, name,
-    )  # fmt: skip
+    _check_aim("sensitivity_at_specificity", specificity)
+    sides = _counts(labels, predictions, _even(num_thresholds), weights, tuple(_SIDES))
+    return _nearest(sides[0], specificity, True), _nearest(sides[1], specificity, True)
 
 
+@metric("specificity_at_sensitivity")
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
-    sensitivity: float,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200
 ) -> tuple[Any, Any]:
     """The part of false labels left out, at the threshold whose part of true ones found is nearest to `sensitivity`."""
-    return _at(
-        "specificity_at_sensitivity", labels, predictions, sensitivity, weights, num_thresholds, metrics_collections,
-        updates_collections, name,
-    )  # fmt: skip
+    _check_aim("specificity_at_sensitivity", sensitivity)
+    sides = _counts(labels, predictions, _even(num_thresholds), weights, tuple(_SIDES))
+    return _nearest(sides[0], sensitivity, False), _nearest(sides[1], sensitivity, False)
 
 
-def _at(
-    kind: str, labels: Any, predictions: Any, aim: float, weights: Any, count: int, metrics: Any, updates: Any,
-    name: str | None,
-) -> tuple[Any, Any]:  # fmt: skip
+def _check_aim(metric_name: str, aim: float) -> None:
     if not 0 <= aim <= 1:
-        raise InvalidArgumentError(f"tf.metrics.{kind}: {aim} is given; a number in [0, 1] is required")
-    with variable_scope(name, kind, [predictions, labels, weights]):
-        sides = _counts(labels, predictions, _even(count), weights, tuple(_SIDES))
-        value, update = (_nearest(side, aim, kind == "sensitivity_at_specificity") for side in sides)
-        return published(value, update, metrics, updates)
+        raise InvalidArgumentError(f"tf.metrics.{metric_name}: {aim} is given; a number in [0, 1] is required")
 
 
 def _nearest(counts: dict[str, Any], aim: float, sensitivity: bool) -> Any:

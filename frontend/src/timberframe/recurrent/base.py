@@ -13,6 +13,7 @@ from timberframe.layers.base import Layer
 from timberframe_core import nest
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.shapes import format_shape
@@ -59,6 +60,7 @@ class RNNCell(Layer):
 def zeros_for(batch_size: Any, size: Any, dtype: Any) -> Tensor:
     """Zeros of shape [batch_size, *size]."""
     sizes = TensorShape(size).as_list() if not isinstance(size, int) else [size]
+    batch_size = batch_size.value if isinstance(batch_size, Dimension) else batch_size
     known = batch_size if isinstance(batch_size, int) else None
     result: Tensor = zeros([batch_size, *sizes], dtype)
     result.set_shape([known, *sizes])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from timberframe.api.arrays import reverse, shape, transpose
+from timberframe.api.arrays import reverse, shape
 from timberframe.api.control_flow import while_loop
 from timberframe.api.framework import convert_to_tensor
 from timberframe.api.indexing import reverse_sequence
@@ -13,7 +13,7 @@ from timberframe.api.selection import cast, where
 from timberframe.api.tensor_array import TensorArray
 from timberframe.api.variable_scope import variable_scope
 from timberframe.recurrent.base import RNNCell, zeros_for
-from timberframe.recurrent.steps import check_cell, ends, first_state, kept, lengths_of
+from timberframe.recurrent.steps import check_cell, ends, first_state, kept, lengths_of, swap_time_and_batch
 from timberframe_core import nest
 from timberframe_core.dtypes import int32, int64
 from timberframe_core.graph.apply import apply_op
@@ -42,7 +42,7 @@ def dynamic_rnn(
     check_cell("dynamic_rnn", cell)
     with variable_scope(scope or "rnn"):
         given = nest.map_structure(convert_to_tensor, inputs)
-        steps = given if time_major else nest.map_structure(_exchange, given)
+        steps = given if time_major else nest.map_structure(swap_time_and_batch, given)
         first = nest.flatten(steps)[0]
         sizes = shape(first)
         known = first.static_shape
@@ -51,16 +51,7 @@ def dynamic_rnn(
         lengths = lengths_of(sequence_length, batch)
         state = first_state(cell, initial_state, batch, dtype, "dynamic_rnn")
         outputs, last = _run(cell, steps, count, batch, lengths, state)
-    return outputs if time_major else nest.map_structure(_exchange, outputs), last
-
-
-def _exchange(x: Tensor) -> Tensor:
-    """Time and batch in the other order."""
-    rank = x.shape.ndims
-    if rank is not None:
-        return transpose(x, [1, 0, *range(2, rank)])
-    order = apply_op("ConcatV2", [[[1, 0], apply_op("Range", [2, apply_op("Rank", [x]), 1])], 0])
-    return transpose(x, order)
+    return outputs if time_major else nest.map_structure(swap_time_and_batch, outputs), last
 
 
 def _run(cell: Any, steps: Any, count: Any, batch: Any, lengths: Tensor | None, state: Any) -> tuple[Any, Any]:

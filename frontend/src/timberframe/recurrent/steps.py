@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from timberframe.api.arrays import transpose
 from timberframe.api.framework import convert_to_tensor
 from timberframe.api.selection import cast, where
 from timberframe.recurrent.base import RNNCell
@@ -15,10 +16,10 @@ from timberframe_core.graph.operation import Tensor
 from timberframe_core.shapes import format_shape
 
 
-def check_cell(function: str, cell: Any) -> None:
+def check_cell(function: str, cell: Any, module: str = "tf.nn") -> None:
     """Raises InvalidArgumentError for what is no cell."""
     if not isinstance(cell, RNNCell) and not (callable(cell) and hasattr(cell, "state_size")):
-        raise InvalidArgumentError(f"tf.nn.{function}: cell is {cell!r}; an RNNCell is required")
+        raise InvalidArgumentError(f"{module}.{function}: cell is {cell!r}; an RNNCell is required")
 
 
 def lengths_of(given: Any, batch: Any) -> Tensor | None:
@@ -61,3 +62,12 @@ def ends(time: Any, lengths: Tensor | None, output: Any, before: Any, after: Any
 def kept(over: Tensor, old: Tensor, new: Tensor) -> Any:
     """The old state of rows that are over, the new one of others; a scalar state always moves on."""
     return new if new.shape.ndims == 0 else where(over, old, new)
+
+
+def swap_time_and_batch(x: Tensor) -> Tensor:
+    """The first two axes of a tensor in the other order."""
+    rank = x.shape.ndims
+    if rank is not None:
+        return transpose(x, [1, 0, *range(2, rank)])
+    order = apply_op("ConcatV2", [[[1, 0], apply_op("Range", [2, apply_op("Rank", [x]), 1])], 0])
+    return transpose(x, order)

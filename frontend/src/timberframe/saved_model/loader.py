@@ -26,9 +26,10 @@ from timberframe_core.graphdef import messages
 from timberframe_core.runtime.session import BaseSession
 
 
-def contains_saved_model(export_dir: str) -> bool:
+def contains_saved_model(export_dir: Any) -> bool:
     """Whether a folder is a saved model, ours or TensorFlow's."""
-    return any((Path(export_dir) / name).is_file() for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT))
+    folder = Path(os.fsdecode(export_dir))
+    return any((folder / name).is_file() for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT))
 
 
 def read_saved_model(export_dir: str) -> Any:
@@ -43,14 +44,15 @@ def read_saved_model(export_dir: str) -> Any:
     return messages.parse_text(text.read_bytes(), messages.SavedModel, f"file '{text}'")
 
 
-def load(sess: Any, tags: Iterable[str], export_dir: str, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
+def load(sess: Any, tags: Iterable[str], export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
     """Adds the graph with exactly these tags to the session's graph and gives its variables their values.
 
-    Returns the MetaGraphDef; its signature_def has the names of inputs and outputs. Raises NotFoundError where there
-    is no such folder, or no graph of these tags, and as Saver.restore does.
+    export_dir: a path, as text or bytes. Returns the MetaGraphDef; its signature_def has the names of inputs and
+    outputs. Raises NotFoundError where there is no such folder, or no graph of these tags, and as Saver.restore does.
     """
     session = check_session(sess, [])
-    model = read_saved_model(os.fspath(export_dir))
+    export_dir = os.fsdecode(export_dir)
+    model = read_saved_model(export_dir)
     wanted = {tags} if isinstance(tags, str) else set(tags)
     found = next((m for m in model.meta_graphs if set(m.meta_info_def.tags) == wanted), None)
     if found is None:

@@ -31,6 +31,8 @@ from timberframe_core.errors import DataLossError, OpError
 from timberframe_core.shapes import num_elements
 
 INDEX = ".index.json"
+POSITIONS = ".positions"
+"""Ends the name of the file beside a checkpoint that `saving/positions.py` writes."""
 _DATA = ".safetensors"
 _HEADER = b'{"__metadata__":{"format":"%s"}' % FORMAT.encode()
 _TOKEN = re.compile(r"\.[0-9a-f]{12}\.safetensors$")

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from timberframe.api.state import Variable
+from timberframe.api.partitioned_variables import PartitionedVariable, parts_of
 from timberframe.saving.reader import CheckpointReader
+from timberframe.saving.session_values import Savable
 from timberframe_core.errors import InvalidArgumentError, NotFoundError, OpError
 from timberframe_core.runtime.session import BaseSession
 from timberframe_core.shapes import format_shape, num_elements
@@ -16,7 +17,7 @@ _SHOWN = 10
 
 
 def restore_values(
-    session: BaseSession, reader: CheckpointReader, variables: Mapping[str, Variable], reshape: bool = False
+    session: BaseSession, reader: CheckpointReader, variables: Mapping[str, Savable], reshape: bool = False
 ) -> None:
     """Gives variables their values of a checkpoint, all or none.
 
@@ -28,10 +29,19 @@ def restore_values(
     if variables:
         values = ((reader.read(name), variable) for name, variable in variables.items())
         arrays = [_as_declared(array, variable) if reshape else array for array, variable in values]
-        session.assign_variables(list(variables.values()), arrays)
+        divided = [x for array, v in zip(arrays, variables.values(), strict=True) for x in _parts(array, v)]
+        session.assign_variables(parts_of(variables.values()), divided)
 
 
-def check_fit(reader: CheckpointReader, variables: Mapping[str, Variable], reshape: bool = False) -> None:
+def _parts(array: np.ndarray, variable: Savable) -> list[np.ndarray]:
+    """The values of the parts of a partitioned variable, or the one value of another."""
+    if not isinstance(variable, PartitionedVariable):
+        return [array]
+    ends = np.cumsum([v.shape.as_list()[variable.axis] for v in variable])[:-1]
+    return np.split(array, ends, variable.axis)
+
+
+def check_fit(reader: CheckpointReader, variables: Mapping[str, Savable], reshape: bool = False) -> None:
     """An error that lists everything in which the variables differ from the checkpoint."""
     missing = [name for name in variables if name not in reader.entries]
     wrong = [
@@ -54,7 +64,7 @@ def check_fit(reader: CheckpointReader, variables: Mapping[str, Variable], resha
     )
 
 
-def _differs(reader: CheckpointReader, name: str, variable: Variable, reshape: bool) -> list[str]:
+def _differs(reader: CheckpointReader, name: str, variable: Savable, reshape: bool) -> list[str]:
     entry, declared = reader.entries[name], variable.shape
     found = []
     if entry.dtype is not variable.dtype:
@@ -65,6 +75,6 @@ def _differs(reader: CheckpointReader, name: str, variable: Variable, reshape: b
     return found
 
 
-def _as_declared(array: np.ndarray, variable: Variable) -> np.ndarray:
+def _as_declared(array: np.ndarray, variable: Savable) -> np.ndarray:
     shape = variable.shape
     return array.reshape([size or 0 for size in shape]) if shape.is_fully_defined() else array

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from timberframe.api.partitioned_variables import PartitionedVariable, parts_of
 from timberframe.api.state import Variable
 from timberframe.saving.checkpoint import Saved
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe_core.runtime.session import BaseSession
 
 
-def check_session(session: object, variables: Sequence[Variable]) -> BaseSession:
-    """The session, if it is one and runs the graph of these variables."""
+def check_session(session: object, given: Sequence[Variable | PartitionedVariable]) -> BaseSession:
+    """The session, if it is one and runs the graph of these variables; in eager execution the one that has them."""
+    variables = parts_of(given)
+    if variables and variables[0].handle.eager:
+        session = variables[0].graph.session  # type: ignore[attr-defined]  # an EagerGraph has one
     if not isinstance(session, BaseSession):
         raise InvalidArgumentError(f"Saver: sess is {type(session).__name__}; a tf.Session is required")
     if session.closed:
@@ -26,21 +31,28 @@ def check_session(session: object, variables: Sequence[Variable]) -> BaseSession
     return session
 
 
-def current_values(session: BaseSession, variables: Mapping[str, Variable]) -> dict[str, Saved]:
-    """The values of all variables at one moment, without copies of those in host memory.
+Savable = Variable | PartitionedVariable
+
+
+def current_values(session: BaseSession, variables: Mapping[str, Savable]) -> dict[str, Saved]:
+    """The values of all variables at one moment, without copies of those in host memory; partitioned ones as a whole.
 
     Raises FailedPreconditionError that names every variable without a value.
     """
-    values = dict(zip(variables, session.read_variables(list(variables.values())), strict=True))
-    absent = [v for name, v in variables.items() if values[name] is None]
+    parts = parts_of(variables.values())
+    values = dict(zip(parts, session.read_variables(parts), strict=True))
+    absent = [v for v in parts if values[v] is None]
     if absent:
         listed = ", ".join(f"'{v.op.name}'" + (f" ({v.op.where})" if v.op.where else "") for v in absent)
         raise FailedPreconditionError(
-            f"Saver: {len(absent)} of {len(variables)} variables have no value: {listed}; "
+            f"Saver: {len(absent)} of {len(parts)} variables have no value: {listed}; "
             "run their initializers, or leave them out of var_list"
         )
-    return {
-        name: Saved(variables[name].dtype, value.shape, lambda value=value: np.asarray(value))
-        for name, value in values.items()
-        if value is not None
-    }
+    return {name: _saved(variable, [values[v] for v in parts_of([variable])]) for name, variable in variables.items()}
+
+
+def _saved(variable: Savable, values: Sequence[Any]) -> Saved:
+    if isinstance(variable, PartitionedVariable):
+        sizes = tuple(int(d) for d in variable.shape)
+        return Saved(variable.dtype, sizes, lambda: np.concatenate([np.asarray(x) for x in values], variable.axis))
+    return Saved(variable.dtype, values[0].shape, lambda: np.asarray(values[0]))

@@ -12,7 +12,7 @@ from typing import Any
 
 from timberframe.records.writing import frame
 from timberframe_core.errors import FailedPreconditionError, InvalidTypeError
-from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graphdef import messages
 from timberframe_core.runtime.record_reader import read_records
 
@@ -171,11 +171,11 @@ class FileWriterCache:
 
     @classmethod
     def get(cls, logdir: Any) -> FileWriter:
-        """The writer of a folder, made when it is first asked for."""
+        """The writer of a folder, made when it is first asked for; it then writes the default graph."""
         with cls._lock:
             folder = os.fspath(logdir)
             if folder not in cls._writers:
-                cls._writers[folder] = FileWriter(folder)
+                cls._writers[folder] = FileWriter(folder, get_default_graph())
             return cls._writers[folder]
 
     @classmethod

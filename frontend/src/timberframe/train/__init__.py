@@ -8,6 +8,7 @@ from timberframe.train.adaptive import AdagradOptimizer as AdagradOptimizer
 from timberframe.train.adaptive import AdamOptimizer as AdamOptimizer
 from timberframe.train.adaptive import RMSPropOptimizer as RMSPropOptimizer
 from timberframe.train.checkpoint_state import checkpoint_exists as checkpoint_exists
+from timberframe.train.checkpoint_state import checkpoints_iterator as checkpoints_iterator
 from timberframe.train.checkpoint_state import generate_checkpoint_state_proto as generate_checkpoint_state_proto
 from timberframe.train.checkpoint_state import get_checkpoint_mtimes as get_checkpoint_mtimes
 from timberframe.train.checkpoint_state import get_checkpoint_state as get_checkpoint_state
@@ -46,6 +47,51 @@ from timberframe.train.steps import global_step as global_step
 
 if _TYPE_CHECKING:
     from timberframe.summary.writer import summary_iterator as summary_iterator
+    from timberframe.train.basic_hooks import FeedFnHook as FeedFnHook
+    from timberframe.train.basic_hooks import FinalOpsHook as FinalOpsHook
+    from timberframe.train.basic_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
+    from timberframe.train.basic_hooks import LoggingTensorHook as LoggingTensorHook
+    from timberframe.train.basic_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
+    from timberframe.train.basic_hooks import NanTensorHook as NanTensorHook
+    from timberframe.train.basic_hooks import StopAtStepHook as StopAtStepHook
+    from timberframe.train.basic_loops import basic_train_loop as basic_train_loop
+    from timberframe.train.batching import batch as batch
+    from timberframe.train.batching import batch_join as batch_join
+    from timberframe.train.batching import maybe_batch as maybe_batch
+    from timberframe.train.batching import maybe_batch_join as maybe_batch_join
+    from timberframe.train.batching import maybe_shuffle_batch as maybe_shuffle_batch
+    from timberframe.train.batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
+    from timberframe.train.batching import shuffle_batch as shuffle_batch
+    from timberframe.train.batching import shuffle_batch_join as shuffle_batch_join
+    from timberframe.train.checkpoint_hooks import CheckpointSaverHook as CheckpointSaverHook
+    from timberframe.train.checkpoint_hooks import CheckpointSaverListener as CheckpointSaverListener
+    from timberframe.train.device_setter import replica_device_setter as replica_device_setter
+    from timberframe.train.graph_files import write_graph as write_graph
+    from timberframe.train.input_producers import input_producer as input_producer
+    from timberframe.train.input_producers import limit_epochs as limit_epochs
+    from timberframe.train.input_producers import match_filenames_once as match_filenames_once
+    from timberframe.train.input_producers import range_input_producer as range_input_producer
+    from timberframe.train.input_producers import slice_input_producer as slice_input_producer
+    from timberframe.train.input_producers import string_input_producer as string_input_producer
+    from timberframe.train.looper_thread import LooperThread as LooperThread
+    from timberframe.train.monitored_session import MonitoredSession as MonitoredSession
+    from timberframe.train.monitored_session import MonitoredTrainingSession as MonitoredTrainingSession
+    from timberframe.train.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+    from timberframe.train.scaffold import Scaffold as Scaffold
+    from timberframe.train.session_creators import ChiefSessionCreator as ChiefSessionCreator
+    from timberframe.train.session_creators import SessionCreator as SessionCreator
+    from timberframe.train.session_creators import WorkerSessionCreator as WorkerSessionCreator
+    from timberframe.train.session_manager import SessionManager as SessionManager
+    from timberframe.train.session_run_hook import SessionRunArgs as SessionRunArgs
+    from timberframe.train.session_run_hook import SessionRunContext as SessionRunContext
+    from timberframe.train.session_run_hook import SessionRunHook as SessionRunHook
+    from timberframe.train.session_run_hook import SessionRunValues as SessionRunValues
+    from timberframe.train.summary_hooks import ProfilerHook as ProfilerHook
+    from timberframe.train.summary_hooks import StepCounterHook as StepCounterHook
+    from timberframe.train.summary_hooks import SummarySaverHook as SummarySaverHook
+    from timberframe.train.supervisor import Supervisor as Supervisor
+    from timberframe.train.timers import SecondOrStepTimer as SecondOrStepTimer
+    from timberframe.train.warm_starting import warm_start as warm_start
     from timberframe_core.graphdef.messages import BytesList as BytesList
     from timberframe_core.graphdef.messages import Event as Event
     from timberframe_core.graphdef.messages import Example as Example
@@ -63,7 +109,36 @@ else:
         "BytesList", "Event", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
         "SaverDef", "SequenceExample",
     )  # fmt: skip
+    _BATCHING = (
+        "batch", "batch_join", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
+        "shuffle_batch", "shuffle_batch_join",
+    )  # fmt: skip
+    _PRODUCERS = (
+        "input_producer", "limit_epochs", "match_filenames_once", "range_input_producer", "slice_input_producer",
+        "string_input_producer",
+    )  # fmt: skip
+    _FAMILIES = {
+        "basic_hooks": "FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError "
+        "NanTensorHook StopAtStepHook",
+        "basic_loops": "basic_train_loop",
+        "checkpoint_hooks": "CheckpointSaverHook CheckpointSaverListener",
+        "looper_thread": "LooperThread",
+        "monitored_session": "MonitoredSession MonitoredTrainingSession SingularMonitoredSession",
+        "scaffold": "Scaffold",
+        "session_creators": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
+        "session_manager": "SessionManager",
+        "session_run_hook": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
+        "summary_hooks": "ProfilerHook StepCounterHook SummarySaverHook",
+        "supervisor": "Supervisor",
+        "timers": "SecondOrStepTimer",
+        "warm_starting": "warm_start",
+    }
     _LATER = {
+        "replica_device_setter": "timberframe.train.device_setter:replica_device_setter",
+        "write_graph": "timberframe.train.graph_files:write_graph",
+        **{name: f"timberframe.train.batching:{name}" for name in _BATCHING},
+        **{name: f"timberframe.train.input_producers:{name}" for name in _PRODUCERS},
+        **{name: f"timberframe.train.{file}:{name}" for file, names in _FAMILIES.items() for name in names.split()},
         **{name: f"timberframe_core.graphdef.messages:{name}" for name in _MESSAGES},
         "summary_iterator": "timberframe.summary.writer:summary_iterator",
     }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from timberframe.saving import tensorflow_bundle
-from timberframe.saving.checkpoint import INDEX, remove_checkpoint_files
+from timberframe.saving.checkpoint import INDEX, POSITIONS, remove_checkpoint_files
 from timberframe.saving.files import replace_file
 from timberframe.saving.formats import exists
 from timberframe_core import logging
@@ -137,9 +137,43 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     return found
 
 
+def checkpoints_iterator(
+    checkpoint_dir: str,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], bool] | None = None,
+) -> Iterator[str]:
+    """Yields the path of each checkpoint that becomes the latest of a folder, from the present one on.
+
+    min_interval_secs: the least number of seconds between two. timeout: seconds to wait for a new one, for ever if
+    None; after them the iteration ends, or goes on where timeout_fn is given and returns False.
+    """
+    path: str | None = None
+    while True:
+        newer = _newer(checkpoint_dir, path, timeout)
+        if newer is None:
+            if timeout_fn is None or timeout_fn():
+                return
+            continue
+        began, path = time.monotonic(), newer
+        yield newer
+        time.sleep(max(0.0, began + min_interval_secs - time.monotonic()))
+
+
+def _newer(folder: str, path: str | None, timeout: float | None) -> str | None:
+    """The latest checkpoint once it is another than `path`; None after so many seconds."""
+    end = None if timeout is None else time.monotonic() + timeout
+    while (found := latest_checkpoint(folder)) is None or found == path:
+        if end is not None and time.monotonic() + 1 > end:
+            return None
+        time.sleep(1)
+    return found
+
+
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Removes the files of one of our checkpoints; TensorFlow's are only read, and stay."""
     remove_checkpoint_files(checkpoint_prefix)
+    Path(f"{checkpoint_prefix}{POSITIONS}").unlink(missing_ok=True)
     Path(f"{checkpoint_prefix}.{meta_graph_suffix}").unlink(missing_ok=True)

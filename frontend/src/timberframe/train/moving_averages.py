@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from timberframe.api.framework import GraphKeys, group
+from timberframe.api.framework import GraphKeys, group, name_scope
 from timberframe.api.initializers import zeros_initializer
 from timberframe.api.selection import cast
 from timberframe.api.state import Variable
@@ -85,28 +85,10 @@ class ExponentialMovingAverage:
 
     def _update(self, target: Any, rest: Any) -> Operation:
         average = self._averages[target]
-        graph = get_default_graph()
-        rest = cast(rest, average.dtype.base_dtype)
-        with graph.colocate_with(average.op):
-            if target in self._debiased:
-                return self._update_debiased(average, target, rest)
-            done: Operation = average.assign_sub((average - target) * rest, read_value=False)
+        with get_default_graph().colocate_with(average.op):
+            update = _moved_debiased if target in self._debiased else _moved
+            done: Operation = update(average, target, cast(rest, average.dtype.base_dtype), read_value=False)
             return done
-
-    def _update_debiased(self, average: Any, value: Any, rest: Any) -> Operation:
-        graph = get_default_graph()
-        dtype = average.dtype.base_dtype
-        with variable_scope(average.op.name, reuse=AUTO_REUSE):
-            biased, steps = (
-                get_variable(name, shape, dtype, zeros_initializer(), trainable=False)
-                for name, shape in (("biased", average.shape), ("local_step", []))
-            )
-        sums = biased.assign_sub((biased - value) * rest)
-        with graph.control_dependencies([sums.op]):
-            count = steps.assign_add(1)
-        factor = 1 - apply_op("Pow", [1.0 - rest, count])
-        done: Operation = average.assign(sums / factor, read_value=False)
-        return done
 
     def average(self, var: Any) -> Any:
         """The shadow variable of a variable or tensor; None where it has none."""
@@ -135,3 +117,35 @@ class ExponentialMovingAverage:
             if variable not in averaged:
                 names.setdefault(variable.op.name, variable)
         return names
+
+
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Moves a variable by 1 - decay of its distance from a value: the new value.
+
+    zero_debias: the variable began at zero, which is taken out of the average (Kingma and Ba 2015, section 3); the sum
+    and the number of updates that this takes are variables in the scope of the variable's name.
+    """
+    with name_scope(name, "AssignMovingAvg", [variable, value, decay]):
+        rest = cast(apply_op("Sub", [1.0, convert_to_tensor(decay, float32)]), variable.dtype.base_dtype)
+        with get_default_graph().colocate_with(variable.op):
+            return (_moved_debiased if zero_debias else _moved)(variable, convert_to_tensor(value), rest)
+
+
+def _moved(average: Any, value: Any, rest: Any, **options: Any) -> Any:
+    return average.assign_sub((average - value) * rest, **options)
+
+
+def _moved_debiased(average: Any, value: Any, rest: Any, **options: Any) -> Any:
+    dtype = average.dtype.base_dtype
+    with variable_scope(average.op.name, reuse=AUTO_REUSE):
+        biased, steps = (
+            get_variable(name, shape, dtype, zeros_initializer(), trainable=False)
+            for name, shape in (("biased", average.shape), ("local_step", []))
+        )
+    sums = biased.assign_sub((biased - value) * rest)
+    with get_default_graph().control_dependencies([sums.op]):
+        count = steps.assign_add(1)
+    factor = 1 - apply_op("Pow", [1.0 - rest, count])
+    return average.assign(sums / factor, **options)

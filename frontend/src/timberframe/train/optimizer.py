@@ -14,7 +14,7 @@ from timberframe.train import slots
 from timberframe_core import nest
 from timberframe_core.arguments import brief, listed
 from timberframe_core.dtypes import DType
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.gradients.blocked import blocking_operations
 from timberframe_core.gradients.reverse import gradients
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
@@ -100,6 +100,8 @@ class Optimizer:
             raise InvalidArgumentError(
                 f"{self._name}: gate_gradients is {gate_gradients}; it must be GATE_NONE, GATE_OP or GATE_GRAPH"
             )
+        if get_default_graph().eager:
+            return self._compute_eagerly(loss, var_list, grad_loss)
         value = loss() if callable(loss) else loss
         variables = trainable_variables() if var_list is None else list(nest.flatten(var_list))
         if not variables:
@@ -119,6 +121,24 @@ class Optimizer:
         if gate_gradients == self.GATE_GRAPH and any(g is not None for g in found):
             found = gated_together(found)
         return list(zip(found, variables, strict=True))
+
+    def _compute_eagerly(self, loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
+        """The pairs in eager execution, where the loss is a function; by default of the variables that it reads."""
+        from timberframe.eager.tape import GradientTape
+
+        if not callable(loss):
+            raise WrongStateError(
+                f"{self._name}: the loss is {type(loss).__name__} in eager execution; a function that computes it is "
+                "required, or gradients of a tf.GradientTape in apply_gradients"
+            )
+        with GradientTape() as tape:
+            value = loss()
+        variables = list(tape.watched_variables() if var_list is None else nest.flatten(var_list))
+        if not variables:
+            raise InvalidArgumentError(f"{self._name}: there are no variables to optimize; at least one is required")
+        for item in (value, *variables):
+            self._check_dtype(item)
+        return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
@@ -153,7 +173,7 @@ class Optimizer:
             else:
                 with graph.control_dependencies([self._finish(updates, "update")]), graph.colocate_with(global_step.op):
                     done = _count_step(global_step, scope)
-        if done not in graph.get_collection(GraphKeys.TRAIN_OP):
+        if done is not None and done not in graph.get_collection(GraphKeys.TRAIN_OP):
             graph.add_to_collection(GraphKeys.TRAIN_OP, done)
         return done
 
@@ -278,7 +298,7 @@ def as_dtype_of(number: Any, gradient: Any) -> Any:
 
 
 def _key(variable: Any) -> tuple[Graph, str]:
-    return variable.graph, variable.op.name
+    return variable.graph, variable.handle.spec.key if variable.handle.eager else variable.op.name
 
 
 def _checked_variable(variable: Any, optimizer: str) -> Any:
@@ -295,6 +315,8 @@ def _checked_variable(variable: Any, optimizer: str) -> Any:
 def _why_none(loss: Any, variables: Sequence[Any]) -> str:
     """The operations that stop gradients from the loss, as the end of a message."""
     if callable(loss):  # its tensor is not known here, and calling it would build it again
+        return ""
+    if get_default_graph().eager:
         return ""
     stopped = blocking_operations(convert_to_tensor(loss), [v.handle for v in variables])
     return f" (gradients stop at {', '.join(stopped[:_STOPS])})" if stopped else ""

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
+from timberframe.api.partitioned_variables import PartitionedVariable, grouped
 from timberframe.api.state import Variable
 from timberframe.saving.checkpoint import write_checkpoint
 from timberframe.saving.files import file_errors, replace_file
@@ -21,7 +22,7 @@ from timberframe.saving.session_values import check_session, current_values
 from timberframe.train.checkpoint_state import get_checkpoint_mtimes, remove_checkpoint, update_checkpoint_state
 from timberframe.train.meta_graph_export import export_meta_graph
 from timberframe_core.arguments import instance, listed
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graphdef import messages
 
@@ -73,7 +74,7 @@ class Saver:
         self._allow_empty = allow_empty
         self._pad_step_number = pad_step_number
         self._save_relative_paths = save_relative_paths
-        self._variables: dict[str, Variable] | None = None
+        self._variables: dict[str, Variable | PartitionedVariable] | None = None
         self._last_checkpoints: list[tuple[str, float]] = []
         self._keep_after = time.time() + self.saver_def.keep_checkpoint_every_n_hours * 3600
         if not defer_build:
@@ -88,7 +89,7 @@ class Saver:
                 raise InvalidArgumentError("Saver: there are no variables to save; make them first or set allow_empty")
 
     @property
-    def variables(self) -> dict[str, Variable]:
+    def variables(self) -> dict[str, Variable | PartitionedVariable]:
         """The variables by the names that they have in checkpoints."""
         self.build()
         assert self._variables is not None
@@ -123,11 +124,11 @@ class Saver:
         folder, family = os.path.split(os.fspath(save_path))
         latest = "checkpoint" if latest_filename is None else latest_filename
         _check_names(family, latest)
-        path = os.fspath(save_path) + self._step_suffix(session, global_step)
+        path = self.prefix(session, save_path, global_step)
         with file_errors(f"Saver: checkpoint '{path}' cannot be written"):
             if variables:
                 write_checkpoint(path, current_values(session, variables), family)
-            if write_meta_graph:
+            if write_meta_graph and not session.graph.eager:
                 self._write_graph(session, f"{path}.{meta_graph_suffix}")
             if variables and write_state:
                 self._record(path)
@@ -135,11 +136,14 @@ class Saver:
                 self._remove_old(meta_graph_suffix)
         return path if variables else None
 
-    def _step_suffix(self, session: Any, global_step: Any) -> str:
+    def prefix(self, sess: Any, save_path: Any, global_step: Any = None) -> str:
+        """The path of the checkpoint that `save` writes for a step."""
+        path: str = os.fspath(save_path)
         if global_step is None:
-            return ""
-        step = int(session.run(global_step) if hasattr(global_step, "graph") else global_step)
-        return f"-{step:08d}" if self._pad_step_number else f"-{step}"
+            return path
+        fetched = hasattr(global_step, "graph") and not global_step.graph.eager
+        step = int(sess.run(global_step) if fetched else global_step)
+        return f"{path}-{step:08d}" if self._pad_step_number else f"{path}-{step}"
 
     def _write_graph(self, session: Any, path: str) -> None:
         meta = build_meta_graph(session.graph, saver_def=self.saver_def)
@@ -155,6 +159,7 @@ class Saver:
         paths, stamps = [p for p, _ in kept], [t or time.time() for _, t in kept]
         if self._save_relative_paths:
             path, paths = os.path.relpath(path, folder or "."), [os.path.relpath(p, folder or ".") for p in paths]
+            folder = os.path.abspath(folder or ".")  # by which they stay as they are
         update_checkpoint_state(folder or ".", path, paths, latest, stamps, self._keep_after)
 
     def _remove_old(self, meta_graph_suffix: str) -> None:
@@ -221,32 +226,49 @@ class Saver:
         """A Saver of all global variables (of a scope) with the settings of a SaverDef, or those it has by default."""
         prefix = f"{import_scope}/" if import_scope else ""
         found = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, prefix or None)
-        return Saver({v.op.name.removeprefix(prefix): v for v in found}, saver_def=saver_def, allow_empty=True)
+        named: dict[str, Any] = {}
+        for v in found:
+            if v.save_slice_info is None:
+                named[v.op.name.removeprefix(prefix)] = v
+            else:
+                named.setdefault(v.save_slice_info.full_name.removeprefix(prefix), []).append(v)
+        return Saver(named, saver_def=saver_def, allow_empty=True)
 
     def export_meta_graph(self, filename: str | None = None, **settings: Any) -> Any:
         """`tf.train.export_meta_graph` with this Saver's settings."""
         return export_meta_graph(filename, saver_def=self.saver_def, **settings)
 
 
-def by_name(var_list: VarList) -> dict[str, Variable]:
+def by_name(var_list: VarList) -> dict[str, Variable | PartitionedVariable]:
     """Variables by their names in a checkpoint; InvalidArgumentError for two of one name and what is no variable."""
+    if var_list is None and get_default_graph().eager:
+        raise WrongStateError("Saver: var_list is None in eager execution; a list or dict of variables is required")
     if var_list is None:
         var_list = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
     if isinstance(var_list, Mapping):
         pairs: list[tuple[Any, Any]] = list(var_list.items())
     else:
         pairs = [(None, v) for v in listed(var_list, "Saver: var_list", "variables")]
-    found: dict[str, Variable] = {}
+    found: dict[str, Variable | PartitionedVariable] = {}
+    parts: dict[str, list[Variable]] = {}
     for given, variable in pairs:
-        if not isinstance(variable, Variable):
-            if isinstance(variable, list | tuple):
-                raise UnimplementedError(f"Saver: '{given}' is a list of slices; variables are kept whole, give one")
+        if isinstance(variable, list | tuple):
+            variable = grouped(given, variable)
+        if not isinstance(variable, Variable | PartitionedVariable):
             raise InvalidTypeError(f"Saver: var_list has a {type(variable).__name__}; tf.Variable is required")
-        name = variable.op.name if given is None else given
+        if given is None and isinstance(variable, Variable) and variable.save_slice_info is not None:
+            parts.setdefault(variable.save_slice_info.full_name, []).append(variable)
+            continue
+        name = _own_name(variable) if given is None else given
         if name in found and found[name] is not variable:
             raise InvalidArgumentError(f"Saver: two variables have the name '{name}'; names in a checkpoint are unique")
         found[name] = variable
+    found.update((name, grouped(name, held)) for name, held in parts.items())
     return found
+
+
+def _own_name(variable: Variable | PartitionedVariable) -> str:
+    return variable.name if isinstance(variable, PartitionedVariable) else variable.op.name
 
 
 def _check_names(family: str, latest: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from timberframe.api.constants import zeros_like
@@ -42,4 +43,9 @@ def create_zeros_slot(primary: Any, name: str, dtype: DType | None = None) -> An
 
 def _create(primary: Any, name: str, **how: Any) -> Any:
     with variable_scope(None, f"{primary.op.name}/{name}"), primary.graph.colocate_with(primary.op):
-        return get_variable("", trainable=False, use_resource=True, **how)
+        made = get_variable("", trainable=False, use_resource=True, **how)
+    info = getattr(primary, "save_slice_info", None)
+    if info is not None:  # the slot is a part, too, of the slot of the whole
+        own = made.op.name.removeprefix(f"{primary.op.name}/")
+        made.save_slice_info = replace(info, full_name=f"{info.full_name}/{own}")
+    return made

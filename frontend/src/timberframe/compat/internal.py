@@ -1,0 +1,127 @@
+"""TensorFlow's own modules, which programs import by their paths: where what they define is below `tf`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+_ROOT = ""  # `tf` itself
+
+_PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    (
+        "python.framework",
+        "constant_op dtypes importer ops random_seed sparse_tensor tensor_shape tensor_util",
+        (_ROOT,),
+    ),
+    ("python.framework", "errors errors_impl", ("errors",)),
+    ("python.framework", "graph_util graph_util_impl", ("graph_util",)),
+    (
+        "python.ops",
+        "array_ops bitwise_ops check_ops clip_ops confusion_matrix control_flow_ops data_flow_ops functional_ops "
+        "gen_array_ops gen_control_flow_ops gen_data_flow_ops gen_math_ops gen_random_ops gen_state_ops gradients "
+        "gradients_impl histogram_ops init_ops io_ops linalg_ops logging_ops math_ops numerics parsing_ops "
+        "partitioned_variables random_ops resource_variable_ops script_ops session_ops sparse_ops special_math_ops "
+        "standard_ops state_ops string_ops template tensor_array_ops variable_scope variables",
+        (_ROOT,),
+    ),
+    ("python.ops", "candidate_sampling_ops ctc_ops embedding_ops gen_nn_ops nn nn_impl nn_ops rnn", ("nn", _ROOT)),
+    ("python.ops", "rnn_cell rnn_cell_impl", ("nn.rnn_cell",)),
+    ("python.ops", "image_ops image_ops_impl", ("image",)),
+    ("python.ops", "lookup_ops", (_ROOT, "lookup")),
+    ("python.ops", "metrics metrics_impl", ("metrics",)),
+    ("python.ops.losses", "losses losses_impl util", ("losses",)),
+    ("python.platform", "app", ("app",)),
+    ("python.platform", "flags", ("flags",)),
+    ("python.platform", "gfile", ("gfile",)),
+    ("python.platform", "tf_logging", ("logging",)),
+    ("python.lib.io", "file_io", ("gfile",)),
+    ("python.lib.io", "tf_record", ("python_io",)),
+    ("python.util", "compat", ("compat",)),
+    ("python.util", "tf_decorator", ("timberframe.compat.decorators",)),
+    ("python.util", "nest", ("contrib.framework.nest",)),
+    ("python.client", "session", (_ROOT,)),
+    ("python.eager", "context", (_ROOT,)),
+    ("python.data.ops", "dataset_ops iterator_ops readers", ("data",)),
+    ("python.estimator", "estimator export inputs model_fn run_config training", ("estimator",)),
+    ("python.layers", "base convolutional core layers normalization pooling", ("layers",)),
+    ("python.saved_model", "builder loader saved_model signature_constants tag_constants utils", ("saved_model",)),
+    ("python.summary", "summary", ("summary",)),
+    ("python.summary.writer", "writer writer_cache", ("summary",)),
+    (
+        "python.training",
+        "adadelta adagrad adam basic_session_run_hooks checkpoint_management checkpoint_utils coordinator ftrl "
+        "gradient_descent input learning_rate_decay momentum monitored_session optimizer "
+        "queue_runner queue_runner_impl rmsprop saver server_lib session_manager session_run_hook supervisor "
+        "training training_util",
+        ("train",),
+    ),
+    ("python.training", "moving_averages", ("timberframe.train.moving_averages",)),
+    ("python", "pywrap_tensorflow", ("train",)),
+    ("core.example", "example_pb2 feature_pb2", ("train",)),
+    (
+        "core.framework",
+        "attr_value_pb2 graph_pb2 node_def_pb2 summary_pb2 tensor_pb2 tensor_shape_pb2 types_pb2 variable_pb2",
+        (_ROOT, "summary"),
+    ),
+    ("core.protobuf", "config_pb2 meta_graph_pb2 rewriter_config_pb2 saver_pb2", (_ROOT, "train")),
+    ("core.util", "event_pb2", (_ROOT, "summary")),
+    ("contrib.eager.python", "tfe", ("contrib.eager",)),
+    ("contrib.framework.python.ops", "arg_scope ops variables", ("contrib.framework",)),
+    ("contrib.layers.python.layers", "initializers layers regularizers", ("contrib.layers",)),
+    ("contrib.rnn.python.ops", "core_rnn core_rnn_cell core_rnn_cell_impl rnn rnn_cell",
+     ("contrib.rnn", "nn.rnn_cell", "nn")),
+    ("contrib.seq2seq.python.ops", "attention_wrapper basic_decoder beam_search_decoder decoder helper loss",
+     ("contrib.seq2seq",)),
+    ("contrib.slim.python", "slim", ("contrib.slim",)),
+)  # fmt: skip
+"""Packages, their modules, and the namespaces below `tf`, or modules of ours, that have the modules' names."""
+
+MODULES: Mapping[str, tuple[str, ...]] = {
+    f"{package}.{module}": namespaces for package, modules, namespaces in _PLACES for module in modules.split()
+}
+"""By module, without the leading `tensorflow.`: the namespaces in which its names are looked up, in this order."""
+
+_PACKAGES = {".".join(parts[:end]) for parts in (name.split(".") for name in MODULES) for end in range(1, len(parts))}
+
+_PYTHONS: Mapping[str, ModuleType] = {"python.util.tf_contextlib": contextlib, "python.util.tf_inspect": inspect}
+"""Modules that are Python's own, under another name."""
+
+
+class InternalModule(ModuleType):
+    """A module or package of TensorFlow's own; its names are those of public namespaces."""
+
+    def __init__(self, name: str, find: Callable[[str], Any]) -> None:
+        super().__init__(name)
+        self._find = find
+
+    def __getattr__(self, name: str) -> Any:
+        package = self.__name__.rpartition(".")[0]
+        for inside in (self.__name__, package):  # modules have imported others of their package
+            inner = internal_module(f"{inside}.{name}", self._find)
+            if inner is not None:
+                return inner
+        for namespace in MODULES.get(self.__name__, ()):
+            try:
+                return getattr(self._namespace(namespace), name)
+            except AttributeError:
+                continue
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted(
+            {name for namespace in MODULES.get(self.__name__, ()) for name in dir(self._namespace(namespace))}
+        )
+
+    def _namespace(self, name: str) -> Any:
+        return importlib.import_module(name) if name.startswith("timberframe.") else self._find(name)
+
+
+def internal_module(name: str, find: Callable[[str], Any]) -> ModuleType | None:
+    """The module of this name below `tf`, None where there is none; find: gives a namespace by its name."""
+    if name in _PYTHONS:
+        return _PYTHONS[name]
+    return InternalModule(name, find) if name in MODULES or name in _PACKAGES else None

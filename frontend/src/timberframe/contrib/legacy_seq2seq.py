@@ -1,0 +1,98 @@
+"""`tf.contrib.legacy_seq2seq`: decoders and losses of lists of steps."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timberframe.api.arithmetic import add_n
+from timberframe.api.arrays import reshape, shape
+from timberframe.api.framework import name_scope
+from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
+from timberframe.api.reduction import reduce_sum
+from timberframe.api.selection import cast
+from timberframe.api.variable_scope import variable_scope
+from timberframe.boundary import guard
+from timberframe_core.errors import InvalidArgumentError
+
+__all__ = ["rnn_decoder", "sequence_loss", "sequence_loss_by_example"]
+
+
+def rnn_decoder(
+    decoder_inputs: Sequence[Any],
+    initial_state: Any,
+    cell: Any,
+    loop_function: Callable[[Any, int], Any] | None = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """A cell called once for each of a list of inputs: the list of its outputs, and its last state.
+
+    loop_function(output, index): makes the inputs after the first from the output before. The variables are in scope
+    `rnn_decoder`, unless `scope` says another.
+    """
+    with variable_scope(scope or "rnn_decoder") as opened:
+        state = initial_state
+        outputs: list[Any] = []
+        for index, given in enumerate(decoder_inputs):
+            if index:
+                opened.reuse_variables()
+            if outputs and loop_function is not None:
+                with variable_scope("loop_function", reuse=True):
+                    given = loop_function(outputs[-1], index)
+            output, state = cell(given, state)
+            outputs.append(output)
+    return outputs, state
+
+
+def sequence_loss_by_example(
+    logits: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    average_across_timesteps: bool = True,
+    softmax_loss_function: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The weighted cross entropy of each sequence, [batch].
+
+    logits: for each step [batch, classes]. targets: for each the right classes, [batch]. weights: for each [batch];
+    average_across_timesteps: the sum of the losses is divided by that of the weights.
+    """
+    if not len(targets) == len(logits) == len(weights):
+        raise InvalidArgumentError(
+            f"tf.contrib.legacy_seq2seq: {len(logits)} logits, {len(targets)} targets and {len(weights)} weights; as "
+            "many of each are required"
+        )
+    with name_scope(name, "sequence_loss_by_example"):
+        function = softmax_loss_function or sparse_softmax_cross_entropy_with_logits
+        losses: Any = add_n(
+            [
+                function(labels=reshape(labels, [-1]), logits=x) * weight
+                for x, labels, weight in zip(logits, targets, weights, strict=True)
+            ]
+        )
+        if not average_across_timesteps:
+            return losses
+        total: Any = add_n(list(weights))
+        return losses / (total + 1e-12)  # without weights the loss is 0
+
+
+def sequence_loss(
+    logits: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The sum of `sequence_loss_by_example`, with average_across_batch divided by the number of sequences."""
+    with name_scope(name, "sequence_loss"):
+        losses: Any = sequence_loss_by_example(
+            logits, targets, weights, average_across_timesteps, softmax_loss_function
+        )
+        total: Any = reduce_sum(losses)
+        return total / cast(shape(targets[0])[0], total.dtype) if average_across_batch else total
+
+
+guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this module

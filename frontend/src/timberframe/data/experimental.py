@@ -1,0 +1,316 @@
+"""`tf.data.experimental`: further transformations, most of them functions for `Dataset.apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timberframe.data.dataset import AUTOTUNE as AUTOTUNE
+from timberframe.data.dataset import Dataset, converted, data_seeds, dataset_of, inner_structure, known_size, traced
+from timberframe.data.options import DistributeOptions as DistributeOptions
+from timberframe.data.options import OptimizationOptions as OptimizationOptions
+from timberframe.data.options import StatsOptions as StatsOptions
+from timberframe.data.options import ThreadingOptions as ThreadingOptions
+from timberframe.data.structure import (
+    DatasetLeaf,
+    TensorLeaf,
+    attrs_of,
+    check_same,
+    flatten,
+    map_leaves,
+    pack,
+    values_of,
+)
+from timberframe_core.dtypes import bool_, int64
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.operation import Tensor
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Counter",
+    "DistributeOptions",
+    "OptimizationOptions",
+    "RandomDataset",
+    "StatsOptions",
+    "ThreadingOptions",
+    "bucket_by_sequence_length",
+    "cardinality",
+    "choose_from_datasets",
+    "enumerate_dataset",
+    "get_single_element",
+    "group_by_window",
+    "ignore_errors",
+    "map_and_batch",
+    "parallel_interleave",
+    "prefetch_to_device",
+    "sample_from_datasets",
+    "scan",
+    "shuffle_and_repeat",
+    "take_while",
+    "unbatch",
+]  # fmt: skip
+
+INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = -1, -2
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: int | None = None,
+    drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """`map` and then `batch`, of num_parallel_calls elements (or num_parallel_batches batches) at the same time."""
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise InvalidArgumentError(
+            "map_and_batch: num_parallel_batches and num_parallel_calls are given; one is enough"
+        )
+    calls = num_parallel_calls
+    if calls is None:
+        calls = 1 if num_parallel_batches is None else num_parallel_batches * batch_size
+
+    def apply(dataset: Dataset) -> Dataset:
+        f = traced(map_func, [dataset.structure], "map_and_batch")
+        count = known_size(batch_size, drop_remainder)
+        structure = map_leaves(lambda leaf: leaf.batched(count), f.structure)
+        return dataset._mapped("MapAndBatchDataset", f, [batch_size, calls, drop_remainder], structure)
+
+    return apply
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: Any = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
+    """`interleave`, whose datasets may be gone through at the same time; the order is always that of `interleave`."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        f = traced(map_func, [dataset.structure], "parallel_interleave", "datasets")
+        ahead = [-1 if x is None else x for x in (buffer_output_elements, prefetch_input_elements)]
+        inputs = [cycle_length, block_length, convert_to_tensor(False if sloppy is None else sloppy, bool_), *ahead]
+        inner = inner_structure(f, "parallel_interleave")
+        return dataset._mapped("ParallelInterleaveDataset", f, inputs, inner)
+
+    return apply
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+    """`shuffle` and then `repeat`."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        return dataset._of("ShuffleAndRepeatDataset", [buffer_size, *data_seeds(seed), -1 if count is None else count])
+
+    return apply
+
+
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Transformation:
+    """The elements of the datasets that reduce_func makes of a key and a dataset of elements that have it.
+
+    key_func: gives the key of an element, an int64. window_size: how many elements of one key make a dataset, or
+    window_size_func: a function of the key that gives it.
+    """
+    if (window_size is None) == (window_size_func is None):
+        raise InvalidArgumentError("group_by_window: one of window_size and window_size_func must be given")
+    size_func = window_size_func or (lambda key: convert_to_tensor(window_size, int64))
+
+    def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Tensor:
+            made: Tensor = apply_op("Cast", [convert_to_tensor(function(*values))], {"DstT": int64})
+            return made
+
+        return call
+
+    def apply(dataset: Dataset) -> Dataset:
+        key = traced(scalar(key_func), [dataset.structure], "group_by_window")
+        leaf = TensorLeaf(int64, ())
+        check_same("group_by_window: what key_func returns", key.structure, leaf)
+        window = DatasetLeaf(dataset.structure, dataset_of)
+        reduced = traced(reduce_func, [leaf, window], "group_by_window", "datasets")
+        size = traced(scalar(size_func), [leaf], "group_by_window")
+        functions = {"key_func": key.graph, "reduce_func": reduced.graph, "window_size_func": size.graph}
+        inputs = [key.captures, reduced.captures, size.captures]
+        return dataset._of("GroupByWindowDataset", inputs, inner_structure(reduced, "group_by_window"), functions)
+
+    return apply
+
+
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:
+    """Batches of elements of similar length. bucket_boundaries: upper ends of the lengths of all buckets but the last.
+
+    bucket_batch_sizes: of each bucket, one more. pad_to_bucket_boundary: to its end less 1, not to the longest element.
+    """
+    if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+        raise InvalidArgumentError(
+            f"bucket_by_sequence_length: {len(bucket_batch_sizes)} batch sizes for {len(bucket_boundaries)} "
+            "boundaries; one more than boundaries is required"
+        )
+    sizes = convert_to_tensor(list(bucket_batch_sizes), int64)
+
+    def bucket(*element: Any) -> Tensor:
+        length = apply_op("Cast", [element_length_func(*element)], {"DstT": int64})
+        ends = convert_to_tensor(list(bucket_boundaries), int64)
+        above = apply_op("Cast", [apply_op("GreaterEqual", [length, ends])], {"DstT": int64})
+        found: Tensor = apply_op("Sum", [above, [0]])
+        return found
+
+    def batch_size(key: Tensor) -> Tensor:
+        found: Tensor = apply_op("GatherV2", [sizes, key, 0])
+        return found
+
+    def reduced(key: Tensor, window: Dataset) -> Dataset:
+        count = batch_size(key)
+        if no_padding:
+            return window.batch(count, drop_remainder)
+        shapes = padded_shapes
+        if shapes is None:
+            shapes = map_leaves(lambda leaf: leaf.output_shape, window.structure)
+        if pad_to_bucket_boundary:
+            ends = convert_to_tensor([end - 1 for end in bucket_boundaries], int64)
+            end = apply_op("GatherV2", [ends, key, 0])
+            shapes = map_leaves(lambda shape: _to_boundary(shape, end), shapes)
+        return window.padded_batch(count, shapes, padding_values, drop_remainder)
+
+    def apply(dataset: Dataset) -> Dataset:
+        return dataset.apply(group_by_window(bucket, reduced, None, batch_size))
+
+    return apply
+
+
+def _to_boundary(shape: Any, end: Tensor) -> Any:
+    """A padded shape with a bucket's end in the place of sizes that are not known."""
+    sizes = list(shape) if isinstance(shape, list | tuple) else shape.as_list()
+    return (
+        apply_op("Pack", [[end if d in (None, -1) else convert_to_tensor(d, int64) for d in sizes]]) if sizes else shape
+    )
+
+
+def unbatch() -> Transformation:
+    """The rows of each element."""
+    return lambda dataset: dataset.unbatch()
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """Pairs of a number, from `start`, and an element."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def ignore_errors() -> Transformation:
+    """The elements that can be made: those whose making raises an error are left out."""
+    return lambda dataset: dataset._of("IgnoreErrorsDataset", [])
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """The elements before the first one for which a function gives false."""
+    return lambda dataset: dataset._filtered("TakeWhileDataset", predicate, "take_while")
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """What a function makes of a state and each element: it returns the next state and what the new element is."""
+    state, initial = converted(initial_state)
+
+    def apply(dataset: Dataset) -> Dataset:
+        f = traced(scan_func, [state, dataset.structure], "scan")
+        if not isinstance(f.structure, tuple) or len(f.structure) != 2:
+            raise InvalidTypeError("scan: scan_func must return a pair of the next state and an element")
+        check_same("scan: the state that scan_func returns", f.structure[0], state)
+        inner = f.structure[1]
+        return dataset._of("ScanDataset", [initial, f.captures], inner, {"f": f.graph})
+
+    return apply
+
+
+def prefetch_to_device(device: str, buffer_size: Any = None) -> Transformation:
+    """`prefetch`; elements go to the device when a run asks for them there."""
+    return lambda dataset: dataset.prefetch(buffer_size)
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """The only element of a dataset; InvalidArgumentError when it is run and there is none or are several."""
+    made = apply_op("DatasetToSingleElement", [dataset.variant], attrs_of(dataset.structure))
+    return values_of(dataset.structure, made)
+
+
+def cardinality(dataset: Dataset) -> Tensor:
+    """How many elements a dataset has; -1: without an end, -2: not known before they are gone through."""
+    found: Tensor = apply_op("DatasetCardinality", [dataset.variant])
+    return found
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:  # noqa: N802 - TensorFlow's name
+    """The numbers start, start + step, ... without an end."""
+    made = Dataset.range(start, int64.max if not isinstance(step, int) or step > 0 else int64.min, step)
+    return made if dtype is int64 else made.map(lambda x: apply_op("Cast", [x], {"DstT": dtype}))
+
+
+class RandomDataset(Dataset):
+    """Random integers of 32 bits, as int64, without an end."""
+
+    def __init__(self, seed: Any = None) -> None:
+        """seed: with the graph's, what the numbers follow from."""
+        structure = TensorLeaf(int64, ())
+        super().__init__(apply_op("RandomDataset", data_seeds(seed), attrs_of(structure)), structure)
+
+
+def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
+    """The next element of a dataset that is drawn at random. weights: how often each is, all equally if None."""
+    count = len(datasets)
+    numbers = Dataset.zip((RandomDataset(seed), RandomDataset(None if seed is None else seed + 1))).map(
+        lambda a, b: (a, b)
+    )
+    chances = convert_to_tensor([1.0 / count] * count if weights is None else weights)
+    logits = apply_op("Log", [apply_op("Cast", [chances], {"DstT": "float64"})])
+
+    def draw(first: Tensor, second: Tensor) -> Tensor:
+        seeds = apply_op("Pack", [[first, second]])
+        drawn = apply_op("StatelessMultinomial", [apply_op("ExpandDims", [logits, 0]), 1, seeds])
+        found: Tensor = apply_op("Reshape", [drawn, []])
+        return found
+
+    return _directed(numbers.map(draw), datasets)
+
+
+def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
+    """The next element of the dataset whose number choice_dataset gives."""
+    check_same("choose_from_datasets: choice_dataset", choice_dataset.structure, TensorLeaf(int64, ()))
+    return _directed(choice_dataset, datasets)
+
+
+def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
+    first, *others = datasets
+    structure = first.structure
+    for other in others:
+        check_same(
+            "datasets to choose from", other.structure, map_leaves(lambda leaf: TensorLeaf(leaf.dtype, None), structure)
+        )
+    inputs = [selector.variant, [d.variant for d in datasets]]
+    attrs = attrs_of(structure)
+    attrs["output_shapes"] = [
+        a.shape if all(a.shape == b.shape for b in rest) else None
+        for a, *rest in zip(*(flatten(d.structure) for d in datasets), strict=True)
+    ]
+    made = apply_op("ExperimentalDirectedInterleaveDataset", inputs, attrs)
+    leaves = [TensorLeaf(d, s) for d, s in zip(attrs["output_types"], attrs["output_shapes"], strict=True)]
+    return Dataset(made, pack(structure, iter(leaves)))

@@ -1,0 +1,50 @@
+"""Tests that run eagerly and in a graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from timberframe.api.random_seeds import set_random_seed
+from timberframe.eager.context import eager_mode
+from timberframe.test import SEED
+from timberframe_core.graph.graph import Graph
+
+
+def run_test_in_graph_and_eager_modes(
+    func: Callable[..., Any] | None = None,
+    config: Any = None,
+    use_gpu: bool = True,
+    reset_test: bool = True,
+    assert_no_eager_garbage: bool = False,
+) -> Any:
+    """Has a method of a `tf.test.TestCase` run twice: in a graph with a session, and eagerly.
+
+    reset_test: setUp and tearDown run between the two. The others are TensorFlow's and change nothing.
+    """
+    if func is None:
+        return functools.partial(run_test_in_graph_and_eager_modes, config=config, reset_test=reset_test)
+    test = func
+
+    @functools.wraps(test)
+    def both(self: Any, *args: Any, **kwargs: Any) -> None:
+        with Graph().as_default(), self.test_session(config=config):
+            test(self, *args, **kwargs)
+        if reset_test:
+            self.tearDown()
+            self.setUp()
+        with eager_mode():
+            set_random_seed(SEED)
+            test(self, *args, **kwargs)
+
+    return both
+
+
+def run_all_tests_in_graph_and_eager_modes(cls: Any) -> Any:
+    """Has all tests of a class run twice; see `run_test_in_graph_and_eager_modes`."""
+    for name, value in list(vars(cls).items()):
+        if name.startswith("test") and name != "test_session" and inspect.isfunction(value):
+            setattr(cls, name, run_test_in_graph_and_eager_modes(value))
+    return cls

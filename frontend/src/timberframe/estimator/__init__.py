@@ -1,0 +1,42 @@
+"""`tf.estimator`: models that are trained, evaluated, asked and exported, each in a folder of checkpoints."""
+
+import sys
+
+from timberframe.boundary import guard
+from timberframe.estimator import export as export
+from timberframe.estimator import inputs as inputs
+from timberframe.estimator.canned.models import DNNClassifier as DNNClassifier
+from timberframe.estimator.canned.models import DNNRegressor as DNNRegressor
+from timberframe.estimator.canned.models import LinearClassifier as LinearClassifier
+from timberframe.estimator.canned.models import LinearRegressor as LinearRegressor
+from timberframe.estimator.estimator import Estimator as Estimator
+from timberframe.estimator.exporters import BestExporter as BestExporter
+from timberframe.estimator.exporters import Exporter as Exporter
+from timberframe.estimator.exporters import FinalExporter as FinalExporter
+from timberframe.estimator.exporters import LatestExporter as LatestExporter
+from timberframe.estimator.run_config import RunConfig as RunConfig
+from timberframe.estimator.spec import EstimatorSpec as EstimatorSpec
+from timberframe.estimator.spec import ModeKeys as ModeKeys
+from timberframe.estimator.train_and_evaluate import EvalSpec as EvalSpec
+from timberframe.estimator.train_and_evaluate import TrainSpec as TrainSpec
+from timberframe.estimator.train_and_evaluate import train_and_evaluate as train_and_evaluate
+from timberframe.estimator.warm_start import WarmStartSettings as WarmStartSettings
+from timberframe.train.basic_hooks import FeedFnHook as FeedFnHook
+from timberframe.train.basic_hooks import FinalOpsHook as FinalOpsHook
+from timberframe.train.basic_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
+from timberframe.train.basic_hooks import LoggingTensorHook as LoggingTensorHook
+from timberframe.train.basic_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
+from timberframe.train.basic_hooks import NanTensorHook as NanTensorHook
+from timberframe.train.basic_hooks import StopAtStepHook as StopAtStepHook
+from timberframe.train.checkpoint_hooks import CheckpointSaverHook as CheckpointSaverHook
+from timberframe.train.checkpoint_hooks import CheckpointSaverListener as CheckpointSaverListener
+from timberframe.train.session_run_hook import SessionRunArgs as SessionRunArgs
+from timberframe.train.session_run_hook import SessionRunContext as SessionRunContext
+from timberframe.train.session_run_hook import SessionRunHook as SessionRunHook
+from timberframe.train.session_run_hook import SessionRunValues as SessionRunValues
+from timberframe.train.summary_hooks import ProfilerHook as ProfilerHook
+from timberframe.train.summary_hooks import StepCounterHook as StepCounterHook
+from timberframe.train.summary_hooks import SummarySaverHook as SummarySaverHook
+from timberframe.train.timers import SecondOrStepTimer as SecondOrStepTimer
+
+guard([sys.modules[__name__], export, inputs])  # here, since `import timberframe` does not load this package

@@ -1,0 +1,1 @@
+"""Estimators whose model functions are here: linear models and networks of feature columns."""

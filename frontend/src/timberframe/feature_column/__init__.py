@@ -1,0 +1,22 @@
+"""`tf.feature_column`: which features a model has, and how they become the input of a network or a linear model."""
+
+import sys
+
+from timberframe.boundary import guard
+from timberframe.feature_column.columns import bucketized_column as bucketized_column
+from timberframe.feature_column.columns import categorical_column_with_identity as categorical_column_with_identity
+from timberframe.feature_column.columns import numeric_column as numeric_column
+from timberframe.feature_column.inputs import embedding_column as embedding_column
+from timberframe.feature_column.inputs import indicator_column as indicator_column
+from timberframe.feature_column.inputs import input_layer as input_layer
+from timberframe.feature_column.inputs import linear_model as linear_model
+from timberframe.feature_column.inputs import make_parse_example_spec as make_parse_example_spec
+from timberframe.feature_column.words import categorical_column_with_hash_bucket as categorical_column_with_hash_bucket
+from timberframe.feature_column.words import (
+    categorical_column_with_vocabulary_file as categorical_column_with_vocabulary_file,
+)
+from timberframe.feature_column.words import (
+    categorical_column_with_vocabulary_list as categorical_column_with_vocabulary_list,
+)
+
+guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this package

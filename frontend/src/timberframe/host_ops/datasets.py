@@ -1,0 +1,24 @@
+"""The ops on datasets and iterators, whose functions are imported when one of them is first run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from timberframe_core.ops.data.signatures import NAMES
+from timberframe_core.plugin.host_ops import HostCall, host_op
+
+
+@cache
+def _functions() -> Mapping[str, Callable[[HostCall], list[Any]]]:
+    found: Mapping[str, Callable[[HostCall], list[Any]]] = import_module("timberframe.pipelines.ops").RUN
+    return found
+
+
+def _run(call: HostCall) -> list[Any]:
+    return _functions()[call.op](call)
+
+
+host_op(*NAMES)(_run)

@@ -1,0 +1,311 @@
+"""Pipelines, which are what datasets are while a session runs, and cursors, which go through them."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe.pipelines.numbers import Numbers
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import InvalidArgumentError, OpError
+from timberframe_core.graph.function import FuncGraph
+from timberframe_core.plugin.host_ops import HostCall
+from timberframe_core.plugin.waiting import CancelToken
+from timberframe_core.runtime.functions import HostFunction, PreparedFunction, Streams
+from timberframe_core.shapes import Shape
+
+Element = Sequence[Any]
+"""The components of an element: arrays of the host, and pipelines where a component is a dataset."""
+
+State = dict[str, Any]
+"""Where a cursor stands: None, numbers, text, bytes, arrays, and lists and dicts of these."""
+
+INFINITE, UNKNOWN = -1, -2
+"""Numbers of elements that are none."""
+
+
+class Block:
+    """Some consecutive elements, in rows or in columns: whichever is asked for and was not given is made."""
+
+    __slots__ = ("_columns", "_elements", "_made", "count")
+
+    def __init__(
+        self,
+        count: int,
+        columns: Callable[[], Sequence[np.ndarray]] | None = None,
+        elements: Sequence[Element] | None = None,
+    ) -> None:
+        self.count = count
+        self._columns = columns
+        self._elements = elements
+        self._made: Sequence[np.ndarray] | None = None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether its columns need not be put together of elements."""
+        return self._columns is not None
+
+    def columns(self) -> Sequence[np.ndarray]:
+        """For each component an array whose rows are those of the elements; nobody else has it."""
+        assert self._columns is not None
+        if self._made is None:
+            self._made = self._columns()
+        return self._made
+
+    def part(self, begin: int, end: int) -> Block:
+        """Some of the elements."""
+        if self._columns is None:
+            return Block(end - begin, None, self.elements()[begin:end])
+        return Block(end - begin, lambda: [c[begin:end] for c in self.columns()])
+
+    def some(self, chosen: np.ndarray) -> Block:
+        """Some of the elements, by their numbers."""
+        if self._columns is None:
+            elements = self.elements()
+            return Block(len(chosen), None, [elements[i] for i in chosen])
+        return Block(len(chosen), lambda: [c[chosen] for c in self.columns()])
+
+    def elements(self) -> Sequence[Element]:
+        """The elements one by one."""
+        if self._elements is None:
+            columns = self.columns()
+            self._elements = [tuple([c[i, ...] for c in columns]) for i in range(self.count)]
+        return self._elements
+
+
+class Context:
+    """What the cursors of one iterator share.
+
+    scope: the way to the iterator, which distinguishes the functions that it runs.
+    """
+
+    def __init__(self, scope: str, streams: Streams) -> None:
+        self._cancel = [CancelToken()]
+        self.scope = scope
+        self.streams = streams
+        self.kept: dict[str, Numbers] = {}
+        """Where the seeds of cursors that are begun again and again come from, by the paths of their pipelines."""
+        self.caches: dict[str, Sequence[Element]] = {}
+        """What pipelines keep, by their paths."""
+        self.functions: dict[Any, PreparedFunction] = {}
+        self.row_functions: dict[Any, FuncGraph | None] = {}
+        """Functions of rows, by those of elements."""
+
+    @property
+    def cancel(self) -> CancelToken:
+        """What stops the call that is going on."""
+        return self._cancel[0]
+
+    @cancel.setter
+    def cancel(self, token: CancelToken) -> None:
+        self._cancel[0] = token
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call that is going on was stopped: what it has taken must come again."""
+        return self._cancel[0].reason is not None
+
+    def child(self) -> Context:
+        """The same for cursors that another thread moves: with a cancel token of its own."""
+        made = copy.copy(self)
+        made._cancel = [CancelToken()]
+        return made
+
+    def nested(self) -> Context:
+        """The same for the cursors of a pipeline that a function has made, which shares no seeds and nothing kept."""
+        made = copy.copy(self)
+        made.kept, made.caches = {}, {}
+        return made
+
+    def seeds(self) -> State:
+        """Where the seeds of the next cursors come from."""
+        return {path: numbers.position() for path, numbers in self.kept.items()}
+
+    def set_seeds(self, state: State) -> None:
+        """Has the seeds come from where those of another context came from."""
+        for path, numbers in state.items():
+            self.kept.setdefault(path, Numbers(0, 1)).set_position(numbers)
+
+    def function(self, function: HostFunction) -> PreparedFunction:
+        """A function, ready to be called."""
+        key = function.key
+        found = self.functions.get(key)
+        if found is None:
+            found = self.functions[key] = function.prepare(f"{self.scope}/{function.scope}", self.streams)
+        return found
+
+
+class Pipeline(ABC):
+    """What a dataset is while a session runs; it never changes, and has no position.
+
+    A value of dtype variant. call: of the op that makes it. dtypes, shapes: of the components of an element.
+    """
+
+    shape: tuple[int, ...] = ()
+
+    def __init__(self, call: HostCall, dtypes: Sequence[DType], shapes: Sequence[Shape]) -> None:
+        self.op, self.node = call.op, call.name
+        self.path = call.path
+        self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
+
+    def copy(self) -> Pipeline:
+        """The pipeline itself, which never changes."""
+        return self
+
+    @abstractmethod
+    def begin(self, context: Context, path: str) -> Cursor:
+        """A cursor before the first element. path: the way to it from the end of the pipeline."""
+
+    def size(self) -> int:
+        """How many elements there are, INFINITE or UNKNOWN."""
+        return UNKNOWN
+
+    def error(self, message: str, kind: type[OpError] = InvalidArgumentError) -> OpError:
+        """An error of the dataset's node."""
+        return kind(f"{self.op} '{self.node}': {message}", self.node)
+
+
+class Cursor(ABC):
+    """Goes through a pipeline. One thread at a time moves it.
+
+    An error in an element leaves it after that element. What `position` gives, `set_position` of a new cursor of the
+    same pipeline takes.
+    """
+
+    fresh = False
+    """Whether nobody else has the arrays that it gives."""
+
+    table: Sequence[Any] | None = None
+    """Where each element is a row of some columns: these. Then `rows` gives the numbers of the next ones."""
+
+    @abstractmethod
+    def next(self) -> Element | None:
+        """The next element; None at the end, and from then on."""
+
+    def block(self, count: int) -> Block | None:
+        """Up to `count` of the next elements, at least one; None at the end.
+
+        An error may come only if no element is lost by it.
+        """
+        element = self.next()
+        return None if element is None else Block(1, None, (element,))
+
+    def rows(self, count: int) -> np.ndarray | None:
+        """The numbers of up to `count` of the next elements, at least one; None at the end."""
+        raise NotImplementedError(f"{type(self).__name__} has no table")
+
+    @abstractmethod
+    def position(self) -> State:
+        """Where it stands."""
+
+    @abstractmethod
+    def set_position(self, state: State) -> None:
+        """Goes on from where another one stood."""
+
+    def pause(self) -> None:  # noqa: B027 - most have no threads
+        """Has its threads wait between two elements, until `resume`; then its position is one of all its parts."""
+
+    def resume(self) -> None:  # noqa: B027 - as above
+        """Has its threads go on."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to end
+        """Ends what it began: threads, files."""
+
+
+def element_of(table: Sequence[Any], row: int) -> Element:
+    """A row of the columns of a table."""
+    return tuple([column[row, ...] for column in table])
+
+
+def block_of(table: Sequence[Any], rows: np.ndarray) -> Block:
+    """Rows of the columns of a table."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all():
+        first, end = int(rows[0]), int(rows[-1]) + 1
+        return Block(len(rows), lambda: [np.array(column[first:end]) for column in table])
+    return Block(len(rows), lambda: [column[rows] for column in table])
+
+
+class Wrapper(Cursor):
+    """A cursor that takes the elements of one other."""
+
+    def __init__(self, source: Cursor) -> None:
+        self.source = source
+        self.fresh = source.fresh
+
+    def position(self) -> State:
+        return {"source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        self.source.set_position(state["source"])
+
+    def pause(self) -> None:
+        self.source.pause()
+
+    def resume(self) -> None:
+        self.source.resume()
+
+    def close(self) -> None:
+        self.source.close()
+
+
+def scalar(call: HostCall, index: int, name: str) -> Any:
+    """An input that must be a scalar, as a Python value."""
+    value = np.asarray(call.inputs[index])
+    if value.ndim:
+        raise call.error(f"{name} has shape {value.shape}; it must be a scalar")
+    return value.item()
+
+
+def input_pipeline(call: HostCall, index: int = 0) -> Pipeline:
+    """An input that must be a dataset."""
+    found = call.inputs[index]
+    if not isinstance(found, Pipeline):
+        raise call.error(f"input {index} is a {type(found).__name__}; a dataset is required")
+    return found
+
+
+class Captured:
+    """A function of a dataset's node, and the values that it was given besides elements.
+
+    function: which of the node's functions. declared: how many components it gets before them.
+    """
+
+    def __init__(
+        self, call: HostCall, index: int, declared: int, values: Sequence[Any], types: Sequence[DType]
+    ) -> None:
+        handles: dict[int, str] = {}
+        self.declared = declared
+        self.values: list[Any] = []
+        given, key = iter(values), itertools.count(_handles_before(call, index))
+        for i, dtype in enumerate(types):
+            if dtype.name == "resource":
+                handles[declared + i] = call.handle(next(key))
+            else:
+                self.values.append(next(given))
+        self.function = call.function(index, handles)
+        self.graph = self.function.function
+
+    @property
+    def returns_inputs(self) -> bool:
+        """Whether something that the function was given may be among what it returns."""
+        graph = self.graph
+        return any(t.op.type in ("Placeholder", "Const") or t.op.op_def.passes_through for t in graph.outputs)
+
+    def prepare(self, context: Context) -> Callable[[Element], Sequence[Any]]:
+        """The function of the components of an element."""
+        function, values = context.function(self.function), tuple(self.values)
+        if values:
+            return lambda element: function((*element, *values), context.cancel)
+        return lambda element: function(element, context.cancel)
+
+
+def _handles_before(call: HostCall, index: int) -> int:
+    """How many handles are captured by the functions of the node before this one."""
+    names = [a.name for a in call.definition.attrs.values() if a.kind == "list(type)" and a.name.startswith("T")]
+    lists = [n for n in names if n.endswith(("arguments", "args"))][:index]
+    return sum(t.name == "resource" for n in lists for t in call.attrs[n])

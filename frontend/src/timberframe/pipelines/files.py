@@ -1,0 +1,413 @@
+"""Pipelines of what files hold: lines, records of TFRecord files, records of one length."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from timberframe.pipelines.base import Block, Context, Cursor, Element, Pipeline, State
+from timberframe_core.crc32c import crc32c, masked, of_each, of_rows
+from timberframe_core.dtypes import string
+from timberframe_core.errors import DataLossError, NotFoundError, OpError, PermissionDeniedError
+from timberframe_core.plugin.host_ops import HostCall
+
+_LEAST_PIECE = 1 << 18
+"""Bytes that are read at once, unless more are asked for."""
+
+
+class Files(Pipeline):
+    """The pieces of some files, one file after the other. compression: "", "ZLIB" or "GZIP"."""
+
+    def __init__(self, call: HostCall, names: Any, compression: Any, buffer_size: int) -> None:
+        super().__init__(call, [string], [()])
+        self.names = [name.decode() for name in np.ravel(names).tolist()]
+        kind = np.asarray(compression).item()
+        self.compression = kind.decode() if isinstance(kind, bytes) else kind
+        if self.compression not in ("", "ZLIB", "GZIP"):
+            raise call.error(f"compression_type is {self.compression!r}; it must be '', 'ZLIB' or 'GZIP'")
+        self.piece = max(buffer_size, _LEAST_PIECE)
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        return _FilesCursor(self)
+
+    @abstractmethod
+    def reader(self, data: Data) -> Reader:
+        """What takes the pieces out of the data of a file."""
+
+
+class Data:
+    """The bytes of a file, decompressed, as far as they have been read and not taken. start: where `held` begins."""
+
+    def __init__(self, pipeline: Files, name: str, start: int) -> None:
+        self.name, self.start = name, start
+        self.held = b""
+        self.ended = False
+        self._piece = pipeline.piece
+        try:
+            self._file = _open(name, pipeline.compression)
+            self._skip(start)
+        except FileNotFoundError:
+            raise pipeline.error(f"file '{name}' does not exist", NotFoundError) from None
+        except PermissionError:
+            raise pipeline.error(f"file '{name}' may not be read", PermissionDeniedError) from None
+        except (OSError, zlib.error, EOFError) as e:
+            raise pipeline.error(f"file '{name}' cannot be read: {e}", NotFoundError) from None
+
+    def _skip(self, count: int) -> None:
+        if self._file.seekable() and not isinstance(self._file, _Inflated):
+            self._file.seek(count)
+            return
+        while count:
+            count -= len(self._file.read(min(count, self._piece)))
+
+    def more(self, least: int = 1) -> bool:
+        """Reads on until at least so many bytes are held; False where the file has fewer."""
+        parts, count = [self.held], len(self.held)
+        while count < least and not self.ended:
+            try:
+                part = self._file.read(max(self._piece, least - count))
+            except (OSError, zlib.error, EOFError) as e:
+                raise DataLossError(
+                    f"file '{self.name}' cannot be read on from byte {self.start + count}: {e}"
+                ) from None
+            self.ended = not part
+            parts.append(part)
+            count += len(part)
+        self.held = b"".join(parts) if len(parts) > 1 else self.held
+        return count >= least
+
+    def take(self, count: int) -> bytes:
+        """Takes so many of the bytes that are held."""
+        found, self.held = self.held[:count], self.held[count:]
+        self.start += count
+        return found
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class Reader:
+    """Takes pieces out of the data of a file."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+
+    @abstractmethod
+    def read(self, count: int) -> list[bytes]:
+        """Up to `count` of the next pieces, none at the end of the file."""
+
+    def offset(self) -> int:
+        """Where the next piece begins."""
+        return self.data.start
+
+
+class _FilesCursor(Cursor):
+    fresh = True
+
+    def __init__(self, pipeline: Files) -> None:
+        self._pipeline = pipeline
+        self._number = -1
+        self._reader: Reader | None = None
+        self._error: OpError | None = None
+
+    def next(self) -> Element | None:
+        found = self._read(1)
+        return (_scalar(found[0]),) if found else None
+
+    def block(self, count: int) -> Block | None:
+        found = self._read(count)
+        if not found:
+            return None
+        return Block(len(found), lambda: [_vector(found)])
+
+    def _read(self, count: int) -> list[bytes]:
+        while True:
+            if self._reader is None:
+                if self._number + 1 >= len(self._pipeline.names):
+                    return []
+                self._number += 1
+                self._open(0)
+            assert self._reader is not None
+            try:
+                found = self._reader.read(count)
+            except OpError as e:
+                self._end_file()
+                raise self._pipeline.error(e.message, type(e)) from None
+            if found:
+                return found
+            self._end_file()
+
+    def _open(self, start: int) -> None:
+        self._reader = self._pipeline.reader(Data(self._pipeline, self._pipeline.names[self._number], start))
+
+    def _end_file(self) -> None:
+        if self._reader is not None:
+            self._reader.data.close()
+            self._reader = None
+
+    def position(self) -> State:
+        return {"number": self._number, "offset": None if self._reader is None else self._reader.offset()}
+
+    def set_position(self, state: State) -> None:
+        self._end_file()
+        self._number = state["number"]
+        if state["offset"] is not None:
+            self._open(state["offset"])
+
+    def close(self) -> None:
+        self._end_file()
+
+
+def _scalar(value: bytes) -> np.ndarray:
+    made: np.ndarray = np.empty((), object)
+    made[()] = value
+    return made
+
+
+def _vector(values: Sequence[bytes]) -> np.ndarray:
+    made: np.ndarray = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+class Lines(Files):
+    """Lines without their ends, and without carriage returns anywhere, as TensorFlow reads them."""
+
+    def reader(self, data: Data) -> Reader:
+        return _LineReader(data)
+
+
+class _LineReader(Reader):
+    """`_lines` are those taken out of the data, of which `_at` were given; `_offset` is where the next one begins."""
+
+    def __init__(self, data: Data) -> None:
+        super().__init__(data)
+        self._lines: list[bytes] = []
+        self._at = 0
+        self._offset = data.start
+
+    def read(self, count: int) -> list[bytes]:
+        if self._at >= len(self._lines) and not self._split():
+            return []
+        found = self._lines[self._at : self._at + count]
+        self._at += len(found)
+        self._offset += sum(map(len, found)) + len(found)
+        return [x.replace(b"\r", b"") for x in found] if self._returns else found
+
+    def _split(self) -> bool:
+        data = self.data
+        while True:
+            cut = data.held.rfind(b"\n")
+            if cut >= 0:
+                self._lines = data.take(cut + 1)[:-1].split(b"\n")
+                break
+            if not data.more(len(data.held) + 1):
+                if not data.held:
+                    return False
+                self._lines = [data.take(len(data.held))]
+                break
+        self._at = 0
+        self._returns = any(b"\r" in x for x in self._lines)
+        return True
+
+    def offset(self) -> int:
+        return self._offset
+
+
+class Records(Files):
+    """The records of TFRecord files."""
+
+    def reader(self, data: Data) -> Reader:
+        return _RecordReader(data)
+
+
+_HEADER, _FOOTER = 12, 4
+_MOST_RECORDS = 1024
+"""That are checked together."""
+
+
+class _RecordReader(Reader):
+    """`_records` were taken out of the data and checked, of which `_at` were given; `_ends` says where each ends.
+
+    `_damage` is what comes after them.
+    """
+
+    def __init__(self, data: Data) -> None:
+        super().__init__(data)
+        self._records: list[bytes] = []
+        self._ends: list[int] = []
+        self._at = 0
+        self._damage: DataLossError | None = None
+
+    def read(self, count: int) -> list[bytes]:
+        if self._at >= len(self._records):
+            if self._damage is None:
+                self._take_records()
+            if self._damage is not None and self._at >= len(self._records):
+                raise self._damage
+        at, self._at = self._at, min(self._at + count, len(self._records))
+        return self._records[at : self._at]
+
+    def offset(self) -> int:
+        return self._ends[self._at - 1] if self._at else self.data.start - self._taken
+
+    _taken = 0
+
+    def _take_records(self) -> None:
+        """Takes the records that the data holds whole, one at least; none at the end of the file."""
+        data = self.data
+        while True:
+            begins, lengths, end = self._walk(data.held)
+            if begins:
+                break
+            if not data.more(_HEADER):
+                self._records, self._ends, self._at, self._taken = [], [], 0, 0
+                if data.held:
+                    self._damage = self._cut_off(_HEADER)
+                return
+            if not self._whole(data.held[:8], data.held[8:_HEADER]):
+                self._records, self._damage = [], self._wrong(data.start)
+                return
+            least = _HEADER + int.from_bytes(data.held[:8], "little") + _FOOTER
+            if not data.more(least):
+                self._records, self._damage = [], self._cut_off(least)
+                return
+        held, start = data.held, data.start
+        self._records = [held[b + _HEADER : b + _HEADER + n] for b, n in zip(begins, lengths, strict=True)]
+        self._ends = [start + b + _HEADER + n + _FOOTER for b, n in zip(begins, lengths, strict=True)]
+        self._at, self._taken = 0, end
+        wrong = self._first_wrong(held, begins, lengths)
+        if wrong is not None:
+            self._damage = self._wrong(start + begins[wrong])
+            del self._records[wrong:], self._ends[wrong:]
+        data.take(end)
+
+    @staticmethod
+    def _walk(held: bytes) -> tuple[list[int], list[int], int]:
+        """Where whole records begin, their lengths, and where the last one ends."""
+        begins: list[int] = []
+        lengths: list[int] = []
+        at, size = 0, len(held)
+        while size - at >= _HEADER + _FOOTER and len(begins) < _MOST_RECORDS:
+            length = int.from_bytes(held[at : at + 8], "little")
+            stride = _HEADER + length + _FOOTER
+            if at + stride > size:
+                break
+            count = min((size - at) // stride, _MOST_RECORDS - len(begins))
+            if count > 1 and held[at + stride : at + stride + 8] == held[at : at + 8]:
+                heads = np.frombuffer(held, np.uint8, count * stride, at).reshape(count, stride)[:, :8]
+                others = (heads != heads[0]).any(1)
+                count = int(others.argmax()) if others.any() else count
+            else:
+                count = 1
+            begins.extend(range(at, at + count * stride, stride))
+            lengths.extend([length] * count)
+            at += count * stride
+        return begins, lengths, at
+
+    def _first_wrong(self, held: bytes, begins: list[int], lengths: list[int]) -> int | None:
+        """The number of the first record with a wrong checksum."""
+        first, stride = lengths[0], _HEADER + lengths[0] + _FOOTER
+        if lengths.count(first) == len(lengths):
+            rows = np.frombuffer(held, np.uint8, len(begins) * stride).reshape(-1, stride)
+            heads, tails, made = rows[:, :_HEADER], rows[:, -_FOOTER:], of_rows(rows[:, _HEADER:-_FOOTER])
+        else:
+            text, at = np.frombuffer(held, np.uint8), np.array(begins)
+            heads = text[at[:, None] + np.arange(_HEADER)]
+            tails = text[(at + _HEADER + np.array(lengths))[:, None] + np.arange(_FOOTER)]
+            made = of_each(self._records)
+        wrong = masked(of_rows(heads[:, :8])) != np.ascontiguousarray(heads[:, 8:]).view("<u4")[:, 0]
+        wrong |= masked(made) != np.ascontiguousarray(tails).view("<u4")[:, 0]
+        return int(wrong.argmax()) if wrong.any() else None
+
+    @staticmethod
+    def _whole(text: bytes, stored: bytes) -> bool:
+        return bool(masked(crc32c(text)) == int.from_bytes(stored, "little"))
+
+    def _wrong(self, at: int) -> DataLossError:
+        return DataLossError(f"file '{self.data.name}' is damaged at byte {at}: a checksum is wrong")
+
+    def _cut_off(self, least: int) -> DataLossError:
+        data = self.data
+        return DataLossError(
+            f"file '{data.name}' ends within the record at byte {data.start}: "
+            f"{len(data.held)} of {least} bytes are there"
+        )
+
+
+class FixedRecords(Files):
+    """Records of `size` bytes between a header and a footer."""
+
+    def __init__(self, *given: Any, header: int, size: int, footer: int) -> None:
+        super().__init__(*given)
+        self.header, self.record, self.footer = header, size, footer
+        if size < 1:
+            raise self.error(f"record_bytes is {size}; it must be greater than zero")
+        if header < 0 or footer < 0:
+            raise self.error(f"header_bytes is {header} and footer_bytes {footer}; they must not be negative")
+
+    def reader(self, data: Data) -> Reader:
+        return _FixedReader(data, self)
+
+
+class _FixedReader(Reader):
+    def __init__(self, data: Data, pipeline: FixedRecords) -> None:
+        super().__init__(data)
+        self._pipeline = pipeline
+        if not data.start and pipeline.header:
+            if not data.more(pipeline.header):
+                raise pipeline.error(
+                    f"file '{data.name}' has {len(data.held)} bytes; its header alone has {pipeline.header}"
+                )
+            data.take(pipeline.header)
+
+    def read(self, count: int) -> list[bytes]:
+        data, size, footer = self.data, self._pipeline.record, self._pipeline.footer
+        if len(data.held) < size + footer:
+            data.more(size + footer)
+        there = len(data.held) - footer
+        found = min(count, there // size)
+        if found < 1:
+            if there not in (0, -footer):
+                raise self._pipeline.error(
+                    f"file '{data.name}' has {there} bytes between its records and its footer of {footer}; "
+                    f"records of {size} bytes are required",
+                    DataLossError,
+                )
+            return []
+        text = data.take(found * size)
+        return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+def _open(name: str, compression: str) -> Any:
+    if compression == "GZIP":
+        return gzip.open(name, "rb")
+    file = open(name, "rb")  # noqa: SIM115 - `Data.close` closes it
+    return _Inflated(file) if compression else file
+
+
+class _Inflated:
+    """A file of zlib data, as the bytes that were compressed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj()
+
+    def seekable(self) -> bool:
+        return False
+
+    def read(self, size: int) -> bytes:
+        while True:
+            packed = self._inflate.unconsumed_tail or self._file.read(size)
+            made = self._inflate.decompress(packed, size) if packed else self._inflate.flush()
+            if made or not packed:
+                return made
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,422 @@
+"""Pipelines that give the elements of others again: some of them, more often, one pipeline after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from timberframe.pipelines.base import (
+    INFINITE,
+    UNKNOWN,
+    Block,
+    Context,
+    Cursor,
+    Element,
+    Pipeline,
+    State,
+    Wrapper,
+)
+from timberframe.pipelines.positions import pack, unpack
+from timberframe_core.plugin.host_ops import HostCall
+from timberframe_core.shapes import in_common
+
+
+class Repeat(Pipeline):
+    """The elements `count` times; a negative count means without an end."""
+
+    def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
+        super().__init__(call, source.dtypes, source.shapes)
+        self.source, self.count = source, count
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        return _RepeatCursor(self, context, f"{path}/0")
+
+    def size(self) -> int:
+        size = self.source.size()
+        if self.count == 0 or size == 0:
+            return 0
+        if self.count < 0:
+            return INFINITE
+        return size if size < 0 else size * self.count
+
+
+class _RepeatCursor(Wrapper):
+    def __init__(self, pipeline: Repeat, context: Context, path: str) -> None:
+        self._pipeline, self._context, self._path = pipeline, context, path
+        super().__init__(pipeline.source.begin(context, path))
+        self.table = self.source.table
+        self._round = 0
+        self._any = False
+
+    def _again(self) -> bool:
+        """Begins the next repetition; False where there is none."""
+        count = self._pipeline.count
+        self._round += 1
+        if 0 <= count <= self._round or (count < 0 and not self._any):
+            self._round -= 1
+            return False
+        self._any = False
+        self.source.close()
+        self.source = self._pipeline.source.begin(self._context, self._path)
+        return True
+
+    def next(self) -> Element | None:
+        if not self._pipeline.count:
+            return None
+        while True:
+            element = self.source.next()
+            if element is not None:
+                self._any = True
+                return element
+            if not self._again():
+                return None
+
+    def block(self, count: int) -> Block | None:
+        if not self._pipeline.count:
+            return None
+        while True:
+            block = self.source.block(count)
+            if block is not None:
+                self._any = True
+                return block
+            if not self._again():
+                return None
+
+    def rows(self, count: int) -> np.ndarray | None:
+        if not self._pipeline.count:
+            return None
+        while True:
+            rows = self.source.rows(count)
+            if rows is not None:
+                self._any = True
+                return rows
+            if not self._again():
+                return None
+
+    def position(self) -> State:
+        return {"round": self._round, "any": self._any, "source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        self._round, self._any = state["round"], state["any"]
+        self.source.set_position(state["source"])
+
+
+class Take(Pipeline):
+    """The first `count` elements; a negative count means all."""
+
+    def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
+        super().__init__(call, source.dtypes, source.shapes)
+        self.source, self.count = source, count
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        source = self.source.begin(context, f"{path}/0")
+        return source if self.count < 0 else _TakeCursor(source, self.count)
+
+    def size(self) -> int:
+        size = self.source.size()
+        if self.count < 0:
+            return size
+        return self.count if size == INFINITE else UNKNOWN if size == UNKNOWN else min(size, self.count)
+
+
+class _TakeCursor(Wrapper):
+    def __init__(self, source: Cursor, count: int) -> None:
+        super().__init__(source)
+        self.table = source.table
+        self._left = count
+
+    def next(self) -> Element | None:
+        element = self.source.next() if self._left else None
+        self._left = 0 if element is None else self._left - 1
+        return element
+
+    def block(self, count: int) -> Block | None:
+        block = self.source.block(min(count, self._left)) if self._left else None
+        self._left = 0 if block is None else self._left - block.count
+        return block
+
+    def rows(self, count: int) -> np.ndarray | None:
+        rows = self.source.rows(min(count, self._left)) if self._left else None
+        self._left = 0 if rows is None else self._left - len(rows)
+        return rows
+
+    def position(self) -> State:
+        return {"left": self._left, "source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        self._left = state["left"]
+        self.source.set_position(state["source"])
+
+
+class Skip(Pipeline):
+    """The elements after the first `count`; a negative count means none of them."""
+
+    def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
+        super().__init__(call, source.dtypes, source.shapes)
+        self.source, self.count = source, count
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        return _SkipCursor(self.source.begin(context, f"{path}/0"), context, self.count)
+
+    def size(self) -> int:
+        size = self.source.size()
+        return 0 if self.count < 0 else size if size < 0 else max(0, size - self.count)
+
+
+class _SkipCursor(Wrapper):
+    """Skips before the first element; where an error comes meanwhile, it begins to count again, as TensorFlow does."""
+
+    def __init__(self, source: Cursor, context: Context, count: int) -> None:
+        super().__init__(source)
+        self.table = source.table
+        self._context = context
+        self._left = count
+
+    def _skip(self) -> bool:
+        if self._left < 0:
+            return False
+        left = self._left
+        while left:
+            try:
+                count = self._skip_some(left)
+            except Exception:
+                if self._context.cancelled:
+                    self._left = left
+                raise
+            if not count:
+                self._left = -1
+                return False
+            left -= count
+        self._left = 0
+        return True
+
+    def _skip_some(self, most: int) -> int:
+        """Skips elements, and returns how many; 0 at the end."""
+        if self.table is None:
+            return 0 if self.source.next() is None else 1
+        rows = self.source.rows(most)
+        return 0 if rows is None else len(rows)
+
+    def next(self) -> Element | None:
+        return self.source.next() if not self._left or self._skip() else None
+
+    def block(self, count: int) -> Block | None:
+        return self.source.block(count) if not self._left or self._skip() else None
+
+    def rows(self, count: int) -> np.ndarray | None:
+        return self.source.rows(count) if not self._left or self._skip() else None
+
+    def position(self) -> State:
+        return {"left": self._left, "source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        self._left = state["left"]
+        self.source.set_position(state["source"])
+
+
+class Shard(Pipeline):
+    """Every `count`-th element, from the one with the number `index`."""
+
+    def __init__(self, call: HostCall, source: Pipeline, count: int, index: int) -> None:
+        super().__init__(call, source.dtypes, source.shapes)
+        if count < 1:
+            raise call.error(f"num_shards is {count}; it must be greater than zero")
+        if not 0 <= index < count:
+            raise call.error(f"index is {index} of {count} shards; it must lie in [0, {count})")
+        self.source, self.count, self.index = source, count, index
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        return _ShardCursor(self.source.begin(context, f"{path}/0"), self.count, self.index)
+
+    def size(self) -> int:
+        size = self.source.size()
+        return size if size < 0 else size // self.count + (self.index < size % self.count)
+
+
+class _ShardCursor(Wrapper):
+    def __init__(self, source: Cursor, count: int, index: int) -> None:
+        super().__init__(source)
+        self._count, self._index = count, index
+        self._at = 0
+
+    def next(self) -> Element | None:
+        while True:
+            element = self.source.next()
+            if element is None:
+                return None
+            mine = self._at == self._index
+            self._at = (self._at + 1) % self._count
+            if mine:
+                return element
+
+    def position(self) -> State:
+        return {"at": self._at, "source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        self._at = state["at"]
+        self.source.set_position(state["source"])
+
+
+class Concatenate(Pipeline):
+    """The elements of one and then of another."""
+
+    def __init__(self, call: HostCall, parts: Sequence[Pipeline]) -> None:
+        first, second = parts
+        if first.dtypes != second.dtypes:
+            found = [[d.name for d in p.dtypes] for p in parts]
+            raise call.error(f"the datasets have components of dtypes {found[0]} and {found[1]}; they must be equal")
+        shapes = [in_common(s) for s in zip(first.shapes, second.shapes, strict=True)]
+        super().__init__(call, first.dtypes, shapes)
+        self.parts = list(parts)
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        return _ConcatenateCursor(self, context, path)
+
+    def size(self) -> int:
+        sizes = [p.size() for p in self.parts]
+        return INFINITE if INFINITE in sizes else UNKNOWN if UNKNOWN in sizes else sum(sizes)
+
+
+class _ConcatenateCursor(Wrapper):
+    def __init__(self, pipeline: Concatenate, context: Context, path: str) -> None:
+        self._pipeline, self._context, self._path = pipeline, context, path
+        self._part = -1
+        self._advance()
+
+    def _advance(self) -> bool:
+        if self._part + 1 >= len(self._pipeline.parts):
+            return False
+        self._part += 1
+        if self._part:
+            self.source.close()
+        super().__init__(self._pipeline.parts[self._part].begin(self._context, f"{self._path}/{self._part}"))
+        self.fresh = False
+        return True
+
+    def next(self) -> Element | None:
+        while True:
+            element = self.source.next()
+            if element is not None or not self._advance():
+                return element
+
+    def block(self, count: int) -> Block | None:
+        while True:
+            block = self.source.block(count)
+            if block is not None or not self._advance():
+                return block
+
+    def position(self) -> State:
+        return {"part": self._part, "source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        while self._part < state["part"]:
+            self._advance()
+        self.source.set_position(state["source"])
+
+
+class Zip(Pipeline):
+    """Elements made of one of each, until one has no more."""
+
+    def __init__(self, call: HostCall, parts: Sequence[Pipeline]) -> None:
+        super().__init__(call, [d for p in parts for d in p.dtypes], [s for p in parts for s in p.shapes])
+        self.parts = list(parts)
+
+    def begin(self, context: Context, path: str) -> Cursor:
+        return _ZipCursor([p.begin(context, f"{path}/{i}") for i, p in enumerate(self.parts)], context)
+
+    def size(self) -> int:
+        sizes = [p.size() for p in self.parts]
+        known = [s for s in sizes if s >= 0]
+        return UNKNOWN if UNKNOWN in sizes else min(known) if known else INFINITE
+
+
+class _ZipCursor(Cursor):
+    def __init__(self, parts: Sequence[Cursor], context: Context) -> None:
+        self._parts = [_Ahead(p) for p in parts]
+        self._context = context
+        self.fresh = all(p.fresh for p in parts)
+        self._ended = False
+
+    def next(self) -> Element | None:
+        block = self.block(1)
+        return None if block is None else block.elements()[0]
+
+    def block(self, count: int) -> Block | None:
+        if self._ended:
+            return None
+        ready = []
+        error: Exception | None = None
+        for part in self._parts:
+            try:
+                ready.append(part.ready(count))
+            except Exception as e:
+                error = error or e
+        if 0 in ready and not (error is not None and self._context.cancelled):
+            self._ended = True
+            return None
+        if error is not None:
+            for part in () if self._context.cancelled else self._parts:  # so that they stay together
+                part.take(1)
+            raise error
+        least = min(ready)
+        blocks = [part.take(least) for part in self._parts]
+        if all(b.has_columns for b in blocks):
+            return Block(least, lambda: [c for b in blocks for c in b.columns()])
+        rows = zip(*(b.elements() for b in blocks), strict=True)
+        return Block(least, None, [tuple([x for element in row for x in element]) for row in rows])
+
+    def position(self) -> State:
+        return {"ended": self._ended, "parts": [p.position() for p in self._parts]}
+
+    def set_position(self, state: State) -> None:
+        self._ended = state["ended"]
+        for part, inner in zip(self._parts, state["parts"], strict=True):
+            part.set_position(inner)
+
+    def pause(self) -> None:
+        for part in self._parts:
+            part.pause()
+
+    def resume(self) -> None:
+        for part in self._parts:
+            part.resume()
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()
+
+
+class _Ahead(Wrapper):
+    """A cursor whose elements are taken as a block and given in parts."""
+
+    _block: Block | None = None
+    _at = 0
+
+    def ready(self, count: int) -> int:
+        """How many elements can be taken, up to `count`; 0 at the end."""
+        if self._block is None:
+            self._block, self._at = self.source.block(count), 0
+        return 0 if self._block is None else min(count, self._block.count - self._at)
+
+    def take(self, count: int) -> Block:
+        """So many of those that are ready; none where an error came in their place."""
+        block, at = self._block, self._at
+        if block is None:
+            return Block(0, None, ())
+        self._at = end = at + count
+        if end == block.count:
+            self._block = None
+        return block if (at, end) == (0, block.count) else block.part(at, end)
+
+    def next(self) -> Element | None:
+        return self.take(1).elements()[0] if self.ready(1) else None
+
+    def position(self) -> State:
+        held = () if self._block is None else self._block.elements()[self._at :]
+        return {"held": pack(held), "source": self.source.position()}
+
+    def set_position(self, state: State) -> None:
+        held = unpack(state["held"])
+        self._block, self._at = Block(len(held), None, held) if held else None, 0
+        self.source.set_position(state["source"])

@@ -1,0 +1,144 @@
+"""Linear models and networks of feature columns."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(64, 2)).astype(np.float32)
+KINDS = np.array(["a", "b"], object)[RNG.integers(0, 2, 64)]
+FEATURES = {"x": X, "kind": KINDS, "weight": np.linspace(0.5, 1.5, 64).astype(np.float32)}
+NUMBERS = (X @ [1.0, -2.0] + np.where(KINDS == "a", 1.0, -1.0)).astype(np.float32)
+BINARY = (NUMBERS > 0).astype(np.int64)
+THREE = np.digitize(NUMBERS, [-1, 1])
+
+x = tf.feature_column.numeric_column("x", shape=2)
+kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["a", "b"])
+COLUMNS = [x, kind]
+DENSE = [x, tf.feature_column.embedding_column(kind, 2)]
+
+
+def rows(labels: Any, shuffle: bool = False) -> Any:
+    epochs = None if shuffle else 1
+    return tf.estimator.inputs.numpy_input_fn(FEATURES, labels, batch_size=16, num_epochs=epochs, shuffle=shuffle)
+
+
+def config() -> Any:
+    return tf.estimator.RunConfig(tf_random_seed=1)
+
+
+def trained(made: Any, labels: Any, steps: int = 150) -> dict[str, Any]:
+    made.train(rows(labels, shuffle=True), steps=steps)
+    found: dict[str, Any] = made.evaluate(rows(labels))
+    return found
+
+
+def test_a_linear_classifier_learns(tmp_path: Path) -> None:
+    made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path), config=config())
+    assert trained(made, BINARY)["accuracy"] > 0.9
+    assert made.get_variable_value("linear/linear_model/kind/weights").shape == (2, 1)
+
+
+def test_a_linear_regressor_learns(tmp_path: Path) -> None:
+    made = tf.estimator.LinearRegressor(COLUMNS, str(tmp_path), config=config(), optimizer=tf.train.AdamOptimizer(0.1))
+    assert trained(made, NUMBERS)["average_loss"] < 0.01
+
+
+def test_a_network_classifies_names(tmp_path: Path) -> None:
+    names = np.array(["low", "middle", "high"], object)
+    made = tf.estimator.DNNClassifier(
+        [8], DENSE, str(tmp_path), 3, label_vocabulary=list(names), optimizer="Adam", config=config()
+    )
+    assert trained(made, names[THREE], 300)["accuracy"] > 0.8
+    found = next(made.predict(rows(None)))
+    assert found["classes"][0] in [b"low", b"middle", b"high"]
+    assert found.keys() == {"logits", "probabilities", "class_ids", "classes"}
+
+
+def test_variables_of_networks_have_the_names_of_tensorflow(tmp_path: Path) -> None:
+    made = tf.estimator.DNNRegressor([4, 3], DENSE, str(tmp_path), config=config())
+    made.train(rows(NUMBERS), steps=1)
+    names = [name for name in made.get_variable_names() if "Adagrad" not in name]
+    layers = [
+        f"dnn/{layer}/{part}" for layer in ("hiddenlayer_0", "hiddenlayer_1", "logits") for part in ("bias", "kernel")
+    ]
+    embedding = "dnn/input_from_feature_columns/input_layer/kind_embedding/embedding_weights"
+    assert sorted(names) == sorted([*layers, embedding, "global_step"])
+
+
+def test_metrics_of_two_classes(tmp_path: Path) -> None:
+    found = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path)).evaluate(rows(BINARY))
+    assert found.keys() == {
+        "accuracy", "accuracy_baseline", "auc", "auc_precision_recall", "average_loss", "global_step", "label/mean",
+        "loss", "precision", "prediction/mean", "recall",
+    }  # fmt: skip
+    np.testing.assert_allclose(
+        [found["average_loss"], found["loss"], found["label/mean"]],
+        [np.log(2), 16 * np.log(2), BINARY.mean()],
+        rtol=1e-5,
+    )
+
+
+def test_examples_have_weights(tmp_path: Path) -> None:
+    made = tf.estimator.LinearRegressor(COLUMNS, str(tmp_path), weight_column="weight")
+    found = made.evaluate(rows(NUMBERS))
+    np.testing.assert_allclose(found["average_loss"], np.average(NUMBERS**2, weights=FEATURES["weight"]), rtol=1e-4)
+
+
+def test_dropout_and_normalization_are_those_of_training_alone(tmp_path: Path) -> None:
+    made = tf.estimator.DNNRegressor([8], [x], str(tmp_path), dropout=0.5, batch_norm=True, config=config())
+    made.train(rows(NUMBERS, shuffle=True), steps=20)
+    first, second = ([p["predictions"] for p in made.predict(rows(None))] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_an_exported_classifier_takes_examples(tmp_path: Path) -> None:
+    made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path / "model"), config=config())
+    trained(made, BINARY, 20)
+    spec = tf.feature_column.make_parse_example_spec(COLUMNS)
+    receive = tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
+    folder = made.export_saved_model(str(tmp_path / "exported"), receive)
+    example = tf.train.Example()
+    example.features.feature["x"].float_list.value.extend(X[0])
+    example.features.feature["kind"].bytes_list.value.append(KINDS[0].encode())
+    with tf.Session(graph=tf.Graph()) as session:
+        signatures = tf.saved_model.load(session, ["serve"], os.fsdecode(folder)).signature_def
+        signature = signatures["serving_default"]
+        feeds = {signature.inputs["inputs"].name: [example.SerializeToString()]}
+        scores, classes = session.run([signature.outputs[n].name for n in ("scores", "classes")], feeds)
+    assert signatures.keys() == {"serving_default", "classification", "predict", "regression"}
+    assert classes.tolist() == [[b"0", b"1"]]
+    np.testing.assert_allclose(scores[0], next(made.predict(rows(None)))["probabilities"], rtol=1e-5)
+
+
+def test_labels_of_another_kind_than_the_vocabulary_are_an_error(tmp_path: Path) -> None:
+    made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path), label_vocabulary=["a", "b"])
+    with pytest.raises(ValueError, match="labels have dtype int64; strings are required with label_vocabulary"):
+        made.evaluate(rows(BINARY))
+
+
+def test_a_categorical_column_in_a_network_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="column 'kind' is categorical; an indicator_column or embedding_column"):
+        tf.estimator.DNNClassifier([2], COLUMNS, str(tmp_path)).train(rows(BINARY))
+
+
+def test_a_feature_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    made = tf.estimator.LinearRegressor([tf.feature_column.numeric_column("y")], str(tmp_path))
+    with pytest.raises(tf.errors.NotFoundError, match="feature 'y': is not among the features x, kind, weight"):
+        made.train(rows(NUMBERS))
+
+
+def test_a_number_that_is_no_category_is_an_error() -> None:
+    column = tf.feature_column.categorical_column_with_identity("n", 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        number = tf.placeholder(tf.int64, [None, 1])
+        layer = tf.feature_column.input_layer({"n": number}, [tf.feature_column.indicator_column(column)])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="5"):
+            session.run(layer, {number: [[5]]})
