@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
+from timberframe_core.ops.definition import registry
 from timberframe_core.plugin import loader
-from timberframe_sdk import reference_device
+from timberframe_sdk.testing import reference_device
 from timberframe_sdk.testing.installed import installed_plugin
 
 
@@ -29,6 +31,19 @@ def target(plugin_path: Path) -> Target:
     if "reference" not in loader.registry.plugins:
         loader.registry.add("reference", reference_device)
     return open_target(Options("reference"))
+
+
+@pytest.fixture
+def redefine() -> Iterator[Callable[..., None]]:
+    """``redefine("Tanh", gradient=...)`` changes the definition of an op until the test ends."""
+    right = []
+
+    def change(name: str, **changes: Any) -> None:
+        right.append(registry.substitute(dataclasses.replace(registry.get(name), **changes)))
+
+    yield change
+    for op in reversed(right):
+        registry.substitute(op)
 
 
 @pytest.fixture

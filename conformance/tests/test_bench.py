@@ -26,7 +26,6 @@ from timberframe_conformance.bench.soak import Memory, growth
 from timberframe_conformance.bench.table import Figures, duration, show
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
-from timberframe_core.plugin import loader
 from timberframe_sdk.testing import asynchronous_device
 from timberframe_sdk.testing.loaded import loaded_plugin
 
@@ -71,6 +70,14 @@ def test_unknown_peaks_are_said_to_be_unknown() -> None:
     )
 
 
+def test_tables_and_columns_without_figures_are_left_out() -> None:
+    made = figures(host=False)
+    made.measurements, made.times = [Measurement("matmul", "device", lambda: None)], {("matmul", "device"): 0.25}
+    lines = shown(made, ["device"]).splitlines()
+    assert lines[0].split() == ["kernel", "device"]
+    assert lines[1].split() == ["matmul", "250", "ms"]
+
+
 def test_a_workload_without_a_kernel_has_a_row_and_a_reason() -> None:
     made = figures(without={"conv": "no kernel of Conv2D [T]"})
     made.measurements, made.times = [Measurement("conv", "numpy", lambda: None)], {("conv", "numpy"): 0.25}
@@ -87,12 +94,11 @@ def own_memory() -> Iterator[Target]:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Target:
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
     """A device with kernels for AddV2, Neg and Mul."""
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    if "small" not in loader.registry.plugins:
-        loader.registry.add("small", importlib.import_module("small_device"))
-    return open_target(Options("small"))
+    with loaded_plugin("small", importlib.import_module("small_device")):
+        yield open_target(Options("small"))
 
 
 def test_copies_are_measured_where_a_device_has_memory_of_its_own(own_memory: Target) -> None:

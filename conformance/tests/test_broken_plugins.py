@@ -90,6 +90,7 @@ DEVICE_FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", DEVICE_FAULTS)
 def test_a_fault_of_the_device_fails_its_case_alone(judge: Judge, plugin: str) -> None:
     found = failing(judge(plugin, "device", "Device"))
@@ -97,6 +98,7 @@ def test_a_fault_of_the_device_fails_its_case_alone(judge: Judge, plugin: str) -
     assert all(words in found[case] for case, words in DEVICE_FAULTS[plugin].items())
 
 
+@pytest.mark.slow
 def test_copies_that_do_not_wait_are_reported_as_such(judge: Judge) -> None:
     found = failing(judge("forgets_to_wait", "device", "Device"))
     assert found["-/copy-out-waits"].startswith("copy_out does not wait for the work that makes its tensor: ")

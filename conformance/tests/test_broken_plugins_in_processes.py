@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,6 +119,44 @@ def test_a_kernel_that_hangs_is_given_up(conformance: Command) -> None:
     hung = [c["message"] for c in ran.cases if c["op"] == "Square"]
     assert sum("did not end within" in message and str(PLUGINS / "hangs.py") in message for message in hung) == 3
     assert hung.count("not run: Square hung in 3 cases") == len(hung) - 3
+
+
+IN_SUPPORTS = {
+    "hangs_in_supports": "did not answer within 0:00:02, at File ",
+    "crashes_in_supports": "ended the process: Segmentation fault, at File ",
+}
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+@pytest.mark.parametrize("plugin", IN_SUPPORTS)
+def test_a_device_that_does_not_say_whether_it_supports_an_op_loses_that_kernel_alone(
+    conformance: Command, plugin: str, jobs: int
+) -> None:
+    selection = "--op=Square,Neg", "--suite=forward", "-k", "int32 or float32", "--timeout=2", f"--jobs={jobs}"
+    ran = conformance(plugin, f"--device={plugin}", *selection)
+    (failed,) = [c for c in ran.cases if c["verdict"] == "fail"]
+    assert failed["id"] == "forward/Square/int32/supports"
+    assert f"supports of the device {IN_SUPPORTS[plugin]}" in failed["message"]
+    assert f"{PLUGINS / plugin}.py" in failed["message"]
+    assert {(c["op"], *c["dtypes"].values()) for c in ran.cases if c["verdict"] == "pass"} == {
+        ("Neg", "int32"),
+        ("Neg", "float32"),
+        ("Square", "float32"),
+    }
+    assert f"Square int32 is taken for unsupported: supports {IN_SUPPORTS[plugin]}" in ran.output
+
+
+def test_a_kernel_that_hangs_when_it_is_asked_about_shapes_is_lost_alone(conformance: Command) -> None:
+    selection = "--op=Square,Neg", "--suite=forward,guards", "-k", "int32 or float32", "--timeout=2", "--jobs=1"
+    ran = conformance("hangs_in_suits", "--device=hangs_in_suits", *selection)
+    assert [c["id"] for c in ran.cases if c["verdict"] in ("fail", "timeout")] == ["forward/Square/int32/supports"]
+    assert re.search(r"did not answer within 0:00:02, at File .*hangs_in_suits.py", ran.output)
+
+
+def test_a_device_that_hangs_at_every_question_is_refused(conformance: Command) -> None:
+    ran = conformance("hangs_always", "--device=hangs_always", "--suite=forward", "--timeout=0.3", "--jobs=1")
+    assert ran.status == 2
+    assert re.search(r"did not answer within .*hangs_always.py.* no answer to 9 more", ran.errors.splitlines()[-1])
 
 
 def test_a_plugin_that_ends_worker_processes_is_named(conformance: Command) -> None:

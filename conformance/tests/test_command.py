@@ -44,9 +44,15 @@ def test_todo_lists_what_references_compute(command: Any) -> None:
 
 
 def test_todo_of_breadth_lists_dtypes_that_references_compute(command: Any) -> None:
-    status, output, _ = command("todo", "--device=cpu", "--level=breadth", "--jobs=0")
+    status, output, _ = command("todo", "--device=reference", "--level=breadth", "--jobs=0")
     assert status == 1
-    assert "  GatherV2 string: computed by the op's reference (fallback)\n" in output
+    lines = [line for line in output.splitlines() if line.startswith("  GatherV2 bool, int8, ")]
+    assert [line.endswith(" complex128, string: computed by the op's reference (fallback)") for line in lines] == [True]
+
+
+def test_the_cpu_lacks_nothing_for_breadth(command: Any) -> None:
+    status, output, _ = command("todo", "--device=cpu", "--level=breadth", "--jobs=0")
+    assert (status, "breadth: nothing to do" in output) == (0, True)
 
 
 def test_the_status_is_0_if_the_required_level_is_reached(command: Any, tmp_path: Path) -> None:
@@ -219,3 +225,21 @@ def test_an_invalid_share_is_a_wrong_call(command: Any, share: str) -> None:
     status, _, errors = command("list", "--device=reference", f"--share={share}")
     assert status == 2
     assert "K/N with 0 <= K < N" in errors
+
+
+def test_a_device_whose_plugin_is_not_selected_is_refused_with_the_variable(
+    command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIMBERFRAME_PLUGINS", "-reference")
+    status, _, errors = command("run", "--device=reference")
+    assert status == 2
+    assert "TIMBERFRAME_PLUGINS leaves out plugin 'reference'" in errors
+
+
+def test_a_selection_of_plugins_that_are_not_installed_is_a_wrong_call(
+    command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIMBERFRAME_PLUGINS", "absent")
+    status, _, errors = command("run", "--device=reference")
+    assert status == 2
+    assert "plugins absent are not installed; installed are " in errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from timberframe_conformance.profile import Profile
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin import loader
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 ROUNDING = np.float32(2.0**-22)
 
@@ -61,10 +61,10 @@ class Compiler(sdk.CompilerDevice):
 
 
 @pytest.fixture(scope="module")
-def target() -> Target:
+def target() -> Iterator[Target]:
     make: Any = sdk.hookimpl(lambda config: [Compiler()] if sdk.device_count(config, "REWRITING", 1) else [])
-    loader.registry.add("rewriting", types.SimpleNamespace(timberframe_devices=make))
-    return open_target(Options("rewriting"))
+    with loaded_plugin("rewriting", types.SimpleNamespace(timberframe_devices=make)):
+        yield open_target(Options("rewriting"))
 
 
 def chains(target: Target, profile: Profile) -> list[Result]:

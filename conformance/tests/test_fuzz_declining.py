@@ -17,8 +17,8 @@ from timberframe_conformance.target import Target, open_target
 from timberframe_core.errors import NoKernelError
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, Executable, KernelNode, Support, hookimpl
-from timberframe_sdk.reference_device import ReferenceDevice
 from timberframe_sdk.testing.loaded import loaded_plugin
+from timberframe_sdk.testing.reference_device import ReferenceDevice
 
 
 class PickyDevice(ReferenceDevice):
@@ -70,6 +70,7 @@ def test_a_kernel_that_the_device_said_it_has_must_be_there(picky: Target) -> No
     assert "there is no kernel after all" in failure[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "status", "words"), [("", 0, "0 failures"), ("unknown = 1\n", 2, "unknown")])
 def test_fuzz_reads_a_profile(text: str, status: int, words: str, command: Any, tmp_path: Path) -> None:
     profile = tmp_path / "profile.toml"

@@ -20,7 +20,7 @@ from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.fuzz.program import Program, Step
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
-from timberframe_core.plugin import loader
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 PROGRAMS = 40
 
@@ -35,9 +35,8 @@ def plugin(plugin_path: Path) -> Iterator[None]:
     old = os.environ["PYTHONPATH"]
     os.environ["PYTHONPATH"] = os.pathsep.join((str(Path(__file__).parent), old))
     sys.path.insert(0, str(Path(__file__).parent))
-    if "small" not in loader.registry.plugins:
-        loader.registry.add("small", importlib.import_module("small_device"))
-    yield
+    with loaded_plugin("small", importlib.import_module("small_device")):
+        yield
     sys.path.remove(str(Path(__file__).parent))
     os.environ["PYTHONPATH"] = old
     (information / "entry_points.txt").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_conformance import kernels_used
 from timberframe_conformance.case import Case, Result
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
@@ -19,9 +19,10 @@ from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target, open_target
 from timberframe_conformance.todo import items
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin import loader
 from timberframe_sdk import KernelDef, KernelNode, hookimpl, reference_kernels
 from timberframe_sdk.numpy_device import NumpyDevice, matmul
+from timberframe_sdk.testing import asynchronous_device
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 
 class UsedDevice(NumpyDevice):
@@ -49,14 +50,14 @@ def by_another_device(node: KernelNode) -> Any:
 
 
 @pytest.fixture(scope="module")
-def used(plugin_path: Path) -> Target:
+def used(plugin_path: Path) -> Iterator[Target]:
     kernels = [KernelDef("MatMul", "USED", matmul), *reference_kernels("USED", ["Relu"])]
     kernels += [KernelDef("BiasAdd", "USED", by_the_definition), KernelDef("Sqrt", "USED", by_another_device)]
     plugin = types.SimpleNamespace(
         timberframe_devices=hookimpl(lambda config: [UsedDevice()]), timberframe_kernels=hookimpl(lambda: kernels)
     )
-    loader.registry.add("used", plugin)
-    return open_target(Options("used"))
+    with loaded_plugin("used", plugin):
+        yield open_target(Options("used"))
 
 
 def networks(target: Target, op: str) -> list[Result]:
@@ -91,7 +92,23 @@ def test_a_kernel_that_leaves_its_work_to_others_counts_for_nothing_and_they_are
     assert {item.why for item in items(results)} == {f"computed by {by}"}
 
 
-def test_a_case_that_runs_no_kernel_of_its_op_is_no_fallback(used: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as one whose error is found while the graph is built, though other dtypes are computed by a reference."""
-    monkeypatch.setattr(kernels_used, "computed_ops", lambda device: frozenset({"MatMul"}))
-    assert not judge_case(Case("errors", "MatMul", (), "x", lambda target: None), used).fallback
+@pytest.fixture
+def compiler() -> Iterator[Target]:
+    """A device without kernels, whose translations have references compute."""
+    with loaded_plugin("async", asynchronous_device):
+        yield open_target(Options("async"))
+
+
+def asinh(target: Target) -> None:
+    with tf.Graph().as_default() as graph, tf.device(target.spec), target.session(graph) as session:
+        session.run(tf.asinh(tf.constant([1.0, 2.0])))
+
+
+def test_what_a_translation_has_a_reference_compute_is_a_fallback(compiler: Target) -> None:
+    assert judge_case(Case("forward", "Asinh", (), "x", asinh), compiler).fallback
+
+
+def test_a_case_that_runs_nothing_of_its_op_is_no_fallback(compiler: Target) -> None:
+    """Such as one whose error is found while the graph is built, though a reference computed others of the op."""
+    judge_case(Case("forward", "Asinh", (), "x", asinh), compiler)
+    assert not judge_case(Case("errors", "Asinh", (), "x", lambda target: None), compiler).fallback

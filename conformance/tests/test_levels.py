@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from timberframe_conformance.suites.networks import cases_of
 from timberframe_conformance.target import Target, open_target
 from timberframe_conformance.todo import items
 from timberframe_core.ops.definition import registry
-from timberframe_core.plugin import loader
 from timberframe_sdk import KernelDef, KernelNode, Support, hookimpl, reference_launcher
-from timberframe_sdk.reference_device import ReferenceDevice
+from timberframe_sdk.testing.loaded import loaded_plugin
+from timberframe_sdk.testing.reference_device import ReferenceDevice
 
 FLOAT = (("T", "float32"),)
 
@@ -123,14 +123,14 @@ def small_images(node: KernelNode) -> Support:
 
 
 @pytest.fixture(scope="module")
-def nhwc(plugin_path: Path) -> Target:
+def nhwc(plugin_path: Path) -> Iterator[Target]:
     ops = ("MatMul", "BiasAdd", "Relu", "Reshape", "MaxPool", "Conv2D")
     kernels = [KernelDef(op, "NHWC", reference_launcher, suits=small_images) for op in ops]
     plugin = types.SimpleNamespace(
         timberframe_devices=hookimpl(lambda config: [NhwcDevice()]), timberframe_kernels=hookimpl(lambda: kernels)
     )
-    loader.registry.add("nhwc", plugin)
-    return open_target(Options("nhwc"))
+    with loaded_plugin("nhwc", plugin):
+        yield open_target(Options("nhwc"))
 
 
 def judged(target: Target, level: str) -> list[Result]:

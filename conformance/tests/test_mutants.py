@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import timberframe as tf
 from timberframe_conformance.mutants.catalogue import MUTANTS
 from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
 from timberframe_conformance.options import Options
@@ -17,6 +18,7 @@ from timberframe_conformance.target import Target
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InternalError
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.random.philox import Philox
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +55,21 @@ def test_correct_kernels_are_back_after_a_mutant(target: Target, command: Any) -
     prove(target, MUTANTS["tail-skipped"], Options("reference"))
     status, output, _ = command("run", "--device=reference", "--op=Tanh", "--suite=forward", "--jobs=0")
     assert status == 0, output
+
+
+def test_a_mutant_that_several_threads_run_leaves_the_generator_as_it_was(target: Target) -> None:
+    before = Philox(1).numbers(8)
+    assert prove(target, MUTANTS["vector-rounds"], Options("reference")).caught
+    np.testing.assert_array_equal(Philox(1).numbers(8), before)
+
+
+def test_explain_names_no_mutants_as_kernels_that_decline(target: Target) -> None:
+    """Those that were tried, and those that were not."""
+    prove(target, MUTANTS["tail-skipped"], Options("reference"))
+    with tf.Graph().as_default(), tf.device(target.spec), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [7])
+        (report,) = session.explain(tf.tanh(x), {x: np.ones(7)}).kernels
+    assert report.declined == ()
 
 
 def test_there_are_at_least_forty_for_known_ops() -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from timberframe_sdk.command import KINDS
-from timberframe_sdk.new_package import create
 from timberframe_sdk.testing.installed import VARIABLE, installed_plugin
+from timberframe_sdk.tools.command import KINDS
+from timberframe_sdk.tools.new_package import create
 
 NEEDS = {"c": "setuptools", "opencl": "pyopencl"}
 
@@ -30,10 +31,12 @@ def test_the_tests_of_a_new_package_pass(kind: str, tmp_path: Path, monkeypatch:
     metadata.mkdir()
     monkeypatch.setenv(VARIABLE, os.pathsep.join([str(package / "src"), os.environ.get(VARIABLE, "")]))
     with installed_plugin(metadata, "tin", "timberframe_tin.device"):
-        run(package, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+        printed = run(package, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert re.fullmatch(r"\d+ passed in .*", printed.splitlines()[-1])
 
 
-def run(folder: Path, *arguments: str) -> None:
-    """Python in a folder; its output is what a failure shows."""
+def run(folder: Path, *arguments: str) -> str:
+    """What Python prints in a folder; a failure shows it."""
     done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

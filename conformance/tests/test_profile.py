@@ -21,6 +21,7 @@ from timberframe_conformance.tolerance.declared import in_force
 from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.ops.definition import registry
+from timberframe_sdk.reference import evaluate
 
 LATER, EARLIER = datetime.date(2999, 1, 1), datetime.date(2001, 1, 1)
 TANH = Tolerance("Tanh", 8, "a table of 1,024 entries", LATER, ("float32",))
@@ -29,7 +30,8 @@ TANH = Tolerance("Tanh", 8, "a table of 1,024 entries", LATER, ("float32",))
 def off_by(ulp: float, op: str = "Tanh") -> Measured:
     """The verdict on results that are this far off."""
     x = np.array([0.3, 0.7], np.float32)
-    true = np.asarray(registry.get(op).reference({}, x.astype(np.float64))).astype(np.float32)  # type: ignore[misc]
+    (wide,) = evaluate(registry.get(op), {}, [x.astype(np.float64)])
+    true = wide.astype(np.float32)
     got = true + np.float32(ulp) * np.spacing(true)
     return check(registry.get(op), {"T": as_dtype("float32")}, [x], [got], [x.dtype])
 
@@ -156,7 +158,11 @@ def test_a_profile_is_read_from_toml(written: Any) -> None:
         ("[[tolerance]]\nop = 'Tanh'\nulp = 8\nexpires = 2999-01-01", "a tolerance lacks reason; it needs op, ulp"),
         ("[[tolerance]]\nop='Tanh'\nulp='8'\nreason='x'\nexpires=2999-01-01", "ulp '8'; a number above 0"),
         ("[[tolerance]]\nop='Tanh'\nulp=8\nreason='x'\nexpires='soon'", "expires 'soon'; a date such as"),
+        ("[[tolerance]]\nop='Tanh'\nulp=8\nreason='x'\nexpires=2999-01-01T00:00:00", "a date such as 2027-03-01"),
+        ("[[tolerance]]\nop='T'\nulp=8\nreason='x'\nexpires=2999-01-01\ndtype='half'", "known are .*expires, dtypes"),
         ("[[waiver]]\ncases='*'\nreason='x'\nexpires=2999-01-01\nop='Tanh'", "a waiver has op; known are cases"),
+        ("[[waiver]]\ncases='*'\nreason='x'\nexpires=2999-01-01\ndtypes=['half']", "a waiver has dtypes; known are"),
+        ("flushes_subnormals = 'no'", "flushes_subnormals is 'no'; true or false is required"),
     ],
 )
 def test_a_wrong_profile_is_refused(written: Any, text: str, words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
@@ -24,7 +25,7 @@ def only_nhwc(target: Target) -> Measured:
     raise InternalError("NHWC only", "case")
 
 
-def off(by: int) -> object:
+def off(by: int) -> Callable[[Target], Measured]:
     def run(target: Target) -> Measured:
         raise CaseFailedError(f"3 of 15 elements differ; at [0, {by}]: got {by}.5, expected {by}.0")
 
@@ -35,9 +36,9 @@ def off(by: int) -> object:
 def failures(target: Target) -> Run:
     cases = [
         *(Case("forward", op, (), f"x{i}", only_nhwc) for op in ("Conv2D", "MaxPool") for i in range(7)),
-        Case("guards", "Relu", (), "y1", off(1)),  # type: ignore[arg-type]  # any function
-        Case("guards", "Relu", (), "y2", off(2)),  # type: ignore[arg-type]  # any function
-        Case("guards", "Tanh", (), "y3", off(3)),  # type: ignore[arg-type]  # any function
+        Case("guards", "Relu", (), "y1", off(1)),
+        Case("guards", "Relu", (), "y2", off(2)),
+        Case("guards", "Tanh", (), "y3", off(3)),
     ]
     return Run(DEVICE, environment(), [judge_case(c, target) for c in cases], 1.0)
 
@@ -76,7 +77,28 @@ def test_each_result_of_a_report_names_its_kernels(target: Target) -> None:
     assert json.loads(run.to_json())["cases"][0]["kernels"] == ["acme: acme.add"]
 
 
+def test_ids_of_missing_cases_can_be_copied_from_a_narrow_page(target: Target) -> None:
+    case_id = "forward/AdjustContrastv2/float32/2x2x3_scalar-offset-dynamic#0"
+    missing = Result(case_id, "forward", "AdjustContrastv2", {}, "unsupported", expected=True, level="breadth")
+    stream = io.StringIO()
+    summary(Console(file=stream, width=60, soft_wrap=True), Run(DEVICE, environment(), [missing], 1.0))
+    assert f"level breadth lacks, for example, {case_id}\n" in stream.getvalue()
+
+
 def test_suites_without_a_case_for_the_device_are_named() -> None:
     assert "no case for this device: variants, patterns" in printed(
         Run(DEVICE, {}, [], 0.0, idle=("variants", "patterns"))
     )
+
+
+def test_a_cell_of_the_page_that_does_not_apply_looks_like_no_failure() -> None:
+    verdicts = {"Relu": "not applicable", "Tanh": "pass"}
+    results = [Result(f"guards/{op}/float32/x", "guards", op, {"T": "float32"}, v) for op, v in verdicts.items()]
+    page = html(Run(DEVICE, environment(), results, 1.0))
+    assert '<td class="not-applicable" title="Relu float32' in page
+    assert ".not-applicable {" in page
+
+
+def test_the_page_says_which_level_heeds_the_dtypes_of_the_device() -> None:
+    page = html(Run({**DEVICE, "dtypes": ["float32", "int32"]}, environment(), [], 1.0))
+    assert "The device holds float32, int32; level breadth asks for no others." in page

@@ -15,6 +15,7 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.loader import SELECTION_VARIABLE
 from timberframe_sdk.testing import asynchronous_device
 from timberframe_sdk.testing.loaded import loaded_plugin
 
@@ -51,6 +52,17 @@ def test_a_device_without_kernels_of_the_registry_passes(asynchronous: Target, s
 def test_a_device_of_numpy_passes(target: Target, suite: str) -> None:
     found = results(target, suite)
     assert [f"{r.id}: {r.message}" for r in found if r.verdict not in ("pass", "not applicable")] == []
+
+
+def test_suite_passes_leaves_the_device_as_it_was_whatever_plugins_are_chosen(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other devices would have other kernels than those that later suites look at."""
+    monkeypatch.setenv(SELECTION_VARIABLE, "reference")
+    chosen = open_target(Options("reference"))
+    failing = [c for c in SUITES["passes"](chosen, []) if c.id.endswith("pass-raises-cluster")]
+    assert [judge_case(c, chosen).verdict for c in failing] == ["pass"]
+    assert open_target(Options("reference")).device is chosen.device
 
 
 def test_devices_say_which_cases_do_not_apply_to_them(asynchronous: Target) -> None:

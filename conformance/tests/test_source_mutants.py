@@ -17,12 +17,12 @@ pytest.importorskip("tree_sitter_c", reason="requirements-full.txt has it")
 TOOL = Path(__file__).parent.parent / "tools/source_mutants"
 sys.path.insert(0, str(TOOL))
 
-from child import in_child  # noqa: E402  # the tool's modules are in its folder
-from faults import Fault, apply_fault, find_faults  # noqa: E402
-from ledger import Judged, Ledger, Result  # noqa: E402
-from trial import Trial, refused  # noqa: E402
-from usage import record_ops  # noqa: E402
-from workshop import CSRC, HEADERS, ROOT, SDK_HEADERS, Workshop, table_entries  # noqa: E402
+from child import in_child
+from faults import Fault, apply_fault, find_faults
+from ledger import Judged, Ledger, Result
+from trial import Trial, refused
+from usage import record_ops
+from workshop import CSRC, HEADERS, ROOT, SDK_HEADERS, Workshop, table_entries
 
 FUNCTION = b"""static int64_t count(const float *x, int64_t n) {
   int64_t found = 0;

@@ -100,3 +100,17 @@ def test_ctrl_c_is_the_commands_to_handle(tmp_path: Path) -> None:
     for process in (waiting.pid, pid):
         os.kill(process, signal.SIGINT)
     assert waiting.wait(60) == 9
+
+
+def test_the_command_starts_where_there_are_no_forks_and_fewer_signals() -> None:
+    """As on Windows, which nobody has tried."""
+    program = """
+import os, signal, sys
+del signal.SIGHUP, signal.SIGPIPE, os.fork
+from timberframe_conformance.isolation.start import start_isolated
+sys.platform = "win32"
+start_isolated(30)
+print("started")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "started\n", done.stderr

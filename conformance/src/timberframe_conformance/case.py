@@ -59,6 +59,16 @@ class Measured:
     fallback: str = ""
 
 
+def label_of(types: Types) -> str:
+    """Dtypes as ids show them: ``float32`` or ``int32,float64``; ``-`` where the op has no type attr."""
+    return ",".join(dtype for _, dtype in types) or "-"
+
+
+def id_of(suite: str, op: str, types: Types, detail: str) -> str:
+    """The id of a case, by which it is found again, and which chooses its random numbers."""
+    return f"{suite}/{op}/{label_of(types)}/{detail}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """One case. `run(target)` raises CaseFailedError or UnsupportedError, or returns what it measured.
@@ -83,12 +93,12 @@ class Case:
 
     @property
     def dtype_label(self) -> str:
-        """The dtypes as the id shows them: ``float32`` or ``int32,float64``; ``-`` where the op has no type attr."""
-        return ",".join(dtype for _, dtype in self.types) or "-"
+        """The dtypes as the id shows them."""
+        return label_of(self.types)
 
     @property
     def id(self) -> str:
-        return f"{self.suite}/{self.op}/{self.dtype_label}/{self.detail}"
+        return id_of(self.suite, self.op, self.types, self.detail)
 
 
 @dataclass(slots=True)

@@ -229,7 +229,7 @@ def _list(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.collect import collect
 
     options = _options(given)
-    for case in collect(open_device(options), options):
+    for case in list(collect(open_device(options), options)):  # a command that starts again has printed nothing
         print(case.id)
     return OK
 

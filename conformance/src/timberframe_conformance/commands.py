@@ -118,10 +118,11 @@ def open_device(options: Options) -> Target:
     # Imported late: the help needs no device.
     from timberframe_conformance.profile import ProfileError
     from timberframe_conformance.target import NoSuchDeviceError, open_target
+    from timberframe_core.errors import OpError
 
     try:
         return open_target(options)
-    except (NoSuchDeviceError, ProfileError) as e:
+    except (NoSuchDeviceError, ProfileError, OpError) as e:
         raise UsageError(str(e)) from e
 
 

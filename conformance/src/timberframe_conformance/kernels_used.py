@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from timberframe_core.plugin.nodes import UNIT_KERNELS
-from timberframe_sdk.reference import computed_ops
+from timberframe_sdk.reference import times_computed
 
 if TYPE_CHECKING:
     from timberframe_core.plugin.contracts import Device, KernelDef, KernelNode
@@ -32,10 +32,10 @@ class Lookups:
         self._device = device
         self._found: dict[tuple[str, int], tuple[str, KernelDef | None]] = {}
         self._elsewhere: dict[str, str] = {}
+        self._computed: Mapping[str, int] = {}
+        """How often the device has had each op computed by its reference before `begin`."""
         self._lock = threading.Lock()
-        registry = getattr(device, "kernels", None)
-        if registry is not None:
-            _listeners(registry).append(self._note)
+        self._registry: KernelRegistry | None = getattr(device, "kernels", None)
 
     def _note(self, node: KernelNode, kernel: KernelDef | None) -> None:
         if node.device.type != self._device.type:
@@ -47,10 +47,13 @@ class Lookups:
                 self._found[node.op, id(kernel)] = node.op, kernel
 
     def begin(self) -> None:
-        """Forgets what was noted."""
+        """Begins to note, with nothing noted."""
         with self._lock:
             self._found.clear()
             self._elsewhere.clear()
+        self._computed = times_computed(self._device.type)
+        if self._registry is not None and self._note not in self._registry.listeners:
+            self._registry.listeners += (self._note,)
 
     def elsewhere(self, op: str) -> str:
         """Another device that has looked up a kernel of the op since, "" where none has."""
@@ -58,6 +61,8 @@ class Lookups:
 
     def end(self, ops: Iterable[str] = ()) -> Used:
         """What was looked up since. ops: those that the case is about; none means all that ran."""
+        if self._registry is not None:
+            self._registry.listeners = tuple(n for n in self._registry.listeners if n != self._note)
         wanted = set(ops)
         with self._lock:
             found = list(self._found.values())
@@ -69,9 +74,10 @@ class Lookups:
         return Used(tuple(name for name in names if name), fallback)
 
     def _translated_by_reference(self, op: str) -> bool:
-        """Whether a device that has no kernels of an op, such as a compiler, has it computed by its reference."""
+        """Whether a device without kernels of an op, such as a compiler, has had it computed by its reference since."""
         kernels = self._device.kernels.kernels(op)
-        return op in computed_ops(self._device.type) and all(k.device != self._device.type for k in kernels)
+        again = times_computed(self._device.type).get(op, 0) > self._computed.get(op, 0)
+        return again and all(k.device != self._device.type for k in kernels)
 
     def _is_fallback(self, kernel: KernelDef | None) -> bool:
         return bool(getattr(self._device, "by_reference", False)) if kernel is None else kernel.fallback
@@ -81,25 +87,3 @@ class Lookups:
             return FALLBACK if self._is_fallback(None) else ""
         plugin = self._device.kernels.plugin_of(kernel)
         return f"{plugin}: {kernel.origin()}{' (fallback)' if kernel.fallback else ''}"
-
-
-_by_registry: dict[int, tuple[KernelRegistry, list[Any]]] = {}
-
-
-def _listeners(registry: KernelRegistry) -> list[Any]:
-    """The functions to call with what `find` of a registry gives; each registry's is wrapped once."""
-    known = _by_registry.get(id(registry))
-    if known is not None:
-        return known[1]
-    listeners: list[Any] = []
-    find = registry.find
-
-    def noting(node: KernelNode) -> KernelDef | None:
-        found = find(node)
-        for listener in listeners:
-            listener(node, found)
-        return found
-
-    registry.find = noting  # type: ignore[method-assign]  # the way in for all devices, which have no hook for this
-    _by_registry[id(registry)] = registry, listeners
-    return listeners

@@ -14,6 +14,7 @@ import pytest
 
 from timberframe_conformance.case import FAILING, Case, Result
 from timberframe_conformance.commands import split_names
+from timberframe_conformance.isolation.asking import questions_over, watch_questions
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import HANGS_BEFORE_GIVING_UP, Journal
 from timberframe_conformance.isolation.loading import watch_loading
@@ -100,8 +101,11 @@ class CasesFile(pytest.File):
         except NoSuchDeviceError as e:
             raise pytest.UsageError(str(e)) from None
         runner = Runner(target, self.options)
+        if self.options.journal:
+            watch_questions(Path(self.options.journal), worker_name(), self.options.timeout)
         for case in collect(target, self.options):
             yield CaseItem.from_parent(self, name=case.id, nodeid=case.id, case=case, runner=runner)
+        questions_over()  # those that cases ask have the time limits of the cases
 
 
 def worker_name() -> str:

@@ -38,8 +38,17 @@ class ProfileError(ValueError):
     """A profile that cannot be read; the message says where and what is required."""
 
 
+class _Expiring:
+    """An entry that is in force until a day, that day included."""
+
+    expires: datetime.date
+
+    def in_force(self, today: datetime.date | None = None) -> bool:
+        return self.expires >= (today or datetime.date.today())
+
+
 @dataclass(frozen=True)
-class Waiver:
+class Waiver(_Expiring):
     """Cases that are known to fail, why, and until when that is accepted."""
 
     cases: str
@@ -53,12 +62,9 @@ class Waiver:
     def matches(self, case_id: str) -> bool:
         return fnmatch.fnmatchcase(case_id, self.cases)
 
-    def in_force(self, today: datetime.date | None = None) -> bool:
-        return self.expires >= (today or datetime.date.today())
-
 
 @dataclass(frozen=True)
-class Tolerance:
+class Tolerance(_Expiring):
     """A wider limit for an op's results, why, and until when that is accepted. dtypes: of the results; empty is all."""
 
     op: str
@@ -73,9 +79,6 @@ class Tolerance:
 
     def matches(self, op: str, dtype: str) -> bool:
         return fnmatch.fnmatchcase(op, self.op) and (not self.dtypes or dtype in self.dtypes)
-
-    def in_force(self, today: datetime.date | None = None) -> bool:
-        return self.expires >= (today or datetime.date.today())
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,17 @@ def load_profile(path: Path | None) -> Profile:
         known = ", ".join((*_DECLARATIONS, *_TABLES))
         raise ProfileError(f"profile {path}: has {', '.join(sorted(unknown))}; known are {known}")
     return Profile(
-        **{name: bool(data.get(name, False)) for name in _DECLARATIONS},
+        **{name: _truth(path, name, data.get(name, False)) for name in _DECLARATIONS},
         waivers=tuple(_waiver(path, w) for w in data.get("waiver", ())),
         tolerances=tuple(_tolerance(path, t) for t in data.get("tolerance", ())),
         path=str(path),
     )
+
+
+def _truth(path: Path, name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ProfileError(f"profile {path}: {name} is {value!r}; true or false is required")
+    return value
 
 
 def _waiver(path: Path, entry: Mapping[str, Any]) -> Waiver:
@@ -151,7 +160,7 @@ def _waiver(path: Path, entry: Mapping[str, Any]) -> Waiver:
 
 
 def _tolerance(path: Path, entry: Mapping[str, Any]) -> Tolerance:
-    expires = _expiry(path, "tolerance", entry, ("op", "ulp", "reason", "expires"))
+    expires = _expiry(path, "tolerance", entry, ("op", "ulp", "reason", "expires"), ("dtypes",))
     ulp, dtypes = entry["ulp"], entry.get("dtypes", [])
     if not isinstance(ulp, int | float) or not 0 < ulp < 2**24:
         raise ProfileError(f"profile {path}: a tolerance has ulp {ulp!r}; a number above 0 and below 2^24 is required")
@@ -160,16 +169,19 @@ def _tolerance(path: Path, entry: Mapping[str, Any]) -> Tolerance:
     return Tolerance(str(entry["op"]), float(ulp), str(entry["reason"]), expires, tuple(map(str, dtypes)))
 
 
-def _expiry(path: Path, what: str, entry: Mapping[str, Any], keys: Sequence[str]) -> datetime.date:
-    """When an entry that has all these keys expires."""
+def _expiry(
+    path: Path, what: str, entry: Mapping[str, Any], keys: Sequence[str], optional: Sequence[str] = ()
+) -> datetime.date:
+    """When an entry expires that has all these keys, and no others but the optional ones."""
     missing = [k for k in keys if not entry.get(k)]
     if missing:
         needed = f"{', '.join(keys[:-1])} and {keys[-1]}"
         raise ProfileError(f"profile {path}: a {what} lacks {', '.join(missing)}; it needs {needed}")
-    unknown = set(entry) - {*keys, "dtypes"}
+    known = (*keys, *optional)
+    unknown = set(entry) - set(known)
     if unknown:
-        raise ProfileError(f"profile {path}: a {what} has {', '.join(sorted(unknown))}; known are {', '.join(keys)}")
+        raise ProfileError(f"profile {path}: a {what} has {', '.join(sorted(unknown))}; known are {', '.join(known)}")
     expires = entry["expires"]
-    if not isinstance(expires, datetime.date):
+    if not isinstance(expires, datetime.date) or isinstance(expires, datetime.datetime):
         raise ProfileError(f"profile {path}: a {what} expires {expires!r}; a date such as 2027-03-01 is required")
     return expires

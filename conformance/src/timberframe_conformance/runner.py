@@ -17,6 +17,7 @@ import pytest
 from timberframe_conformance.case import LEVELS, Case, Result
 from timberframe_conformance.cases.types import required_ops
 from timberframe_conformance.collect import collect, collectors
+from timberframe_conformance.isolation.asking import find_question, leave_unasked, unanswered
 from timberframe_conformance.isolation.journal import (
     CRASHES_BEFORE_QUARANTINE,
     HANGS_BEFORE_GIVING_UP,
@@ -76,19 +77,31 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """A worker that ends before its first case gives up a plugin, or after some of them the run."""
+        """A worker that ends before its first case gives up a plugin or a question, or after some of them the run."""
         worker = node.gateway.id
         if not error or worker in self._collected:
+            return
+        question = find_question(Path(self.options.journal), worker)
+        if question is not None:
+            if not leave_unasked(question):
+                self._stop(f"supports of the device {question.reason}, and had no answer to {len(unanswered())} more")
             return
         culprit = find_culprit(Path(self.options.journal), worker)
         if culprit is not None and culprit.plugin not in excluded():
             exclude(culprit)
             return
         self._lost += 1
-        if self._lost > LOST_STARTS * self.jobs and self._session is not None:
+        if self._lost > LOST_STARTS * self.jobs:
             cause = how_it_ended(Path(self.options.journal), worker)
-            self.errors.append(f"{self._lost} worker processes ended before their first case: {cause}")
-            self._session.shouldstop = self.errors[-1]
+            self._stop(f"{self._lost} worker processes ended before their first case: {cause}")
+
+    def _stop(self, why: str) -> None:
+        """Ends the run."""
+        self.errors.append(why)
+        if self._session is not None:
+            self._session.shouldstop = why
+            workers = self._session.config.pluginmanager.getplugin("dsession")
+            workers._max_worker_restart = 0  # else xdist goes on for as long as workers end before they have collected
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
@@ -194,8 +207,8 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         reporter = Reporter(target, options, progress, jobs)
         arguments = [
             str(CASES_FILE), f"--timberframe-options={options.to_json()}", f"--rootdir={CASES_FILE.parent}",
-            f"-c{CASES_FILE.parent / 'pytest.ini'}", "-pno:cacheprovider", "-pno:randomly", "--benchmark-disable",
-            f"--basetemp={directory}/tmp",
+            f"-c{CASES_FILE.parent / 'pytest.ini'}", "-pno:cacheprovider", "-pno:randomly", "-pno:faulthandler",
+            "--benchmark-disable", f"--basetemp={directory}/tmp",
         ]  # fmt: skip
         if jobs:
             arguments += [f"-n{jobs}", "--dist=load", "--max-worker-restart=1000000"]

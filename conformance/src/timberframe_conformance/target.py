@@ -6,11 +6,13 @@ import functools
 import gc
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import timberframe as tf
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.types import as_attrs, attr_value
+from timberframe_conformance.isolation.asking import asked, question_key, why_unasked
 from timberframe_conformance.isolation.loading import heed_exclusions, loading_over
 from timberframe_conformance.kernels_used import Lookups
 from timberframe_conformance.options import Options
@@ -24,8 +26,8 @@ from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.targets import find_target
-from timberframe_sdk import reference_device, register_plugin, register_target
-from timberframe_sdk.testing import process_target
+from timberframe_sdk import register_plugin, register_target
+from timberframe_sdk.testing import process_target, reference_device
 
 _COPIED = frozenset({*UNIT_KERNELS, "PlaceholderWithDefault"})
 """Ops that a device runs with its own copy."""
@@ -80,11 +82,11 @@ class Target:
     def supports(self, op: OpDef, types: Types) -> str | None:
         """None if the device has a kernel for an op in these dtypes, else why not."""
         if not needs_kernel(op):
-            return None if self.holds(op, types) else self._absent_dtype()
+            return None if self.holds(op, types) else self._absent_dtype(op, types)
         if op.update_op:
             return self.supports(registry.get(op.update_op), tuple(("T", dtype) for _, dtype in types))
         if not self.holds(op, types):
-            return self._absent_dtype()
+            return self._absent_dtype(op, types)
         key = op.name, types
         if key not in self._supports:
             self._supports[key] = self._answer(op, types)
@@ -102,24 +104,39 @@ class Target:
 
     def declines(self, op: OpDef, types: Types, attrs: Mapping[str, Any]) -> str | None:
         """Why the device takes no node of the op with these attrs, whatever the shapes; None if it may take one."""
+        key = question_key(op.name, [dtype for _, dtype in types])
+        refused = why_unasked(op.name, key)
+        if refused is not None:
+            self.broken[op.name, types] = refused
+            return refused
         try:
-            answer = self.device.supports(probe(self.device, op, types, attrs))
+            with self.asked(op, types):
+                answer = self.device.supports(probe(self.device, op, types, attrs))
         except Exception as e:  # whatever a plugin raises costs its kernel alone
             answer = self.broken[op.name, types] = _raised(self.device, e)
         return answer if isinstance(answer, str) else None
+
+    def asked(self, op: OpDef, types: Types) -> AbstractContextManager[None]:
+        """Within the block the device is asked about an op: it has a time limit, where this process is watched."""
+        return asked(question_key(op.name, [dtype for _, dtype in types]))
 
     def holds(self, op: OpDef, types: Types) -> bool:
         """Whether the device declares the dtypes of the tensors that an op moves: `breadth` asks for no others.
 
         What the op is planned by, such as axes, stays on the host.
         """
+        return not self._lacking(op, types)
+
+    def _lacking(self, op: OpDef, types: Types) -> list[str]:
+        """The dtypes of moved tensors that the device does not declare."""
         held = self.device.attributes.dtypes
         planned = {a.type_attr for a in op.inputs if a.name in op.shape_inputs}
         moved = {a.type_attr for a in (*op.inputs, *op.outputs) if a.name not in op.shape_inputs}
-        return not held or all(dtype in held for name, dtype in types if name in moved or name not in planned)
+        return [t for name, t in types if held and t not in held and (name in moved or name not in planned)]
 
-    def _absent_dtype(self) -> str:
-        return f"the device holds {', '.join(self.device.attributes.dtypes)} alone"
+    def _absent_dtype(self, op: OpDef, types: Types) -> str:
+        held = ", ".join(self.device.attributes.dtypes)
+        return f"the device holds {held} alone, and no {', '.join(dict.fromkeys(self._lacking(op, types)))}"
 
     def forget(self) -> None:
         """Asks the device again what it supports, when its kernels have changed."""
@@ -230,4 +247,7 @@ def _absence(name: str, kind: str, devices: list[Device]) -> str:
     if kind.lower() not in loader.registry.plugins and kind.upper() not in {d.type for d in devices}:
         installed = ", ".join(loader.registry.plugins) or "none"
         reasons.insert(0, f"no installed plugin is called '{kind.lower()}' (installed: {installed})")
+    plugin = loader.registry.plugins.get(kind.lower())
+    if plugin is not None and plugin not in loader.selected(loader.registry.plugins, None):
+        reasons.insert(0, f"{loader.SELECTION_VARIABLE} leaves out plugin '{plugin.name}'")
     return f"device '{name}' does not exist; devices: {known}; {'; '.join(reasons) or 'no plugin offers it'}"

@@ -98,8 +98,9 @@ def _fallbacks(target: Target) -> Iterator[Item]:
         groups, _ = supported(op, target)
         nodes = {types: probe(target.device, op, types, {}) for group in groups.values() for types in group}
         kernels = {types: target.device.kernel(node) for types, node in nodes.items()}
-        dtypes = dict.fromkeys(types[0][1] for types, k in kernels.items() if types and k is not None and k.fallback)
-        if dtypes:
+        found = [types for types, k in kernels.items() if k is not None and k.fallback]
+        if found:
+            dtypes = dict.fromkeys(types[0][1] if types else "-" for types in found)
             yield Item(f"{op.name} {', '.join(dtypes)}", "computed by the op's reference (fallback)")
 
 

@@ -59,8 +59,18 @@ class Twin:
         inputs: Sequence[Value | Sequence[Value]],
         attrs: Mapping[str, Any] | None = None,
         spec: str = "",
-    ) -> Any:
-        """A node; returns its Value, or a list of them where it has several outputs. spec: another device."""
+    ) -> Value:
+        """A node; returns its first output. spec: another device."""
+        return self.outputs(name, inputs, attrs, spec)[0]
+
+    def outputs(
+        self,
+        name: str,
+        inputs: Sequence[Value | Sequence[Value]],
+        attrs: Mapping[str, Any] | None = None,
+        spec: str = "",
+    ) -> list[Value]:
+        """A node; returns all its outputs."""
         given = [[v.tensor for v in x] if isinstance(x, Sequence) else x.tensor for x in inputs]
         flat = [v for x in inputs for v in (x if isinstance(x, Sequence) else [x])]
         with self.graph.as_default(), device_scope(spec or self.target.spec):
@@ -69,10 +79,7 @@ class Twin:
         node = tensors[0].op
         wide = evaluate(node.op_def, node.attrs, [v.wide for v in flat])
         narrow = evaluate(node.op_def, node.attrs, [v.narrow for v in flat])
-        values = [
-            Value(t, w, np.asarray(n).astype(t.dtype.numpy)) for t, w, n in zip(tensors, wide, narrow, strict=True)
-        ]
-        return values if isinstance(made, list) else values[0]
+        return [Value(t, w, np.asarray(n).astype(t.dtype.numpy)) for t, w, n in zip(tensors, wide, narrow, strict=True)]
 
     def check(self, outputs: Sequence[Value], runs: int = 1, **config: Any) -> Measured:
         """Runs the graph on the device and compares the outputs with the truth. config: of the session.

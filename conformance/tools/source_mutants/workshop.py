@@ -22,7 +22,15 @@ ROOT = Path(__file__).resolve().parents[3]
 CPU, ACCELERATOR = Path("plugins/cpu"), Path("plugins/accelerator/src/timberframe_accelerator")
 SDK = Path("sdk/src/timberframe_sdk")
 CSRC, HEADERS, SDK_HEADERS = CPU / "csrc", ACCELERATOR / "include", SDK / "include"
-_COPIED = (CPU / "meson.build", CPU / "meson.options", CSRC, CPU / "src", SDK / "sources.py", SDK_HEADERS, HEADERS)
+_COPIED = (
+    CPU / "meson.build",
+    CPU / "meson.options",
+    CSRC,
+    CPU / "src",
+    SDK / "elementwise" / "sources.py",
+    SDK_HEADERS,
+    HEADERS,
+)
 _ENTRY = re.compile(r'\{((?:"\w+"\s*)+),\s*(\w+)\}')  # a name of one or more literals, and the function
 
 

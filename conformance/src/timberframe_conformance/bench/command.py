@@ -42,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of models: onnxruntime, tensorflow (default: both)",
     )
     parser.add_argument("--models", action="store_true", help="whole networks in place of executor and kernels")
+    parser.add_argument(
+        "--profile", action="store_true", help="models: time, bytes and operations by op and kernel, without peers"
+    )
     parser.add_argument("--batch", type=_batches, metavar="A,B", help="models: batch sizes (default: 1,8)")
     parser.add_argument("--threads", type=_count, metavar="N", help="models: on every side (default: one a core)")
     parser.add_argument("--quick", action="store_true", help="models: few short samples, batch 1")
@@ -116,6 +119,7 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
         PLANNING_LIMIT,
         executor_measurements,
         kernel_measurements,
+        pipeline_measurements,
         planning_seconds,
         training_measurements,
         transfer_measurements,
@@ -124,6 +128,7 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
     parts = [executor_measurements(target), (transfer_measurements(target), {}), kernel_measurements(target, peers)]
     if keyword in training.NAME:
         parts.append(training_measurements(target, peers))
+    parts.append((pipeline_measurements(target, peers, keyword), {}))
     wanted = [m for found, _ in parts for m in found if keyword in m.name]
     figures.without = {name: why for _, without in parts for name, why in without.items() if keyword in name}
     figures.measurements = wanted

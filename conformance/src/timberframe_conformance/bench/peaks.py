@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
@@ -47,8 +48,12 @@ def multiply_add_rate() -> float | None:
     return operations / best(lambda: function(count))
 
 
-def copy_rate(nbytes: int = CACHED_BYTES) -> float:
-    """Bytes read and written a second by a copy."""
-    source = np.ones(nbytes // 4, np.float32)
-    target = np.empty_like(source)
-    return 2.0 * nbytes / best(lambda: np.copyto(target, source), REPEATS * CACHED_BYTES // nbytes + 5)
+def copy_rate(nbytes: int = CACHED_BYTES, threads: int = 1) -> float:
+    """Bytes read and written a second by copies of nbytes in all, of an equal part on each thread."""
+    part = nbytes // 4 // threads
+    pairs = [(np.empty(part, np.float32), np.ones(part, np.float32)) for _ in range(threads)]
+    repeats = REPEATS * CACHED_BYTES // nbytes + 5
+    if threads == 1:
+        return 2.0 * nbytes / best(lambda: np.copyto(*pairs[0]), repeats)
+    with ThreadPoolExecutor(threads) as pool:
+        return 2.0 * nbytes / best(lambda: list(pool.map(lambda pair: np.copyto(*pair), pairs)), repeats)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe as tf
-from timberframe_conformance.bench import training
+from timberframe_conformance.bench import pipelines, training
 from timberframe_conformance.bench.clblast import library, with_clblast
 from timberframe_conformance.bench.opencl import with_pyopencl
 from timberframe_conformance.bench.peaks import MEMORY_BYTES
@@ -113,6 +113,21 @@ def training_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Me
         return [], {name: str(e)}
     own = Measurement(name, DEVICE, call, *work, targets=[("tensorflow", 1.0)])
     return [own, *(Measurement(name, p, training.tensorflow_call(), *work) for p in peers if p == "tensorflow")], {}
+
+
+def pipeline_measurements(target: Target, peers: Sequence[str], keyword: str) -> list[Measurement]:
+    """Pipelines of tf.data whose names contain the keyword, in sessions of the device and in TensorFlow's."""
+    names = {f"{pipelines.PREFIX}{name}": name for name in pipelines.PIPELINES}
+    wanted = {full: name for full, name in names.items() if keyword in full}
+    if not wanted or not target.device.host_memory:
+        return []
+    files, result = pipelines.temporary_files(), []
+    for full, name in wanted.items():
+        own = pipelines.pipeline(tf, name, files, target.session)
+        result.append(Measurement(full, DEVICE, own, targets=[("tensorflow", 1.0)]))
+        if "tensorflow" in peers:
+            result.append(Measurement(full, "tensorflow", pipelines.tensorflow_call(name, files)))
+    return result
 
 
 def _bound(function: Callable[..., Any], arguments: Sequence[Any]) -> Call:

@@ -96,28 +96,29 @@ def show(figures: Figures, console: Console, sides: list[str]) -> None:
         console.print(
             f"removed for this run: {', '.join(f'{k}={v}' for k, v in figures.cleared.items())}", highlight=False
         )
-    console.print(_executor(figures))
-    console.print(_kernels(figures, sides))
+    for table in (_executor(figures), _kernels(figures, sides)):
+        if table.row_count:
+            console.print(table)
     for name, why in figures.without.items():
         console.print(f"[yellow]not measured[/] {escape(f'{name}: {why}')}", highlight=False)
-    console.print(_peaks(figures), highlight=False)
+    console.print(peaks_text(figures), highlight=False)
     for line in figures.missed:
         console.print(f"[red]target missed[/] {line}", highlight=False)
 
 
-def _peaks(figures: Figures) -> str:
+def peaks_text(figures: Figures) -> str:
     """What the roofline is drawn from."""
     if figures.given_peaks:
         operations, transfers = figures.given_peaks
         return f"peaks as given: {operations / 1e9:.0f} GFLOP/s, {transfers / 1e9:.1f} GB/s"
     if not figures.host:
         return f"no roofline: what {figures.device} can do at best is not known; --peaks FLOPS,BYTES says it"
-    fma = figures.multiply_add_rate
+    fma, best = figures.multiply_add_rate, figures.best_product_rate
     return (
         f"peaks on {figures.cores} core(s): "
         + (f"multiply-add (one core) {fma / 1e9:.0f} GFLOP/s, " if fma else "no C compiler to measure multiply-adds, ")
-        + f"best matrix product {figures.best_product_rate / 1e9:.0f} GFLOP/s, copy {figures.copy_rate / 1e9:.1f} GB/s "
-        f"in the caches, {figures.memory_rate / 1e9:.1f} GB/s in memory"
+        + (f"best matrix product {best / 1e9:.0f} GFLOP/s, " if best else "")
+        + f"copy {figures.copy_rate / 1e9:.1f} GB/s in the caches, {figures.memory_rate / 1e9:.1f} GB/s in memory"
     )
 
 
@@ -146,15 +147,16 @@ def _kernels(figures: Figures, sides: list[str]) -> Table:
         table.add_column(side, justify="right")
     for peer in sides[1:]:
         table.add_column(f"x {peer}", justify="right")
-    table.add_column("of roofline", justify="right")
-    for m in figures.measurements:
-        if m.side != "device" or m.limit is not None:
-            continue
+    shown = [m for m in figures.measurements if m.side == "device" and m.limit is None]
+    roofs = [figures.roof(m) for m in shown]
+    if any(roofs):
+        table.add_column("of roofline", justify="right")
+    for m, roof in zip(shown, roofs, strict=True):
         own = figures.times[m.name, "device"]
         row = [m.name, *(duration(t) if (t := figures.times.get((m.name, s))) else "" for s in sides)]
         row += [f"{t / own:.2f}" if (t := figures.times.get((m.name, p))) else "" for p in sides[1:]]
-        roof = figures.roof(m)
-        table.add_row(*row, f"{100 * roof / own:.0f}%" if roof else "")
+        row += [f"{100 * roof / own:.0f}%" if roof else ""] * any(roofs)
+        table.add_row(*row)
         _judge(figures, m, own)
     for name in figures.without:
         table.add_row(

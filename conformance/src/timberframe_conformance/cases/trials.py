@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Types, generator
+from timberframe_conformance.case import Case, Measured, Types, generator, id_of
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
@@ -21,6 +22,9 @@ from timberframe_core.ops.definition.accuracy import Accumulation, Bound
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
 from timberframe_core.ops.definition.signature import ArgDef
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
 
 LAYOUTS = ("dense", "strided", "offset", "readonly", "reversed", "misaligned", "fortran")
 
@@ -80,6 +84,18 @@ class Trial:
                 full[arg_def.type_list_attr] = tuple(as_dtype(a.dtype) for a in x)
         full.update({name: attr_value(self.op.attrs[name].kind, v) for name, v in self.sample.attrs.items()})
         return full
+
+
+def trial_case(
+    suite: str, trial: Trial, run: Callable[[Trial, str, Target], Measured | None], detail: str = "", **fields: Any
+) -> Case:
+    """A case that runs a trial: ``run(trial, case_id, target)``.
+
+    detail: the trial's own by default. fields: further ones of Case; its level is the trial's by default.
+    """
+    detail = detail or trial.detail
+    bound = functools.partial(run, trial, id_of(suite, trial.op.name, trial.types, detail))
+    return Case(suite, trial.op.name, trial.types, detail, bound, **{"level": trial.level, **fields})
 
 
 def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
@@ -175,12 +191,20 @@ MOST_SAMPLES = 24
 def _share(samples: Sequence[Sample], key: str, group: int) -> Sequence[int]:
     """The samples that a group of dtypes is tried with: those made for some dtypes only, and its share of the others.
 
-    Consecutive groups take different shares.
+    Consecutive groups take different shares. Each has samples of each kind, since a device may decline all but one.
     """
     common = [k for k, s in enumerate(samples) if not s.types]
     step = -(-len(common) // MOST_SAMPLES) if key not in ALL_SAMPLES and common else 1
-    share = set(common[group % step :: step])
+    kinds: dict[Any, list[int]] = {}
+    for k in common:
+        kinds.setdefault(_kind(samples[k]), []).append(k)
+    share = {k for of_kind in kinds.values() for k in of_kind[group % min(step, len(of_kind)) :: step]}
     return [k for k, s in enumerate(samples) if s.types or k in share]
+
+
+def _kind(sample: Sample) -> frozenset[tuple[str, str]]:
+    """What kernels differ in: attrs that name a layout, a padding, a method."""
+    return frozenset((name, v) for name, v in sample.attrs.items() if isinstance(v, str))
 
 
 def _spread(

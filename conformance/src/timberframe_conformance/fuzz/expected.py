@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.tolerance.limits import allowed_error, computing_format
-from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
+from timberframe_conformance.tolerance.limits import allowed_error
+from timberframe_conformance.tolerance.ulp import FORMATS, computing_format, round_to, ulp
 from timberframe_conformance.truth.graphs import WIDE
 from timberframe_conformance.truth.interpreter import Interpreter, NotInterpretedError
 from timberframe_conformance.truth.reference import evaluate as evaluate_op

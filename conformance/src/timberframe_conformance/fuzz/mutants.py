@@ -51,9 +51,8 @@ def mutant(name: str, what: str) -> Callable[[Callable[[], None]], Callable[[], 
     return add
 
 
-def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-    """Replaces a function by what `make` makes of it."""
-    setattr(owner, name, make(getattr(owner, name)))
+_replaced = Replacements()
+replace = _replaced.replace
 
 
 @mutant("assembles-twice", "the direct call's fallback hands assembled results to a caller that assembles again")
@@ -146,7 +145,7 @@ def _stale_sizes() -> None:
 def _of_suites(name: str) -> None:
     """Declares a mutant that suites find as one of the framework, which programs must find."""
     bug = MUTANTS[name]
-    mutant(name, bug.what)(lambda: bug.bug(Replacements(), None))
+    mutant(name, bug.what)(lambda: bug.bug(_replaced, None))
 
 
 for _name in (

@@ -27,16 +27,19 @@ def run_in_child(case: Case, options: Options) -> Result:
             command, capture_output=True, text=True, timeout=options.timeout + _START_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
-        return result
+        return _timed_out(result, options)
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
             return Result(**json.loads(line.removeprefix(MARK)))
     if _TIMED_OUT in done.stderr:
-        result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
-        return result
+        return _timed_out(result, options)
     last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
     result.message = f"the process of this case ended with status {done.returncode}: {last[0]}"
+    return result
+
+
+def _timed_out(result: Result, options: Options) -> Result:
+    result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
     return result
 
 

@@ -16,7 +16,8 @@ HANGS_BEFORE_GIVING_UP = 3
 """After this many cases of one op that did not end its other cases are not run."""
 
 _QUARANTINE, _HUNG = "quarantine", "hung"
-_CALLERS = ("judge_case", "plugin/loader.py")
+_CALLERS = ("judge_case", "plugin/loader.py", "in declines", "in takes")
+_STANDARD_LIBRARY = f'File "{os.path.dirname(os.__file__)}'
 
 
 class Journal:
@@ -104,8 +105,9 @@ class Death(NamedTuple):
 
     @property
     def innermost(self) -> str:
-        """The innermost line of the stack that is no part of Python's import system."""
-        return next((f for f in self.frames if "<frozen " not in f), "")
+        """The innermost line of the stack that is no part of Python itself."""
+        own = [f for f in self.frames if "<frozen " not in f]
+        return next((f for f in own if not f.startswith(_STANDARD_LIBRARY) or "site-packages" in f), (own or [""])[0])
 
 
 def read_trace(path: Path) -> Death:

@@ -41,7 +41,7 @@ def loading_over() -> None:
 def find_culprit(folder: Path, process: str, status: int | None = None) -> Culprit | None:
     """The plugin in whose code a process ended; None where it ran other code. status: its exit status."""
     plugin = open_entry(folder / f"{loading_journal(process)}.journal")
-    if plugin is None:
+    if plugin is None or " " in plugin:  # a question to a device
         return None
     death = read_trace(folder / f"{loading_journal(process)}.trace")
     if death.verdict == "timeout":

@@ -1,7 +1,8 @@
 """Starts a command so that a plugin which crashes or hangs when it is loaded costs only itself.
 
 The command runs in a forked process, whose parent has loaded no plugin and only waits. If that process ends while it
-loads one, the parent names the plugin and starts the command again without it. Otherwise this costs a fork.
+loads one, the parent names the plugin and starts the command again without it; if it ends while a device says whether
+it supports an op, without that question. Otherwise this costs a fork.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from timberframe_conformance.isolation.asking import find_question, leave_unasked, unanswered, watch_questions
 from timberframe_conformance.isolation.loading import exclude, excluded, find_culprit, how_it_ended, watch_loading
 
 _PR_SET_PDEATHSIG = 1
 _PROCESS = "command"
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
-_REQUESTS = (*_FORWARDED, signal.SIGINT, signal.SIGPIPE)
+_FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_REQUESTS = (*_FORWARDED, signal.SIGINT, getattr(signal, "SIGPIPE", signal.SIGINT))  # Windows has fewer signals
 """Signals by which a command is asked to end."""
 
 
@@ -42,13 +44,11 @@ def start_isolated(timeout: float) -> None:
         if child == 0:
             _end_with(waiting)
             watch_loading(folder, _PROCESS, timeout)
+            watch_questions(folder, _PROCESS, timeout)
             return
         status = _wait(child)
-        culprit = None if -status in _REQUESTS else find_culprit(folder, _PROCESS, status)
-        if culprit is None or culprit.plugin in excluded():
+        if -status in _REQUESTS or not _left_out(folder, status):
             break
-        print(f"conformance: plugin '{culprit.plugin}' is left out: it {culprit.reason}", file=sys.stderr)
-        exclude(culprit)
     cause = how_it_ended(folder, _PROCESS)
     shutil.rmtree(folder, ignore_errors=True)
     if status >= 0:
@@ -57,6 +57,20 @@ def start_isolated(timeout: float) -> None:
         print(f"conformance: the command ended by {signal.Signals(-status).name}: {cause}", file=sys.stderr)
     signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)
+
+
+def _left_out(folder: Path, status: int) -> bool:
+    """Whether the process ended in a plugin's code that the next one leaves out: it then says so."""
+    question = find_question(folder, _PROCESS)
+    if question is not None and question.key not in unanswered() and leave_unasked(question):
+        print(f"conformance: {question.key} is taken for unsupported: supports {question.reason}", file=sys.stderr)
+        return True
+    culprit = find_culprit(folder, _PROCESS, status)
+    if culprit is None or culprit.plugin in excluded():
+        return False
+    print(f"conformance: plugin '{culprit.plugin}' is left out: it {culprit.reason}", file=sys.stderr)
+    exclude(culprit)
+    return True
 
 
 def _end_with(parent: int) -> None:

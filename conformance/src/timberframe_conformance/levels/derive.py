@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.bench.models import catalogue
-from timberframe_conformance.levels.requirement import kind_of
+from timberframe_conformance.levels.requirement import kind_of, plain
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import DType
 from timberframe_core.ops.definition.opdef import OpDef
@@ -97,11 +97,7 @@ def asked_attrs(op: OpDef) -> list[str]:
 
 
 def _attrs(node: Any) -> dict[str, Any]:
-    return {name: _plain(node.attrs[name]) for name in asked_attrs(node.op_def) if name in node.attrs}
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(v) for v in value] if isinstance(value, tuple | list) else value
+    return {name: plain(node.attrs[name]) for name in asked_attrs(node.op_def) if name in node.attrs}
 
 
 def _inputs(node: Any) -> Iterator[Any]:

@@ -37,7 +37,7 @@ class Requirement:
         """The examples, with values of the kinds that the op's own samples have."""
         op = registry.get(self.op)
         template = next(s for s in op.samples() if len(s.inputs) == len(op.inputs) and not s.implementation_defined)
-        own = {n: _frozen(v) for n, v in self.attrs.items() if op.attrs[n].required or v != _plain(op.attrs[n].default)}
+        own = {n: _frozen(v) for n, v in self.attrs.items() if op.attrs[n].required or v != plain(op.attrs[n].default)}
         types = {name: (dtype,) for name, dtype in self.types}
         for example in self.inputs:
             yield Sample([_like(t, x) for t, x in zip(template.inputs, example, strict=True)], own, types)
@@ -76,8 +76,8 @@ def level_of(op: OpDef, types: Types, attrs: Mapping[str, Any] | None = None) ->
 
     attrs: those that are set, each of which must have a value that one of the level's networks uses; None: any.
     """
-    given = {n: _plain(a.default) for n, a in op.attrs.items() if not a.required} if attrs is not None else {}
-    given.update((n, _plain(v)) for n, v in (attrs or {}).items())
+    given = {n: plain(a.default) for n, a in op.attrs.items() if not a.required} if attrs is not None else {}
+    given.update((n, plain(v)) for n, v in (attrs or {}).items())
     for level, used in _used().get((op.name, types), {}).items():
         if all(given[n] in values for n, values in used.items() if n in given):
             return level
@@ -134,8 +134,9 @@ def kind_of(inputs: Any) -> str:
     return "x".join("1" if d == 1 else "n" for d in inputs["shape"])
 
 
-def _plain(value: Any) -> Any:
-    return [_plain(v) for v in value] if isinstance(value, tuple | list) else value
+def plain(value: Any) -> Any:
+    """An attr's value as JSON holds it: with lists in the place of tuples."""
+    return [plain(v) for v in value] if isinstance(value, tuple | list) else value
 
 
 def _frozen(value: Any) -> Any:

@@ -16,7 +16,9 @@ from timberframe_core.ops.definition.opdef import OpDef
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
-_registered: set[str] = set()
+PLUGIN = "conformance-mutants"
+"""Whose kernels mutants are."""
+
 _right: list[OpDef] = []
 """The definition that a mutant of a gradient replaces."""
 _replaced = Replacements()
@@ -30,17 +32,14 @@ def activate(target: Target, name: str) -> None:
     """
     device = target.device
     registry = device.kernels
-    if device.type not in _registered:
-        _registered.add(device.type)
-        for m in base.MUTANTS.values():
-            registry.kernels(m.op)  # generated only while the op has no other
-        registry.register(base.kernels(device.type))
-    base.ACTIVE[0] = name
-    registry.register([])  # forgets which kernels were found before
+    registry.unregister(PLUGIN)
     while _right:
         ops.substitute(_right.pop())
     _replaced.undo()
     mutant = base.MUTANTS.get(name)
+    if mutant is not None and mutant.of_kernel:
+        registry.kernels(mutant.op)  # generated only while the op has no other
+        registry.register([base.kernel_of(mutant, device.type)], PLUGIN)
     if mutant is not None and mutant.of_seam:
         mutant.bug(_replaced, target)
     if mutant is not None and mutant.of_gradient:

@@ -171,35 +171,16 @@ def first_type_attr(op: str) -> str:
     return type_attrs(registry.get(op))[0].name
 
 
-@dataclass(frozen=True)
 class MutantKernel(KernelDef):
-    """A mutant as a kernel that is available only while the mutant is active."""
-
-    name: str = ""
-
-    def accepts(self, attrs: Any) -> str | None:
-        return super().accepts(attrs) if self.name == ACTIVE[0] else "the mutant is not active"
+    """A mutant as a kernel, which is registered only while the mutant is active."""
 
 
 BUILT: set[str] = set()
 """Names of mutants whose kernels a device of this process has built."""
-ACTIVE = [""]
-"""Name of the active mutant."""
 
 
-def kernels(device_type: str) -> list[KernelDef]:
-    """All mutants as kernels of a device type, above its own."""
-    return [
-        MutantKernel(
-            f"{MUTANT}{m.name}" if m.covers else m.op,
-            device_type,
-            m.build,
-            dict(m.types),
-            m.inplace,
-            priority=1_000_000 + i,
-            covers=m.covers,
-            name=m.name,
-        )
-        for i, m in enumerate(MUTANTS.values())
-        if m.of_kernel
-    ]
+def kernel_of(mutant: Mutant, device_type: str) -> MutantKernel:
+    """A mutant as a kernel of a device type, above its own."""
+    op = f"{MUTANT}{mutant.name}" if mutant.covers else mutant.op
+    types = dict(mutant.types)
+    return MutantKernel(op, device_type, mutant.build, types, mutant.inplace, priority=1_000_000, covers=mutant.covers)

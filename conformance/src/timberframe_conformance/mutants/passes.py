@@ -9,7 +9,7 @@ from typing import Any
 from timberframe_conformance.case import NotApplicableError
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
-from timberframe_core.compiler.passes import merge, pipeline
+from timberframe_core.compiler.passes import merge, pads, pipeline
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
 from timberframe_core.plugin.fusion import FUSED
 from timberframe_core.plugin.passes import PassRegistry
@@ -80,6 +80,18 @@ def _(r: Replacements, target: Any) -> None:
         return other
 
     r.replace(PassRegistry, "selected", make)
+
+
+@seam_mutant("pads-exchanged", "the pass pads exchanges the amounts before and after", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(amounts: Any) -> Any:
+        def exchanged(x: Any) -> Any:
+            found = amounts(x)
+            return None if found is None else found[..., ::-1]
+
+        return exchanged
+
+    r.replace(pads, "_amounts", make)
 
 
 @seam_mutant("half-a-pass", "what a pass recorded before it failed is done, and no error is raised", SUITE)

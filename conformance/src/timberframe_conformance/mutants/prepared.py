@@ -9,7 +9,7 @@ from typing import Any
 from timberframe_conformance.mutants.base import Call, mutant, seam_mutant
 from timberframe_conformance.replacements import Replacements
 from timberframe_core.plugin.state import Variable
-from timberframe_sdk import prepared
+from timberframe_sdk.execution import prepared
 
 FLOAT32 = ("float32",)
 PROBES = ("prepared/MatMul/-/",)
@@ -58,7 +58,10 @@ def _(c: Call) -> Any:
     return c.reference(*c.inputs, transpose_b=transposed) if square else c.true
 
 
-@seam_mutant("form-outlives-version", "a form is used after its variable has a new version", "prepared", only=PROBES)
+@seam_mutant(
+    "form-outlives-version", "a form is used after its variable has a new version", "prepared",
+    only=(*PROBES, "/versions-"),
+)  # fmt: skip
 def _(r: Replacements, target: Any) -> None:
     def restore(self: Any, version: Any) -> None:
         self.version, self.shape = version, None if version is None else version.shape

@@ -82,7 +82,7 @@ def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
 def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
     from dataclasses import replace
 
-    activate(target, "")
+    activate(target, mutant.name if mutant.covers else "")  # kernels for several nodes are what cases are made for
     target.forget()
     if mutant.of_seam:
         return list(collect(target, replace(options, ops=(), suites=mutant.suites)))

@@ -10,6 +10,7 @@ from timberframe.host_ops.queue_state import Queue
 from timberframe.host_ops.tables import Table
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
+from timberframe_core.plugin.state import VariableVersion
 from timberframe_core.runtime.resources import ResourceStore
 
 SUITE = "resources"
@@ -73,3 +74,8 @@ def _(r: Replacements, target: Any) -> None:
         return lambda self, name: kept.setdefault(name, stream(self, name))
 
     r.replace(ResourceStore, "_stream", make)
+
+
+@seam_mutant("lease-outlives-version", "runs go on with versions that many runs had before an update", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(VariableVersion, "end_standing", lambda _: lambda self: True)

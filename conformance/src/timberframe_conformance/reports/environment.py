@@ -14,6 +14,7 @@ from typing import Any
 
 import timberframe_conformance
 from timberframe_conformance.commit import commit_number
+from timberframe_conformance.isolation.asking import unanswered
 from timberframe_conformance.isolation.loading import excluded
 from timberframe_core.errors import UnavailableError
 from timberframe_core.plugin import loader
@@ -53,6 +54,7 @@ def environment() -> dict[str, Any]:
         "git": git_revision(),
         "variables": numerical_variables(),
         "plugins_left_out": plugins_left_out(),
+        "unanswered": dict(unanswered()),
     }
 
 

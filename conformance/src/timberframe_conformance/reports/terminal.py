@@ -91,8 +91,13 @@ def summary(console: Console, run: Run) -> None:
         console.print(f"[yellow]profile[/] {escape(remark)}", highlight=False)
     console.print(_suites(run))
     console.print(_levels(run))
+    for name, level in run.levels().items():
+        if level["missing"]:  # below the table, which would break the id into pieces
+            console.print(f"level {name} lacks, for example, {escape(level['missing'][0])}", highlight=False)
     for plugin, reason in run.environment.get("plugins_left_out", {}).items():
         console.print(f"[yellow]plugin '{plugin}' is left out:[/] {escape(reason)}", highlight=False)
+    for question, reason in run.environment.get("unanswered", {}).items():
+        console.print(f"[yellow]{question} is taken for unsupported:[/] supports {escape(reason)}", highlight=False)
     computed = by_fallback(run.results)
     if computed:
         found = ", ".join(f"{op} {n}" for op, n in computed.items())
@@ -132,10 +137,9 @@ def _suites(run: Run) -> Table:
 def _levels(run: Run) -> Table:
     table = Table(title=None, box=None, pad_edge=False)
     for name in ("level", "reached", "cases", "failing", "missing"):
-        table.add_column(name, overflow="fold" if name == "missing" else "ellipsis")
+        table.add_column(name)
     for name, level in run.levels().items():
         part = run.partial or not level["cases"]
         reached = "[green]yes[/]" if level["reached"] else "[dim]part of the suite only[/]" if part else "[red]no[/]"
-        lacking = f"{len(level['missing'])}, such as {level['missing'][0]}" if level["missing"] else ""
-        table.add_row(name, reached, str(level["cases"]), str(level["failing"]), escape(lacking))
+        table.add_row(name, reached, str(level["cases"]), str(level["failing"]), str(len(level["missing"]) or ""))
     return table

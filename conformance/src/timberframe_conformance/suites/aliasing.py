@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
-from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
@@ -32,11 +31,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=3):
         for what, run in CHECKS.items():
             if applies(trial, what):
-                detail = f"{what}-{trial.detail}"
-                case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
-                yield Case(
-                    SUITE, trial.op.name, trial.types, detail, functools.partial(run, trial, case_id), trial.level
-                )
+                yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}")
 
 
 def applies(trial: Trial, what: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +11,9 @@ import numpy as np
 
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured
-from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.suites.checks import in_threads
 from timberframe_conformance.suites.choice import chosen, odd_sized
-from timberframe_conformance.suites.transfers import in_threads
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -30,10 +29,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in one dtype; ops that draw random numbers are the suite `random`'s."""
     without_streams = [op for op in ops if op.stream is None]
     for trial in chosen(target, without_streams, lambda found: odd_sized(found)[-1:], dtypes=1):
-        case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(
-            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.level
-        )
+        yield trial_case(SUITE, trial, _run)
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:

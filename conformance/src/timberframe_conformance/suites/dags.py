@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -71,14 +71,14 @@ def run_tree(dtype: str, number: int, target: Target) -> Measured | None:
     for _ in range(int(rng.integers(1, 7))):
         name = str(rng.choice([*BINARY, *UNARY[:5]]))
         operands = [x] if name in UNARY else [x, fed[int(rng.integers(len(fed)))]]
-        made = _value(twin.op(name, operands))
-        x = made if np.max(np.abs(made.wide)) <= LARGEST_ELEMENT else _value(twin.op("Sign", [x]))
+        made = twin.op(name, operands)
+        x = made if np.max(np.abs(made.wide)) <= LARGEST_ELEMENT else twin.op("Sign", [x])
     op = REDUCTIONS[int(rng.integers(len(REDUCTIONS)))]
     if op == "Prod":
-        x = _value(twin.op("Sign", [x]))
+        x = twin.op("Sign", [x])
     rank = len(shape)
     axes = [list(range(rank)), [rank - 1], list(range(1, rank)), [0]][int(rng.integers(4))]
-    reduced = _value(twin.op(op, [x, twin.constant(axes)], {"keep_dims": bool(rng.integers(2))}))
+    reduced = twin.op(op, [x, twin.constant(axes)], {"keep_dims": bool(rng.integers(2))})
     return twin.check([reduced], runs=2)
 
 
@@ -90,9 +90,9 @@ def _step(
         return _shape_step(twin, x, values, rng, shaped[int(rng.integers(len(shaped)))])
     name = known[int(rng.integers(len(known)))]
     if name in UNARY:
-        return _value(twin.op(name, [x]))
+        return twin.op(name, [x])
     partners = [v for v in values if _broadcasts(x.wide.shape, v.wide.shape)]
-    return _value(twin.op(name, [x, partners[int(rng.integers(len(partners)))]]))
+    return twin.op(name, [x, partners[int(rng.integers(len(partners)))]])
 
 
 def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -105,26 +105,22 @@ def _shape_step(twin: Twin, x: Value, values: list[Value], rng: np.random.Genera
         return None
     axis = int(rng.integers(len(shape)))
     if what == "transpose":
-        return _value(twin.op("Transpose", [x, twin.constant(rng.permutation(len(shape)))]))
+        return twin.op("Transpose", [x, twin.constant(rng.permutation(len(shape)))])
     if what == "reshape":
-        return _value(twin.op("Reshape", [x, twin.constant([-1, shape[axis]])]))
+        return twin.op("Reshape", [x, twin.constant([-1, shape[axis]])])
     if what in ("sum", "max"):
         keep = bool(rng.integers(2))
-        return _value(twin.op(what.capitalize(), [x, twin.constant([axis])], {"keep_dims": keep}))
+        return twin.op(what.capitalize(), [x, twin.constant([axis])], {"keep_dims": keep})
     if what == "concat":
         same = [v for v in values if v.wide.shape == shape]
-        return _value(twin.op("ConcatV2", [[x, same[-1]], twin.constant(axis)]))
+        return twin.op("ConcatV2", [[x, same[-1]], twin.constant(axis)])
     if what == "slice":
         begin = [int(rng.integers(d)) for d in shape]
-        return _value(twin.op("Slice", [x, twin.constant(begin), twin.constant([-1] * len(shape))]))
+        return twin.op("Slice", [x, twin.constant(begin), twin.constant([-1] * len(shape))])
     if what == "pad":
-        return _value(twin.op("Pad", [x, twin.constant(rng.integers(0, 2, (len(shape), 2)))]))
+        return twin.op("Pad", [x, twin.constant(rng.integers(0, 2, (len(shape), 2)))])
     if what == "tile":
-        return _value(twin.op("Tile", [x, twin.constant(rng.integers(1, 3, len(shape)))]))
+        return twin.op("Tile", [x, twin.constant(rng.integers(1, 3, len(shape)))])
     same = [v for v in values if v.wide.shape == shape]
     y = same[int(rng.integers(len(same)))]
-    return _value(twin.op("SelectV2", [_value(twin.op("Less", [x, y])), x, y]))
-
-
-def _value(made: Any) -> Value:
-    return made[0] if isinstance(made, list) else made  # type: ignore[no-any-return]  # Twin.op's results
+    return twin.op("SelectV2", [twin.op("Less", [x, y]), x, y])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured
-from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.suites.choice import chosen, largest
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -25,10 +24,7 @@ RUNS = 2
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """The largest trial of each op, in at most four dtypes."""
     for trial in chosen(target, ops, largest, dtypes=4):
-        case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(
-            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.level
-        )
+        yield trial_case(SUITE, trial, _run)
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:

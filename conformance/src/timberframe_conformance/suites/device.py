@@ -22,6 +22,7 @@ from timberframe_conformance.cases.layouts import LAYOUTS, arrange
 from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.cases.values import make_array
 from timberframe_conformance.suites import transfers
+from timberframe_conformance.suites.checks import in_threads
 from timberframe_core.dtypes import BY_NAME
 from timberframe_core.errors import ResourceExhaustedError, UnimplementedError
 from timberframe_core.ops.definition.opdef import OpDef
@@ -207,7 +208,7 @@ def _concurrent_allocation(target: Target) -> Measured | None:
             buffer = allocator.allocate(64 * (i + 1) + n)
             buffer.close()
 
-    transfers.in_threads(work)
+    in_threads(work, transfers.THREADS)
     after = allocator.statistics()
     if (after.used, after.live) != (before.used, before.live):
         raise CaseFailedError(f"after threads allocated and released, {after.used - before.used} bytes more are in use")

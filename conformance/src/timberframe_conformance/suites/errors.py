@@ -12,7 +12,7 @@ import numpy as np
 from timberframe import device as device_scope
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
-from timberframe_conformance.cases.trials import Trial, fits
+from timberframe_conformance.cases.trials import Trial, fits, trial_case
 from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
 from timberframe_conformance.suites.choice import preferred
 from timberframe_conformance.suites.forward import supported
@@ -42,10 +42,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             for types in _varied(fitting):
                 for known in (True, False):
                     trial = Trial(op, types, sample, number, known=known)
-                    case_id = Case(SUITE, op.name, types, trial.detail, lambda _: None).id
-                    yield Case(
-                        SUITE, op.name, types, trial.detail, functools.partial(_run, trial, error, case_id), trial.level
-                    )
+                    yield trial_case(SUITE, trial, functools.partial(_run, error))
 
 
 def _varied(types: list[Types]) -> list[Types]:
@@ -55,7 +52,7 @@ def _varied(types: list[Types]) -> list[Types]:
     return [first[key] for key in dict.fromkeys(ranked)][:DTYPES]
 
 
-def _run(trial: Trial, error: ErrorSample, case_id: str, target: Target) -> Measured | None:
+def _run(error: ErrorSample, trial: Trial, case_id: str, target: Target) -> Measured | None:
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     try:

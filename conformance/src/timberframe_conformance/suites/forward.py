@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailedError, Measured, Types, UnsupportedError
-from timberframe_conformance.cases.trials import Trial, samples_of, trials
+from timberframe_conformance.case import Case, CaseFailedError, Measured, Types, UnsupportedError, id_of
+from timberframe_conformance.cases.trials import Trial, samples_of, trial_case, trials
 from timberframe_conformance.cases.types import combinations, is_expected
 from timberframe_conformance.levels.requirement import level_of
 from timberframe_conformance.repro import op_script
@@ -64,16 +64,12 @@ def collect(target: Target, ops: Sequence[OpDef], soak: bool = False) -> Iterato
         for trial in trials(op, groups, soak):
             expected = is_expected(op.name, dict(trial.types)) is not False
             level = "soak" if soak else trial.level
-            yield trial_case(SUITE, trial, functools.partial(run_trial, trial), level, expected)
+            yield trial_case(SUITE, trial, run_trial, level=level, expected=expected, script=script_of(SUITE, trial))
 
 
-def trial_case(suite: str, trial: Trial, run: Any, level: str, expected: bool = True, **rest: Any) -> Case:
-    """A case that runs a trial; `run(case_id, target)`. rest: further fields of Case."""
-    case_id = Case(suite, trial.op.name, trial.types, trial.detail, run).id
-    return Case(
-        suite, trial.op.name, trial.types, trial.detail, functools.partial(run, case_id), level, expected,
-        script=functools.partial(_script, trial, case_id), **rest,
-    )  # fmt: skip
+def script_of(suite: str, trial: Trial) -> Callable[[str], str]:
+    """Writes stand-alone Python that calls the op as the trial does."""
+    return functools.partial(_script, trial, id_of(suite, trial.op.name, trial.types, trial.detail))
 
 
 def _no_samples(target: Target) -> Measured | None:

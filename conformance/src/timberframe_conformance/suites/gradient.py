@@ -39,7 +39,7 @@ from timberframe_conformance.cases.smooth import (
     floating,
     smooth_samples,
 )
-from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
 from timberframe_conformance.cases.types import is_expected
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
@@ -131,14 +131,10 @@ def _plain_cases(op: OpDef, combinations: Sequence[Types], what: str, run: Run) 
 
 
 def _case(trial: Trial, order: str, run: Run) -> Case:
-    detail = f"{order}-{trial.detail}"
-    case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
     level = "training" if order == "first" and trial.level != LEVELS[-1] else LEVELS[-1]
     expected = is_expected(trial.op.name, dict(trial.types)) is not False
-    return Case(
-        SUITE, trial.op.name, trial.types, detail, functools.partial(_without_warnings, run, trial, case_id), level,
-        expected,
-    )  # fmt: skip
+    judged = functools.partial(_without_warnings, run)
+    return trial_case(SUITE, trial, judged, f"{order}-{trial.detail}", level=level, expected=expected)
 
 
 def _without_warnings(run: Run, trial: Trial, case_id: str, target: Target) -> Any:

@@ -290,7 +290,7 @@ def _closed(target: Target, graph: Any) -> None:
 
 @check("PyFunc", "memory")
 def _memory(target: Target, graph: Any) -> None:
-    """Values that cross leave nothing behind, in runs that end well and in those that do not."""
+    """Values that cross are all freed, in runs that end well and in those that do not."""
     if target.url:
         raise NotApplicableError("what the device drops reaches its process with the next call")
     fails: list[bool] = []

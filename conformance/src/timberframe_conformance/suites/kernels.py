@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from timberframe_conformance.case import Case, Measured, Types
-from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
 from timberframe_conformance.cases.types import as_attrs, combinations
 from timberframe_conformance.mutants.base import MutantKernel
 from timberframe_conformance.suites import forward, guards
@@ -51,10 +51,8 @@ def _cases(op: OpDef, kernel: KernelDef, combinations: Sequence[Types]) -> Itera
         found = [t for t in found if not t.sample.implementation_defined]
         for trial in dict.fromkeys([*one_short(found), *largest(found)]):
             name = f"label={kernel.label}" if kernel.label else f"priority={kernel.priority}"
-            detail = f"{name}-{trial.detail}"
-            case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
-            run = functools.partial(_run, kernel, trial, case_id)
-            yield Case(SUITE, op.name, types, detail, run, trial.level, expected=False)
+            run = functools.partial(_run, kernel)
+            yield trial_case(SUITE, trial, run, f"{name}-{trial.detail}", expected=False)
 
 
 def _run(kernel: KernelDef, trial: Trial, case_id: str, target: Target) -> Measured | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
-from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -22,10 +21,7 @@ RUNS = 4
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in at most two dtypes, run several times."""
     for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2):
-        case = Case(SUITE, trial.op.name, trial.types, trial.detail, lambda _: None)
-        yield Case(
-            SUITE, trial.op.name, trial.types, trial.detail, functools.partial(_run, trial, case.id), trial.level
-        )
+        yield trial_case(SUITE, trial, _run)
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:

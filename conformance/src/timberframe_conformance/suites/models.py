@@ -42,8 +42,7 @@ class Net:
         return self.twin.constant(self.rng.normal(0, scale, shape), self.dtype)
 
     def op(self, name: str, *inputs: Any, **attrs: Any) -> Value:
-        made = self.twin.op(name, list(inputs), attrs)
-        return made[0] if isinstance(made, list) else made  # type: ignore[no-any-return]  # Twin.op's results
+        return self.twin.op(name, list(inputs), attrs)
 
     def shape(self, *sizes: int) -> Value:
         return self.twin.constant(list(sizes))
@@ -131,10 +130,10 @@ def _recurrent(net: Net, batch: int) -> Value:
     state = net.twin.constant(np.zeros((batch, width)), net.dtype)
     gates_w, candidate_w = net.weights(5 + width, 2 * width), net.weights(5 + width, width)
     one = net.twin.constant(1, net.dtype)
-    for now in net.twin.op("Unpack", [x], {"num": steps, "axis": 1}):
+    for now in net.twin.outputs("Unpack", [x], {"num": steps, "axis": 1}):
         joined = net.op("ConcatV2", [now, state], net.twin.constant(1))
         gates = net.op("Sigmoid", net.op("MatMul", joined, gates_w))
-        update, reset = net.twin.op("Split", [net.twin.constant(1), gates], {"num_split": 2})
+        update, reset = net.twin.outputs("Split", [net.twin.constant(1), gates], {"num_split": 2})
         again = net.op("ConcatV2", [now, net.op("Mul", reset, state)], net.twin.constant(1))
         candidate = net.op("Tanh", net.op("MatMul", again, candidate_w))
         kept = net.op("Mul", update, state)

@@ -15,7 +15,7 @@ from timberframe_conformance import drive
 from timberframe_conformance.bench.models.catalogue import Model
 from timberframe_conformance.bench.models.measure import TOLERANCE, difference
 from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, UnsupportedError
-from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.levels.derive import needed_nodes, networks
 from timberframe_conformance.levels.requirement import Requirement, requirements
 from timberframe_conformance.suites import forward
@@ -55,8 +55,10 @@ def cases_of(requirement: Requirement) -> Iterator[Case]:
     op, level = registry.get(requirement.op), requirement.level
     for number, sample in enumerate(requirement.samples()):
         trial = Trial(op, requirement.types, sample, number)
-        run = functools.partial(_call, trial)
-        yield forward.trial_case(SUITE, trial, run, level, asked_by=level, networks=tuple(requirement.networks))
+        yield trial_case(
+            SUITE, trial, _call, level=level, asked_by=level, networks=tuple(requirement.networks),
+            script=forward.script_of(SUITE, trial),
+        )  # fmt: skip
 
 
 def _call(trial: Trial, case_id: str, target: Target) -> Measured | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,9 +21,7 @@ from timberframe_conformance.twin import Twin, Value
 from timberframe_core.fallback import STRICT_VARIABLE
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
-from timberframe_core.plugin.passes import PHASES, Pass
-from timberframe_sdk import hookimpl
-from timberframe_sdk.testing.loaded import loaded_plugin
+from timberframe_core.plugin.passes import PHASES, Pass, with_passes
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -81,9 +78,9 @@ def _constants(net: Net) -> list[Value]:
     """Nodes of constants alone: several outputs of one dtype and shape, shapes, and what depends on them."""
     x = net.twin.feed(net.rng.normal(size=(2, 3)).astype(F))
     table = net.weights(6, 2)
-    parts = net.twin.op("Split", [net.twin.constant(0), table], {"num_split": 2})
-    best = net.twin.op("TopKV2", [table, net.twin.constant(2)])
-    rows = net.twin.op("Unpack", [net.op("Transpose", table, net.shape(1, 0))], {"num": 2, "axis": 0})
+    parts = net.twin.outputs("Split", [net.twin.constant(0), table], {"num_split": 2})
+    best = net.twin.outputs("TopKV2", [table, net.twin.constant(2)])
+    rows = net.twin.outputs("Unpack", [net.op("Transpose", table, net.shape(1, 0))], {"num": 2, "axis": 0})
     product = net.op("MatMul", x, net.op("Mul", parts[0], net.op("Exp", parts[1])))
     return [product, *parts, *best, *rows, net.op("Sub", *rows)]
 
@@ -107,12 +104,24 @@ def _layers(net: Net) -> list[Value]:
     return [before, net.dense(net.dense(flat, 9, "Relu"), 5)]
 
 
+def _padded(net: Net) -> list[Value]:
+    """Zeros around images, other amounts on each side, that convolutions may add themselves."""
+    x = net.twin.feed(net.rng.normal(size=(2, 6, 5, 3)).astype(F))
+    wide = net.op("Pad", x, net.twin.constant([[0, 0], [1, 2], [0, 3], [0, 0]]))
+    strides = {"strides": (1, 2, 2, 1), "padding": "VALID"}
+    both = [net.op("Conv2D", wide, net.weights(3, 2, 3, 4), **strides)]
+    both.append(net.op("DepthwiseConv2dNative", wide, net.weights(3, 2, 3, 2), **strides))
+    batch = net.op("Pad", x, net.twin.constant([[1, 0], [1, 0], [0, 1], [0, 0]]))
+    return [*both, net.op("Conv2D", batch, net.weights(3, 2, 3, 4), **strides)]
+
+
 def _attention(net: Net) -> list[Value]:
     return [MODELS["attention"](net, 2)]
 
 
 GRAPHS: dict[str, Callable[[Net], list[Value]]] = {
-    "equal-nodes": _equal_nodes, "constants": _constants, "chain": _chain, "layers": _layers, "attention": _attention,
+    "equal-nodes": _equal_nodes, "constants": _constants, "chain": _chain, "layers": _layers, "padded": _padded,
+    "attention": _attention,
 }  # fmt: skip
 
 # Graphs with effects, whose order counts
@@ -157,7 +166,7 @@ def _assertion(session_of: Callable[[], Any]) -> None:
 
 
 def _drawn(session_of: Callable[[], Any]) -> None:
-    """Random numbers are drawn anew in each run, and once for each node, though op and inputs are equal."""
+    """Random numbers are drawn afresh in each run, and once for each node, though op and inputs are equal."""
     a, b = (tf.random_uniform((8,)) for _ in range(2))
     with session_of() as session:
         first, second = session.run([a, b]), session.run([a, b])
@@ -246,8 +255,7 @@ def _with_pass(phase: str, run: Callable[[Any], None], target: Target, graph: An
     y = tf.exp(tf.identity(tf.square(x) * tf.constant([1.0, 2.0, 3.0])) * 0.0) + x
     a, name = np.array([1, 2, 3], F), "conformance_fails"
     failing = Pass(name, phase, run, "fails")
-    hooks = types.SimpleNamespace(timberframe_passes=hookimpl(lambda: [failing]))
-    with loaded_plugin("conformance-passes", hooks), _left_out(), target.session(graph) as session:
+    with with_passes(loader.registry.passes, [failing]), _left_out(), target.session(graph) as session:
         for _ in range(2):
             same(session.run(y, {x: a}), a + 1, f"the result with a pass of phase {phase} that fails")
         reports = [p for p in session.explain(y, {x: a}).passes if p.name == name]

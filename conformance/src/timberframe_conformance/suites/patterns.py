@@ -10,11 +10,11 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe_conformance.case import Case, Measured, Types, UnsupportedError, generator
+from timberframe_conformance.case import Case, Measured, Types, UnsupportedError, generator, id_of
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.cases.values import make_array
@@ -44,8 +44,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             for types in _types(op, kernel):
                 for trial in _trials(kernel.covers[0], types[0][1]):
                     detail = f"{kernel.op}-{trial.detail}"
-                    case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
-                    run = functools.partial(_run, kernel, trial, case_id)
+                    run = functools.partial(_run, kernel, trial, id_of(SUITE, op.name, types, detail))
                     yield Case(SUITE, op.name, types, detail, run, level_of(op, types), expected=False)
 
 
@@ -86,7 +85,7 @@ def _run(kernel: KernelDef, trial: Trial, case_id: str, target: Target) -> Measu
         values.setdefault(name, _given(twin, np.asarray(array), known))
     inputs = [values[name] for name in kernel.covers[0].inputs]
     try:
-        outputs = _listed(twin.op(trial.op.name, inputs, trial.sample.attrs))
+        outputs = twin.outputs(trial.op.name, inputs, trial.sample.attrs)
     except (OpError, ValueError) as e:
         raise UnsupportedError(f"{trial.op.name} does not take the sample with doubled sizes: {e}") from e
     rng = generator(case_id)
@@ -98,10 +97,6 @@ def _run(kernel: KernelDef, trial: Trial, case_id: str, target: Target) -> Measu
     if kernel.op not in [k.op for k in ran]:
         raise UnsupportedError("; ".join(why for k in ran for why in k.declined) or "another kernel runs these nodes")
     return twin.check(outputs, runs=2)
-
-
-def _listed(made: Any) -> list[Value]:
-    return made if isinstance(made, list) else [made]
 
 
 def _given(twin: Twin, array: np.ndarray, known: bool) -> Value:
@@ -125,11 +120,11 @@ def _add(twin: Twin, part: Part, values: dict[str, Value], constants: bool, rng:
             for name, size in zip(missing, sizes, strict=True)
         }
         try:
-            node = twin.op(part.op, [{**values, **more}[name] for name in part.inputs], chosen)
+            outputs = twin.outputs(part.op, [{**values, **more}[name] for name in part.inputs], chosen)
         except (OpError, ValueError):
             for value in more.values():
                 twin.feeds.pop(value.tensor, None)
             continue
         values.update(more)
-        return _listed(node)
+        return outputs
     raise UnsupportedError(f"no inputs of {part.op} were found that fit {list(shape)}; samples of the op may help")

@@ -147,6 +147,21 @@ def _versions(target: Target, graph: Any) -> None:
             )
 
 
+@check("MatMul", "beside-other-variables")
+def _beside_other_variables(target: Target, graph: Any) -> None:
+    """Values of variables that no node reads are fetched beside a form, and are not mixed up with it."""
+    x, v = tf.placeholder(tf.float32, (1, 2)), tf.Variable(W)
+    others = [tf.Variable(np.full(n, n, F)) for n in (1, 2, 3)]
+    fetches = [product(x, v), *(other.read_value() for other in others)]
+    with transposing(target), target.session(graph) as session:
+        session.run([v.initializer, *(other.initializer for other in others)])
+        for _ in range(weights.LASTING_RUNS):
+            first, *rest = session.run(fetches, {x: X})
+            same(first, X @ W, "the product")
+            for n, value in zip((1, 2, 3), rest, strict=True):
+                same(value, np.full(n, n, F), "a variable that no node reads")
+
+
 @check("MatMul", "dropped")
 def _dropped(target: Target, graph: Any) -> None:
     """The form of a version goes with it."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.suites.checks import Checks, in_threads, only_own_variables, same, tf
+from timberframe_conformance.suites.weights import LASTING_RUNS
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -202,6 +203,23 @@ def _stream(target: Target, graph: Any) -> None:
             same(session.run(taken), wanted[k], f"the numbers of run {k}")
     if np.array_equal(wanted[0], wanted[1]):
         raise CaseFailedError("the second run of a session draws the numbers of the first")
+
+
+@check("ReadVariableOp", "long-unchanged")
+def _long_unchanged(target: Target, graph: Any) -> None:
+    """Many runs with the same versions, then an update: one in place, one that replaces a version, one of both."""
+    x, v, w = tf.placeholder(tf.float32, (3,)), tf.Variable(X), tf.Variable(2 * X)
+    y = x * v + w
+    updates = [v.assign_add(X).op, v.assign(w * 3.0).op, tf.group(v.assign(X), w.assign(X)), v.assign_sub(X).op]
+    values = [(2 * X, 2 * X), (6 * X, 2 * X), (X, X), (0 * X, X)]
+    with target.session(graph) as session:
+        session.run([v.initializer, w.initializer])
+        call = session.make_callable(y, [x])
+        for update, (first, second) in zip([None, *updates], [(X, 2 * X), *values], strict=True):
+            if update is not None:
+                session.run(update)
+            for _ in range(LASTING_RUNS):
+                same(call(X), X * first + second, "a run after an update")
 
 
 @check("Graph", "two-sessions")

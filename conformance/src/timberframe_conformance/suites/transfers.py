@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from timberframe_conformance.case import CaseFailedError, Measured, NotApplicableError
+from timberframe_conformance.suites.checks import in_threads
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -17,27 +17,9 @@ if TYPE_CHECKING:
 BUFFER_SIZES = (64, 1000, 65_537, 1 << 20)
 LARGE = 1 << 20
 """Elements of a copy that takes a while."""
+THREADS = 4
 AHEAD = 6
 """Large copies that are enqueued first, so that what is not waited for is not done by chance."""
-
-
-def in_threads(work: Callable[[int], None], count: int = 4) -> None:
-    """Runs work(0), work(1), ... at once; raises the first error."""
-    errors: list[BaseException] = []
-
-    def body(i: int) -> None:
-        try:
-            work(i)
-        except BaseException as e:
-            errors.append(e)
-
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    if errors:
-        raise errors[0]
 
 
 def _numbers(seed: int, size: int) -> np.ndarray:
@@ -187,23 +169,23 @@ def _in_several_threads(target: Target) -> Measured | None:
             x = np.full(size, i, np.float32)
             found = device.copy_out(device.copy_in(x))
             if not np.array_equal(found, x):
-                others = sorted({int(v) for v in np.unique(found) if v != i and v in range(4)})
+                others = sorted({int(v) for v in np.unique(found) if v != i and v in range(THREADS)})
                 raise CaseFailedError(
                     f"{np.count_nonzero(found != x)} of {size} elements are wrong"
                     + (f", with values of threads {others}" if others else "")
                 )
 
     try:
-        for i in range(4):
+        for i in range(THREADS):
             work(i)
     except CaseFailedError as e:
         raise CaseFailedError(f"copies that one thread makes one after the other are wrong already: {e}") from e
     try:
-        in_threads(work)
+        in_threads(work, THREADS)
     except CaseFailedError as e:
         raise CaseFailedError(
-            f"copies of 4 threads at once disturb each other, while those of one thread are right: {e}; copy_in and "
-            "copy_out must lock what they share, such as a staging buffer"
+            f"copies of {THREADS} threads at once disturb each other, while those of one thread are right: {e}; "
+            "copy_in and copy_out must lock what they share, such as a staging buffer"
         ) from e
     return None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured
-from timberframe_conformance.cases.trials import Trial
+from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.suites.choice import chosen, input_size, largest, odd_sized
 from timberframe_conformance.suites.forward import is_callable, judge
 from timberframe_core.ops.definition.accuracy import Exact
@@ -43,10 +43,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     for variant in variants:
         updates = chosen(target, computing, largest, dtypes=4, kernel=lambda op: bool(op.updates) and is_callable(op))
         for trial in itertools.chain(chosen(target, computing, _pick), updates):
-            detail = f"{variant[1]}-{trial.detail}"
-            case_id = Case(SUITE, trial.op.name, trial.types, detail, lambda _: None).id
-            run = functools.partial(_run, trial, variant, case_id)
-            yield Case(SUITE, trial.op.name, trial.types, detail, run, trial.level)
+            yield trial_case(SUITE, trial, functools.partial(_run, variant), f"{variant[1]}-{trial.detail}")
 
 
 def _pick(trials: list[Trial]) -> list[Trial]:
@@ -56,7 +53,7 @@ def _pick(trials: list[Trial]) -> list[Trial]:
     return [dataclasses.replace(t, special=True) for t in found[:1]] + (large or found[1:])
 
 
-def _run(trial: Trial, variant: tuple[str, str], case_id: str, target: Target) -> Measured | None:
+def _run(variant: tuple[str, str], trial: Trial, case_id: str, target: Target) -> Measured | None:
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     built = drive.build(trial.op, attrs, arrays, target.spec)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_conformance.case import Case, Measured, Types, seed
-from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.suites.checks import only_own_variables, tf
 from timberframe_conformance.suites.choice import chosen, has_kernel, input_size, odd_sized
@@ -37,9 +37,10 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """For each op in two dtypes: versions of variables, two sessions, a loop, and nodes that share a constant."""
     for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2, kernel=sums_products):
         for what, run in (("versions", _versions), ("sessions", _sessions), ("loop", _loop)):
-            yield _case(trial, f"{what}-{trial.detail}", run)
+            yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}", expected=False)
         for one, other in _sharing(trial.op, trial.types):
-            yield _case(one, f"shared-{one.detail}-and-{other.number}", functools.partial(_shared, other))
+            detail = f"shared-{one.detail}-and-{other.number}"
+            yield trial_case(SUITE, one, functools.partial(_shared, other), detail, expected=False)
 
 
 def sums_products(op: OpDef) -> bool:
@@ -52,12 +53,6 @@ def factors(op: OpDef) -> list[int]:
     wanted = op.outputs[0].type_attr if op.outputs else None
     data = [i for i, a in enumerate(op.inputs) if op.input_role(a) == "data" and not a.is_list]
     return [i for i in data if op.inputs[i].type_attr == wanted and wanted is not None]
-
-
-def _case(trial: Trial, detail: str, run: Any) -> Case:
-    op, types = trial.op, trial.types
-    case_id = Case(SUITE, op.name, types, detail, lambda _: None).id
-    return Case(SUITE, op.name, types, detail, functools.partial(run, trial, case_id), trial.level, expected=False)
 
 
 def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:

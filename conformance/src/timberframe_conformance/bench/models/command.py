@@ -11,6 +11,8 @@ from rich.console import Console
 
 from timberframe_conformance.bench.models import catalogue
 from timberframe_conformance.bench.models.measure import QUICK, Effort, Row, measure
+from timberframe_conformance.bench.models.profile import describe_peaks, peaks_of, profiled
+from timberframe_conformance.bench.models.profile import show as show_profile
 from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, markdown, show
 from timberframe_conformance.bench.models.sides import PEERS, Sides, installed
 from timberframe_conformance.commands import UsageError, cores, split_names
@@ -20,6 +22,8 @@ BATCHES = (1, 8)
 
 def bench_models(given: argparse.Namespace, console: Console, target: Any, cleared: dict[str, str]) -> int:
     """Measures the models that the options select; status 1 when one failed."""
+    if given.profile:
+        return _profile_models(given, console, target, cleared)
     peers, absent = installed(tuple(PEERS) if given.vs is None else split_names(given.vs))
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)
@@ -27,9 +31,6 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
     results = Results(target.spec, given.threads or cores(), effort, cleared)
     batches = given.batch or ((1,) if given.quick else BATCHES)
     rows = selected(given.keyword, batches)
-    if not rows:
-        known = ", ".join([*catalogue.names(), *catalogue.training_names()])
-        raise UsageError(f"model {given.keyword!r} is not known; models are {known}")
     for i, row in enumerate(rows):
         with console.status(f"{row.name}, batch {row.batch} ({i + 1} of {len(rows)})"):
             results.rows.append(_measured(row, target, results, peers))
@@ -45,7 +46,31 @@ def selected(keyword: str, batches: Sequence[int]) -> list[Row]:
     """An empty row for each network and batch, and for each training step, whose name contains the text."""
     inference = [Row(name, batch, INFERENCE) for name in catalogue.names() for batch in batches]
     training = [Row(name, catalogue.training_batch(name), TRAINING) for name in catalogue.training_names()]
-    return [row for row in inference + training if keyword.lower() in row.name.lower()]
+    rows = [row for row in inference + training if keyword.lower() in row.name.lower()]
+    if not rows:
+        known = ", ".join([*catalogue.names(), *catalogue.training_names()])
+        raise UsageError(f"model {keyword!r} is not known; models are {known}")
+    return rows
+
+
+def _profile_models(given: argparse.Namespace, console: Console, target: Any, cleared: dict[str, str]) -> int:
+    """Prints where the time of the selected models goes."""
+    threads = given.threads or cores()
+    figures = peaks_of(target, threads, cleared, given.peaks)
+    profiles = []
+    for row in selected(given.keyword, given.batch or (1,)):
+        with Sides(target, threads) as sides, console.status(f"{row.name}, batch {row.batch}"):
+            if row.kind == INFERENCE:
+                model = catalogue.build(row.name, row.batch, device=target.spec)
+            else:
+                model = catalogue.build_training(row.name, device=target.spec)
+            profiles.append(profiled(row.name, row.batch, row.kind, sides.device_call(model), figures))
+        show_profile(profiles[-1], console)
+    console.print(describe_peaks(figures), highlight=False)
+    if given.json:
+        content = {**figures.to_dict(), "profiles": [profile.to_dict() for profile in profiles]}
+        given.json.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
 
 
 def _measured(row: Row, target: Any, results: Results, peers: Sequence[str]) -> Row:

@@ -125,19 +125,19 @@ def show(results: Results, console: Console) -> None:
         good = [row for row in results.rows if row.kind == kind and row.times]
         if not good:
             continue
-        console.print(_aligned(*cells(good, kind)), highlight=False, markup=False)
+        console.print(aligned(*cells(good, kind)), highlight=False, markup=False)
         means = ", ".join(f"{title} {mean:.2f}x" for title, mean in geometric_means(good, kind).items())
         console.print(f"geometric means, {kind}: {means or 'no peer'}", highlight=False)
     _notes(results, console)
 
 
-def _aligned(header: list[str], lines: list[list[str]]) -> str:
-    """A table as text, the first column to the left; a terminal or file of any width shows all of it."""
+def aligned(header: list[str], lines: list[list[str]], left: int = 1) -> str:
+    """A table as text, `left` columns aligned to the left; a terminal or file of any width shows all of it."""
     widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
     rows = [
         "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
+            cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in (header, *lines)
     ]
     return "\n".join(rows)

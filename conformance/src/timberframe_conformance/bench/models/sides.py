@@ -84,6 +84,14 @@ class Sides:
         if TENSORFLOW in peers:
             yield TENSORFLOW, lambda: self._tensorflow(model, TENSORFLOW)
 
+    def device_call(self, model: Model) -> Callable[..., Any]:
+        """A run of the network, or a training step, on the device; it takes the keyword arguments of `Session.run`."""
+        if model.step is None:
+            return self._ours(model).call
+        side = _trainer(DEVICE, self._session(model.graph), model)
+        side.prepare()
+        return side.call
+
     def _session(self, graph: tf.Graph) -> Any:
         session = self.target.session(
             graph,
