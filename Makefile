@@ -132,9 +132,11 @@ endif
 	@time $(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"
 	@time $(BIN)/python frontend/tests/saving/kill_writer.py --kills 200 --everywhere
+	@echo "== killed trainings"
+	@time $(BIN)/python frontend/tests/training/kill_training.py --kills 50 --everywhere
 	@echo "== soak"
 	@time $(BIN)/conformance run --device=cpu --level soak --timeout 600
-	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, soak)"
+	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers and trainings, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"
