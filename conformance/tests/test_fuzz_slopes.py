@@ -85,6 +85,16 @@ def test_slope_that_differences_cannot_show_for_underflow_passes(target: Target)
     assert judge(Program((*steps, *slope), ((3, 0),)), target, oracles=["slopes"]).failure is None
 
 
+@pytest.mark.parametrize("distance", [2.0**-126, 2.0**-60, 2.0**-30, 2.0**-13])
+def test_slope_so_near_a_pole_that_differences_step_over_it_passes(target: Target, distance: float) -> None:
+    assert judge(_slope("Reciprocal", [distance]), target, oracles=["slopes"]).failure is None
+
+
+def test_slopes_notice_a_gradient_that_is_far_too_large(target: Target, redefine: Redefine) -> None:
+    redefine("Tanh", gradient=lambda op, grad: [grad * 1e30])
+    assert judge(_slope("Tanh", [0.5, -1.5]), target, oracles=["slopes"]).failure is not None
+
+
 def test_slopes_notice_a_wrong_gradient_of_a_cumulative_product(target: Target, redefine: Redefine) -> None:
     redefine("Cumprod", gradient=lambda op, grad: [grad, None])
     assert judge(_cumulated(1.0, 3.0, 2.0), target, oracles=["slopes"]).failure is not None

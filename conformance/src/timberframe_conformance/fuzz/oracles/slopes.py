@@ -136,7 +136,8 @@ def _along(
         bound = 4 * found.bound + 2.0**-30 * size + FORMATS["float64"].smallest_normal
         if not np.isfinite(found.value) or not bound <= 1e-3 * size + 1e-6:
             continue
-        if not abs(right - left) <= 1e-3 * size + 1e-6 + 8 * rough / step:
+        # Not beside the gradient: next to a pole a correct one is far larger than any difference of two steps.
+        if not abs(right - left) <= 1e-3 * abs(found.value) + 1e-6 + 8 * rough / step:
             return 0
         if abs(found.value - gives) <= bound + allowed + 1e-4 * size:
             return 1
