@@ -67,7 +67,7 @@ def in_common(shapes: Iterable[Shape]) -> Shape:
 
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether one tensor could have both shapes."""
-    if a is None or b is None:
+    if a is None or b is None or a == b:
         return True
     return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
 

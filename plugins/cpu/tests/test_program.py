@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -211,6 +212,39 @@ def test_update_leaves_a_held_value_alone(graph):
     executable.run([np.array([1, 1], F)], RunContext())
     np.testing.assert_array_equal(v.version.array, [0, 1])
     np.testing.assert_array_equal(held, [1, 2])
+
+
+def subtracting(graph, v):
+    """A program that subtracts its feed from a variable, in place where it may."""
+    old, x = graph.read(v), graph.input(F, 2)
+    return graph.device.compile(graph.cluster(updates=[Update(v, old, graph.op("Sub", old, x), True)]))
+
+
+def test_updates_in_place_follow_versions_that_others_make(graph):
+    v, one = variable(graph.device, [1, 2]), np.array([1, 1], F)
+    executable = subtracting(graph, v)
+    for _ in range(3):
+        executable.run([one], RunContext())
+    np.testing.assert_array_equal(v.version.array, [-2, -1])
+    v.commit(np.array([7, 8], F), (2,))
+    for _ in range(3):
+        executable.run([one], RunContext())
+    np.testing.assert_array_equal(v.version.array, [4, 5])
+    held = v.lease().array
+    for _ in range(3):
+        executable.run([one], RunContext())
+    np.testing.assert_array_equal(v.version.array, [1, 2])
+    np.testing.assert_array_equal(held, [4, 5])
+
+
+def test_program_that_rests_keeps_no_replaced_version(graph):
+    v, one = variable(graph.device, [1, 2]), np.array([1, 1], F)
+    executable = subtracting(graph, v)
+    for _ in range(2):
+        executable.run([one], RunContext())
+    old = weakref.ref(v.version.array)
+    v.commit(np.zeros(2, F), (2,))
+    assert old() is None
 
 
 def test_failed_run_leaves_the_variable(graph):

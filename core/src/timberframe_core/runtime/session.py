@@ -73,7 +73,8 @@ class BaseSession(Evaluator):
         """Those of `_plans`, and others that callables have."""
         self._version = self.graph.version
         self._active: set[CancelToken] = set()
-        self._idle = threading.Condition()
+        self._active_lock = threading.RLock()
+        self._idle = threading.Condition(self._active_lock)
         if not lasting:
             _open.add(self)
 
@@ -103,7 +104,7 @@ class BaseSession(Evaluator):
         """The context of a run, with the checks that the settings ask for."""
         if self.checks is not None:
             return self.checks.context(trace)
-        return RunContext(trace=trace, mode="fast" if trace is None else "nodes")
+        return RunContext() if trace is None else RunContext(trace=trace, mode="nodes")
 
     def _runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
         try:
@@ -259,14 +260,14 @@ class BaseSession(Evaluator):
 
     def begin(self, token: CancelToken) -> None:
         """Marks a run as in flight, so that close() can cancel it."""
-        with self._idle:
+        with self._active_lock:
             if self.closed:
                 raise WrongStateError("session is closed; make a new one to run again")
             self._active.add(token)
 
     def end(self, token: CancelToken) -> None:
         """Marks a run as over."""
-        with self._idle:
+        with self._active_lock:
             self._active.discard(token)
             if self.closed and not self._active:  # `close` waits
                 self._idle.notify_all()

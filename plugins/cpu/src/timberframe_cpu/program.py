@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
 from timberframe_cpu.changing import matrices, program_for_versions
 from timberframe_cpu.direct import direct_call
 from timberframe_cpu.emission import Emitter, PythonPiece
-from timberframe_cpu.image import SHAPE_WORD, TENSOR_WORDS, address
+from timberframe_cpu.instance import Instance
 from timberframe_cpu.launchers import take_raised
 from timberframe_cpu.library import ffi, lib
 from timberframe_cpu.preparation import DENSE, Layout, Prepared, PreparedInput, prepare
@@ -46,39 +48,6 @@ _ADDRESS_SPACE = 1 << 62
 _INT32 = ffi.typeof("int32_t *")
 
 
-class Instance:
-    """What one run in flight owns: the words of a program, and an arena while it runs."""
-
-    __slots__ = ("arena", "lease", "linked_at", "program", "slots", "words")
-
-    def __init__(self, executable: CpuExecutable, arena: Buffer) -> None:
-        emitter = executable.emitter
-        self.lease: StandingLease | None = None
-        """The one whose variables' memory the slots have."""
-        self.arena: Buffer | None = arena
-        self.linked_at = address(arena.handle)
-        self.words = emitter.image.link(self.linked_at)
-        self.slots = ffi.new("void *[]", len(emitter.slots) + 1)
-        self.program = ffi.new("tf_program *")
-        lib.tf_program_init(
-            self.program, emitter.image.steps_address(self.words), len(emitter.image.segments[0].functions),
-            address(self.words), address(emitter.slots), len(emitter.slots), executable.device.threads,
-        )  # fmt: skip
-
-    def move(self, executable: CpuExecutable, arena: Buffer) -> None:
-        """Puts an arena in place of the one that went back to the pool."""
-        self.arena = arena
-        start = address(arena.handle)
-        if start != self.linked_at:
-            executable.emitter.image.relink(self.words, start - self.linked_at)
-            self.linked_at = start
-
-    def true_shape(self, tensor: int, rank: int) -> tuple[int, ...]:
-        """A tensor's shape as its kernel left it."""
-        start = TENSOR_WORDS * tensor + SHAPE_WORD
-        return tuple(self.words[start : start + rank].tolist())
-
-
 class CpuExecutable:
     """A compiled cluster. Runs may overlap: each takes an instance from the free list or makes a new one."""
 
@@ -94,11 +63,13 @@ class CpuExecutable:
         shared = self.transaction.value_ids
         self.owned = [v for v in _unique(cluster.outputs) if _escapes(v) and v.id not in shared]
         written = [u.new for u in updates if u.new.id >= 0]
+        moving = {v.id for u in updates if not u.in_place for v in (u.old, u.new) if v is not None}
         self.forms = self.prepared.forms
         self._brought = [f for f in self.forms if f.form is None]
-        self.changing = _in_memory([*cluster.inputs, *self.owned])  # slots of each run's own
-        self.slots = _in_memory([*self.changing, *cluster.resources, *written, *(f.value for f in self._brought)])
-        self.staying = self.slots[len(self.changing) :]  # these stay while the variables do
+        of_variables = _in_memory([*cluster.resources, *written, *(f.value for f in self._brought)])
+        self.changing = _in_memory([*cluster.inputs, *self.owned, *(v for v in of_variables if v.id in moving)])
+        self.slots = _in_memory([*self.changing, *of_variables])
+        self.staying = self.slots[len(self.changing) :]  # these stay while the variables do, the others are a run's own
         overwriting = {u.new.id for u in updates if u.in_place}
         whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
         if self.prepared.plan.arena > _ADDRESS_SPACE:
@@ -224,7 +195,7 @@ class CpuExecutable:
             form = self.device.builder.forms.get(given.node, given.source, given.given, arrays[given.source.id])
             arrays[given.value.id] = form.array
         self.bind(instance, arrays, self.staying, len(self.changing))
-        instance.lease = lease
+        instance.bound, instance.lease = (), lease
 
     def run_on(
         self,
@@ -283,6 +254,8 @@ class CpuExecutable:
 
         values: those of the slots from the number `first` on. The others stay as they were.
         """
+        if values is None:
+            instance.bound, instance.lease = (), None
         hold: list[Any] = []
         slots, from_buffer = instance.slots, ffi.from_buffer
         for i, value in enumerate(self.slots if values is None else values, first):
@@ -303,8 +276,21 @@ class CpuExecutable:
 
     def execute(self, instance: Instance, arrays: dict[int, Array], context: RunContext) -> None:
         """Runs all pieces on bound memory."""
-        instance.lease = None
-        self.run_pieces(instance, arrays, context, self.bind(instance, arrays))
+        hold = self.bind(instance, arrays) if not self.staying else self._bind_changed(instance, arrays)
+        self.run_pieces(instance, arrays, context, hold)
+
+    def _bind_changed(self, instance: Instance, arrays: dict[int, Array]) -> list[Any]:
+        """Binds all slots, those of variables only where the instance has not bound the same arrays before.
+
+        Updates in place leave their arrays as they are from one run to the next.
+        """
+        found = [arrays[v.id] for v in self.staying]
+        last = [known() for known in instance.bound]
+        if len(last) == len(found) and all(map(is_, last, found)):
+            return self.bind(instance, arrays, self.changing)
+        hold = self.bind(instance, arrays)
+        instance.bound = [ref(arrays[v.id]) for v in self.staying]
+        return hold
 
     def run_pieces(self, instance: Instance, arrays: dict[int, Array], context: RunContext, hold: list[Any]) -> None:
         """Runs all pieces; hold: what `bind` returned."""

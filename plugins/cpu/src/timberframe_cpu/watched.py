@@ -21,7 +21,8 @@ from timberframe_sdk.testing.guard import GuardedArray
 from timberframe_sdk.testing.pages import new_pages
 
 if TYPE_CHECKING:
-    from timberframe_cpu.program import CpuExecutable, Instance
+    from timberframe_cpu.instance import Instance
+    from timberframe_cpu.program import CpuExecutable
 
 Check = Callable[[int, KernelNode], None]
 
