@@ -77,6 +77,7 @@ if _TYPE_CHECKING:
     from timberframe.train.monitored_session import MonitoredSession as MonitoredSession
     from timberframe.train.monitored_session import MonitoredTrainingSession as MonitoredTrainingSession
     from timberframe.train.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+    from timberframe.train.progress_hook import ProgressHook as ProgressHook
     from timberframe.train.scaffold import Scaffold as Scaffold
     from timberframe.train.session_creators import ChiefSessionCreator as ChiefSessionCreator
     from timberframe.train.session_creators import SessionCreator as SessionCreator
@@ -124,6 +125,7 @@ else:
         "checkpoint_hooks": "CheckpointSaverHook CheckpointSaverListener",
         "looper_thread": "LooperThread",
         "monitored_session": "MonitoredSession MonitoredTrainingSession SingularMonitoredSession",
+        "progress_hook": "ProgressHook",
         "scaffold": "Scaffold",
         "session_creators": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
         "session_manager": "SessionManager",
