@@ -14,7 +14,7 @@ from timberframe_conformance.judge import judge_case
 from timberframe_conformance.reports.environment import environment
 from timberframe_conformance.reports.html import html
 from timberframe_conformance.reports.summary import Run
-from timberframe_conformance.reports.terminal import summary
+from timberframe_conformance.reports.terminal import summary, waiting
 from timberframe_conformance.target import Target
 from timberframe_core.errors import InternalError
 
@@ -102,3 +102,18 @@ def test_a_cell_of_the_page_that_does_not_apply_looks_like_no_failure() -> None:
 def test_the_page_says_which_level_heeds_the_dtypes_of_the_device() -> None:
     page = html(Run({**DEVICE, "dtypes": ["float32", "int32"]}, environment(), [], 1.0))
     assert "The device holds float32, int32; level breadth asks for no others." in page
+
+
+def test_a_bar_shows_on_a_terminal_what_is_in_work_and_is_gone_afterwards() -> None:
+    stream = io.StringIO()
+    with waiting(Console(file=stream, width=80, force_terminal=True), 3) as update:
+        update(1, "[a] program")
+        assert "[a] program" in stream.getvalue()
+    assert stream.getvalue().endswith("\x1b[2K")  # which clears the line
+
+
+def test_nothing_is_drawn_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    with waiting(Console(file=stream, width=80), 3) as update:
+        update(1, "a program")
+    assert not stream.getvalue().strip()

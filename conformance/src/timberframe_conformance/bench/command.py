@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ BENDING = (
     "TF_XLA_",
 )
 """Prefixes of environment variables that change how fast numerical libraries are."""
+Progress = Callable[[float, str], None]
+"""Called with the share that is done, and the name of what comes next."""
 CLEARED = "CONFORMANCE_CLEARED"
 """Passes the names of the removed variables to the restarted process."""
 
@@ -93,6 +96,7 @@ def bench(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.bench.sides import installed
     from timberframe_conformance.bench.table import Figures, show
     from timberframe_conformance.options import Options
+    from timberframe_conformance.reports.terminal import waiting
 
     target = open_device(Options(given.device))
     cleared = json.loads(os.environ[CLEARED])
@@ -105,14 +109,15 @@ def bench(given: argparse.Namespace, console: Console) -> int:
     figures = Figures(target.spec, cleared, cores, host=target.device.host_memory, given_peaks=given.peaks)
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)
-    measure(figures, target, peers, given.keyword)
+    with waiting(console, 1.0) as update:
+        measure(figures, target, peers, given.keyword, update)
     show(figures, console, ["device", *peers])
     if given.json:
         given.json.write_text(json.dumps(figures.to_dict(), indent=2) + "\n")
     return 1 if given.check and figures.missed else 0
 
 
-def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
+def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress: Progress = lambda *_: None) -> None:
     """Runs all measurements and fills the figures."""
     from timberframe_conformance.bench import peaks, training
     from timberframe_conformance.bench.sides import (
@@ -133,7 +138,7 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
     figures.without = {name: why for _, without in parts for name, why in without.items() if keyword in name}
     figures.measurements = wanted
     before = peaks.copy_rate(), peaks.multiply_add_rate() or 0.0
-    figures.times = run_benchmarks(wanted)
+    figures.times = run_benchmarks(wanted, progress)
     figures.copy_rate = max(before[0], peaks.copy_rate())
     figures.memory_rate = peaks.copy_rate(peaks.MEMORY_BYTES)
     figures.multiply_add_rate = max(before[1], peaks.multiply_add_rate() or 0.0) or None
@@ -142,7 +147,7 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str) -> None:
         figures.planning_limit = PLANNING_LIMIT if target.device.host_memory else math.inf
 
 
-def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
+def run_benchmarks(measurements: list[Any], progress: Progress) -> dict[tuple[str, str], float]:
     """The fastest time of each (name, side) in seconds, by pytest-benchmark."""
     import pytest
 
@@ -150,7 +155,7 @@ def run_benchmarks(measurements: list[Any]) -> dict[tuple[str, str], float]:
 
     if not measurements:
         return {}
-    plan = module.Plan(measurements)
+    plan = module.Plan(measurements, progress)
 
     class PassesPlan:
         """Gives the plan to the measuring module."""

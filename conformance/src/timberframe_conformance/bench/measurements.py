@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,10 +19,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Plan:
-    """What is to be measured, and what was: the fastest time of each (name, side) in seconds."""
+    """What is to be measured, and what was: the fastest time of each (name, side) in seconds.
 
-    def __init__(self, measurements: list[Any]) -> None:
+    progress: called with the share that is done, and the name of what comes next.
+    """
+
+    def __init__(self, measurements: list[Any], progress: Callable[[float, str], None]) -> None:
         self.measurements = measurements
+        self.progress = progress
+        self.done = 0
         self.order = {m.name: i for i, m in enumerate(measurements)}
         self.fastest: dict[tuple[str, str], float] = {}
 
@@ -31,7 +37,9 @@ KEY = pytest.StashKey[Plan]()
 
 def test_speed(entry: tuple[Any, int], benchmark: Any, request: pytest.FixtureRequest) -> None:
     measurement, _ = entry
-    benchmark(measurement.call)
     plan = request.config.stash[KEY]
+    plan.progress(plan.done / (PASSES * len(plan.measurements)), f"{measurement.name}, {measurement.side}")
+    plan.done += 1
+    benchmark(measurement.call)
     key = measurement.name, measurement.side
     plan.fastest[key] = min(plan.fastest.get(key, float("inf")), benchmark.stats.stats.min)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.fuzz.session import Session
     from timberframe_conformance.fuzz.worker import Task
     from timberframe_conformance.options import Options
+    from timberframe_conformance.reports.terminal import waiting
 
     _check(given)
     oracles = select(given.oracles, ORACLES, "oracle")
@@ -79,8 +81,19 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     writable("--store", store.folder)
     jobs = given.jobs or (1 if given.vs else cores())
     console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
-    session = Session(task, store, target.spec, jobs, lambda text: console.print(escape(text), highlight=False))
-    outcome = session.run()
+    total = seconds if given.programs is None else given.programs
+    start = time.monotonic()
+    with waiting(console, total) as update:
+
+        def progress(outcome: Outcome) -> None:
+            done = time.monotonic() - start if given.programs is None else outcome.programs
+            found = counted(len(outcome.findings), "failure")
+            update(done, f"{counted(outcome.programs, 'program')}, {found}")
+
+        def report(text: str) -> None:
+            console.print(escape(text), highlight=False)
+
+        outcome = Session(task, store, target.spec, jobs, report, progress=progress).run()
     _summary(outcome, target.spec, pool, console)
     return 1 if outcome.findings else 0
 

@@ -25,6 +25,8 @@ from timberframe_conformance.isolation.journal import read_trace
 
 Report = Callable[[str], None]
 Stop = Callable[[Finding], bool]
+Progress = Callable[["Outcome"], None]
+"""Called after each program."""
 CRASH_SHRINKING = 90.0
 """Seconds for shrinking a program that ends its process; each candidate gets a process of its own."""
 
@@ -55,10 +57,18 @@ class Session:
     """Runs workers in parallel until the time or the programs are used up, or `stop` accepts a finding."""
 
     def __init__(
-        self, task: Task, store: Store, spec: str, jobs: int, report: Report, stop: Stop | None = None
+        self,
+        task: Task,
+        store: Store,
+        spec: str,
+        jobs: int,
+        report: Report,
+        stop: Stop | None = None,
+        progress: Progress = lambda _: None,
     ) -> None:
         self.task = task
         self.stop = stop
+        self.progress = progress
         self._enough = False
         self.store = store
         self.spec = spec
@@ -129,6 +139,7 @@ class Session:
             self.outcome.on_device.update(event["on_device"])
             self.outcome.programs_on_device += bool(event["on_device"])
             self._tasks[k] = dataclasses.replace(self._tasks[k], first=event["number"] + self._tasks[k].step, replay=())
+            self.progress(self.outcome)
         elif "finding" in event:
             self._add(Finding.from_json(json.dumps(event["finding"])))
         elif "repeated" in event:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import subprocess
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.commands import UsageError, current_commit, open_device, split_names
+
+if TYPE_CHECKING:
+    from timberframe_conformance.mutants.prove import Proof
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def mutants(given: argparse.Namespace, console: Console) -> int:
     """Runs the mutants; status 0 when each is noticed as it should be."""
     from timberframe_conformance.mutants.catalogue import MUTANTS
+    from timberframe_conformance.mutants.prove import prove
+    from timberframe_conformance.options import Options
+    from timberframe_conformance.reports.terminal import waiting
 
     if given.framework:
         from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
@@ -50,19 +56,14 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
         return 0
     names = _selected(given, list(MUTANTS))
     start = time.perf_counter()
-    proofs = []
-    for name, proof in zip(names, _prove_all(given.device or _best_device(), names), strict=True):
-        proofs.append(proof)
-        if proof.skipped:
-            console.print(f"[dim]n/a[/]     {name}: {escape(proof.skipped)}", highlight=False)
-        elif proof.ok:
-            console.print(
-                f"[green]caught[/]  {name}: by {proof.noticed} of {proof.tried} cases, first {escape(proof.first)}",
-                highlight=False,
-            )
-        else:
-            label = "wrongly" if proof.caught else "missed"
-            console.print(f"[red]{label}[/]  {name}: {escape('; '.join(proof.problems))}", highlight=False)
+    options = Options(given.device or _best_device())
+    target = open_device(options)
+    proofs: list[Proof] = []
+    with waiting(console, len(names)) as update:
+        for name in names:
+            update(len(proofs), name)
+            proofs.append(prove(target, MUTANTS[name], options))
+            _show(name, proofs[-1], console)
     tried = [p for p in proofs if not p.skipped]
     good = sum(p.ok for p in tried)
     console.print(
@@ -70,6 +71,19 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
         highlight=False,
     )
     return 0 if good == len(tried) else 1
+
+
+def _show(name: str, proof: Proof, console: Console) -> None:
+    if proof.skipped:
+        console.print(f"[dim]n/a[/]     {name}: {escape(proof.skipped)}", highlight=False)
+    elif proof.ok:
+        console.print(
+            f"[green]caught[/]  {name}: by {proof.noticed} of {proof.tried} cases, first {escape(proof.first)}",
+            highlight=False,
+        )
+    else:
+        label = "wrongly" if proof.caught else "missed"
+        console.print(f"[red]{label}[/]  {name}: {escape('; '.join(proof.problems))}", highlight=False)
 
 
 def _best_device() -> str:
@@ -105,15 +119,3 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
     if not given.name and given.eighth is None and not given.changed:
         chosen = names
     return [n for n in names if n in set(chosen)]
-
-
-def _prove_all(device: str, names: list[str]) -> Any:
-    """Proofs in order: in this process one by one, and in parallel those that need processes of their own."""
-    from timberframe_conformance.mutants.catalogue import MUTANTS
-    from timberframe_conformance.mutants.prove import prove
-    from timberframe_conformance.options import Options
-
-    options = Options(device)
-    target = open_device(options)
-    for name in names:
-        yield prove(target, MUTANTS[name], options)

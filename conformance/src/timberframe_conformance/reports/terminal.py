@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,6 +57,21 @@ def progress(console: Console, title: str) -> Iterator[Any]:
             bar.update(task, completed=done, total=total, bad=bad)
 
         yield update
+
+
+@contextmanager
+def waiting(console: Console, total: float) -> Iterator[Callable[[float, str], None]]:
+    """A bar on a terminal, gone afterwards, and nothing elsewhere; for commands that print their results themselves.
+
+    Yields what sets how much of the total is done, and says what is in work. Drawn by these calls alone: a thread that
+    draws would disturb what is being measured.
+    """
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done, text: bar.update(task, completed=done, description=escape(text), refresh=True)
 
 
 def _lines(console: Console, title: str, counts: Counter[str]) -> Any:

@@ -11,11 +11,12 @@ from rich.console import Console
 
 from timberframe_conformance.bench.models import catalogue
 from timberframe_conformance.bench.models.measure import QUICK, Effort, Row, measure
-from timberframe_conformance.bench.models.profile import describe_peaks, peaks_of, profiled
+from timberframe_conformance.bench.models.profile import Profile, describe_peaks, peaks_of, profiled
 from timberframe_conformance.bench.models.profile import show as show_profile
 from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, markdown, show
 from timberframe_conformance.bench.models.sides import PEERS, Sides, installed
 from timberframe_conformance.commands import UsageError, cores, split_names
+from timberframe_conformance.reports.terminal import waiting
 
 BATCHES = (1, 8)
 
@@ -31,11 +32,12 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
     results = Results(target.spec, given.threads or cores(), effort, cleared)
     batches = given.batch or ((1,) if given.quick else BATCHES)
     rows = selected(given.keyword, batches)
-    for i, row in enumerate(rows):
-        with console.status(f"{row.name}, batch {row.batch} ({i + 1} of {len(rows)})"):
+    with waiting(console, len(rows)) as update:
+        for i, row in enumerate(rows):
+            update(i, f"{row.name}, batch {row.batch}")
             results.rows.append(_measured(row, target, results, peers))
-        if given.json:  # after each row, so that an interrupted run keeps its results
-            given.json.write_text(json.dumps(results.to_dict(), indent=1) + "\n")
+            if given.json:  # after each row, so that an interrupted run keeps its results
+                given.json.write_text(json.dumps(results.to_dict(), indent=1) + "\n")
     show(results, console)
     if given.markdown:
         given.markdown.write_text(markdown(results))
@@ -57,15 +59,18 @@ def _profile_models(given: argparse.Namespace, console: Console, target: Any, cl
     """Prints where the time of the selected models goes."""
     threads = given.threads or cores()
     figures = peaks_of(target, threads, cleared, given.peaks)
-    profiles = []
-    for row in selected(given.keyword, given.batch or (1,)):
-        with Sides(target, threads) as sides, console.status(f"{row.name}, batch {row.batch}"):
-            if row.kind == INFERENCE:
-                model = catalogue.build(row.name, row.batch, device=target.spec)
-            else:
-                model = catalogue.build_training(row.name, device=target.spec)
-            profiles.append(profiled(row.name, row.batch, row.kind, sides.device_call(model), figures))
-        show_profile(profiles[-1], console)
+    rows = selected(given.keyword, given.batch or (1,))
+    profiles: list[Profile] = []
+    with waiting(console, len(rows)) as update:
+        for i, row in enumerate(rows):
+            update(i, f"{row.name}, batch {row.batch}")
+            with Sides(target, threads) as sides:
+                if row.kind == INFERENCE:
+                    model = catalogue.build(row.name, row.batch, device=target.spec)
+                else:
+                    model = catalogue.build_training(row.name, device=target.spec)
+                profiles.append(profiled(row.name, row.batch, row.kind, sides.device_call(model), figures))
+            show_profile(profiles[-1], console)
     console.print(describe_peaks(figures), highlight=False)
     if given.json:
         content = {**figures.to_dict(), "profiles": [profile.to_dict() for profile in profiles]}
