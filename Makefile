@@ -22,10 +22,12 @@ INSTALL := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PIP := $(BIN)/python $(INSTALL)
 # Builds find meson, ninja and the interpreter of the environment.
 BUILDING := PATH="$(abspath $(BIN)):$$PATH"
+# Where there are wheels of Ray; elsewhere its plugin is not installed, and its tests say so.
+RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$(shell uname -m)),plugins/ray)
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
-ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src conformance/src release
+ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda $(RAY)
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src conformance/src release
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 48

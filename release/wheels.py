@@ -22,7 +22,8 @@ from cc import gcc
 
 WORKSPACE = Path(__file__).resolve().parents[1]
 DIST = WORKSPACE / "dist"
-PURE = ("core", "frontend", "sdk", "conformance", "plugins/accelerator", "plugins/opencl", "plugins/cuda")
+PLUGINS = ("plugins/accelerator", "plugins/opencl", "plugins/cuda", "plugins/ray")
+PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS)
 CPU = WORKSPACE / "plugins" / "cpu"
 ARCHITECTURES = ("x86_64", "aarch64")
 GLIBC = "2.28"

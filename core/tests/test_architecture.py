@@ -22,6 +22,7 @@ ALLOWED = {
     "plugins/accelerator/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator"},
     "plugins/opencl/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_opencl"},
     "plugins/cuda/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_cuda"},
+    "plugins/ray/src": {"timberframe_sdk", "timberframe_ray"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
 TEMPLATES = WORKSPACE / "sdk/src/timberframe_sdk/templates"

@@ -28,6 +28,7 @@ PACKAGES = (
     "plugins/cpu",
     "plugins/cuda",
     "plugins/opencl",
+    "plugins/ray",
 )
 TEMPLATES = sorted(p.parent for p in WORKSPACE.glob("sdk/src/timberframe_sdk/templates/*/pyproject.toml"))
 VERSION = timberframe_core.__version__

@@ -21,7 +21,7 @@ def core_imports(plugin: str) -> Iterator[str]:
                 yield from (a.name for a in node.names if a.name.startswith("timberframe_core"))
 
 
-@pytest.mark.parametrize("plugin", ["opencl", "cuda"])
+@pytest.mark.parametrize("plugin", ["opencl", "cuda", "ray"])
 def test_devices_import_nothing_of_the_core(plugin: str) -> None:
     assert sorted(core_imports(plugin)) == []
 

@@ -9,8 +9,8 @@ from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
 from timberframe_core.errors import UnknownError
 from timberframe_core.plugin import wire
+from timberframe_sdk.remote.device import RemoteDevice
 from timberframe_sdk.testing.process_target import link
-from timberframe_sdk.testing.process_target.device import RemoteDevice
 
 SUITE = "targets"
 LATE_SECONDS = 6

@@ -43,7 +43,7 @@ _LONGEST_SLEEP_SECONDS = 0.2  # Python notices a signal that comes just before t
 class CancelToken:
     """Stops a run. `word` is what native code polls: one int32, zero while the run may go on."""
 
-    __slots__ = ("_conditions", "_polls", "reason", "word")
+    __slots__ = ("__weakref__", "_conditions", "_polls", "reason", "word")
     _conditions_lock = threading.Lock()
 
     def __init__(self) -> None:

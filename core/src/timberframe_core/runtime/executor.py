@@ -105,11 +105,12 @@ def raise_late_errors(errors: Iterable[LateError], plan: Plan, cancel: CancelTok
     try:
         for error in errors:
             error.check(cancel, wait)
-    except OpError as e:
+    except OpError as found:
+        e = _at_its_reader(found, plan.program.nodes)
         device = next((n.device for n in plan.program.nodes if n.name == e.node), None)
         if device is None:
-            raise
-        raise specialise.located_on(e, plan.program.nodes, device) from e.__cause__
+            raise e from found.__cause__
+        raise specialise.located_on(e, plan.program.nodes, device) from found.__cause__
 
 
 class _DeviceWork:
@@ -124,7 +125,8 @@ class _DeviceWork:
         try:
             return self.pending.result()
         except OpError as e:
-            raise specialise.located_on(e, self.plan.program.nodes, self.device) from e.__cause__
+            nodes = self.plan.program.nodes
+            raise specialise.located_on(_at_its_reader(e, nodes), nodes, self.device) from e.__cause__
         except Exception as e:
             raise _unknown(e, self.device) from e
 
@@ -226,7 +228,7 @@ class Run:
             start = time.perf_counter_ns() if self.context.trace is not None else 0
             outputs = bound.executable.run(inputs, self.context)
         except FailedPreconditionError as e:
-            raise _at_its_reader(e, bound) from None
+            raise _at_its_reader(e, bound.stage.nodes) from None
         except OpError as e:
             raise specialise.located_on(e, bound.stage.nodes, device) from e.__cause__
         except (KeyboardInterrupt, SystemExit):
@@ -360,9 +362,9 @@ class Run:
         return array, device
 
 
-def _at_its_reader(error: FailedPreconditionError, bound: BoundStage) -> OpError:
-    """What a device says of a variable without a value, at the first node that needs the value."""
-    for node in bound.stage.nodes:
+def _at_its_reader(error: OpError, nodes: Sequence[Node]) -> OpError:
+    """What a device says of a variable without a value, at the first node that needs the value; others as they are."""
+    for node in nodes if isinstance(error, FailedPreconditionError) else ():
         for handle in () if sets_variable(node.op) else node.inputs:
             if handle.node.variable is not None and handle.node.variable == error.node:
                 return specialise.located(uninitialized(node, handle), node)

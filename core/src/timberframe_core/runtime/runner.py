@@ -11,7 +11,7 @@ from timberframe_core import recursion
 from timberframe_core.compiler.build import build_program, subgraph
 from timberframe_core.compiler.plan import BoundStage, Located, Plan, collection_paused
 from timberframe_core.dtypes import variant
-from timberframe_core.errors import OpError
+from timberframe_core.errors import CancelledError, OpError
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.plugin.contracts import RunContext
@@ -91,8 +91,8 @@ class Runner:
             if not on_device:
                 results = map(_scalar, results)
             found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
-        except BaseException:
-            _settle(inputs)
+        except BaseException as e:
+            _stop(context, inputs, e)
             raise
         finally:
             session.end(context.cancel)
@@ -107,8 +107,8 @@ class Runner:
         try:
             with self.room():
                 return run_in_place(self.plan_for(inputs), inputs, session.runtime, context)
-        except BaseException:
-            _settle(inputs)
+        except BaseException as e:
+            _stop(context, inputs, e)
             raise
         finally:
             session.end(context.cancel)
@@ -182,8 +182,9 @@ class Runner:
         return self.plan.bind(inputs).stages[id(self.plan.schedule.stages[0])]
 
 
-def _settle(inputs: Sequence[Located]) -> None:
-    """Waits for the devices of feeds: what was lent may be given back only when nobody reads it any more."""
+def _stop(context: RunContext, inputs: Sequence[Located], error: BaseException) -> None:
+    """Ends what devices still do for a run that has failed, and waits for those of feeds, which may be given back."""
+    context.cancel.cancel(error if isinstance(error, OpError) else CancelledError(f"the run has failed: {error!r}"))
     for home in {id(d): d for _, d in inputs if d is not None}.values():
         with suppress(OpError):  # the run's error is the one to raise
             home.synchronize()

@@ -17,16 +17,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from timberframe_core.config import SessionConfig
 from timberframe_core.errors import InvalidArgumentError, UnavailableError
-from timberframe_core.plugin import loader
-from timberframe_core.plugin.device_defaults import complete
-from timberframe_core.runtime.devices import devices_for
-from timberframe_sdk.testing.process_target.device import RemoteDevice
+from timberframe_sdk.remote.device import RemoteDevice
+from timberframe_sdk.remote.target import RemoteTarget, SessionConfig, settings_of
 from timberframe_sdk.testing.process_target.link import Link, connect
 from timberframe_sdk.testing.process_target.messages import KEY
 
@@ -100,35 +96,6 @@ class Workers:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class ProcessTarget:
-    """See `Target`."""
-
-    def __init__(self, workers: Workers, config: SessionConfig) -> None:
-        settings = {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
-        tasks = range(len(workers.processes))
-        self.links: list[Link] = []
-        try:
-            for task in tasks:
-                self.links.append(Link(workers.address(task), workers.authkey, settings, url_of(workers)))
-        except BaseException:
-            self.close()
-            raise
-        self._config = config
-
-    def devices(self) -> Sequence[Any]:
-        found: list[Any] = [RemoteDevice(link, i) for link in self.links for i in range(len(link.devices))]
-        kernels = loader.registry.kernels_of(loader.registry.load(self._config.plugins))
-        for device in found:
-            complete(device)
-            device.kernels = kernels
-        return [*found, *devices_for(self._config)]
-
-    def close(self) -> None:
-        """Drops the session's tensors and executables in the workers."""
-        for link in self.links:
-            link.close()
-
-
 _running: dict[tuple[int, int], Workers] = {}
 """By the process that has them, for a forked one needs its own, and how many there are."""
 
@@ -154,11 +121,14 @@ def url_of(workers: Workers) -> str:
     return f"process:{len(workers.processes)}"
 
 
-def open(address: str, config: SessionConfig) -> ProcessTarget:
+def open(address: str, config: SessionConfig) -> RemoteTarget:
     """The target for a new session; starts the processes that do not run."""
     workers = workers_of(address)
     workers.start()
-    return ProcessTarget(workers, config)
+    target, settings, url = RemoteTarget(config, RemoteDevice), settings_of(config), url_of(workers)
+    addresses = [workers.address(task) for task in range(len(workers.processes))]
+    target.connect([partial(Link, address, workers.authkey, settings, url) for address in addresses])
+    return target
 
 
 def reset(address: str, containers: Sequence[str]) -> None:
@@ -171,7 +141,3 @@ def reset(address: str, containers: Sequence[str]) -> None:
                 link.call(f"/job:worker/task:{task}", "reset", containers=list(containers))
             finally:
                 link.close()
-
-
-def _plain(value: Any) -> Any:
-    return {k: _plain(v) for k, v in value.items()} if hasattr(value, "items") else value

@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.plugin.contracts import Support
 from timberframe_sdk import AbortedError, CancelToken, OpError, UnavailableError
-from timberframe_sdk.testing.process_target.messages import raise_error, receive, send
+from timberframe_sdk.remote.errors import raise_error
+from timberframe_sdk.testing.process_target.messages import receive, send
 
 PING_SECONDS = 0.5
 """After so long a wait for an answer, and again and again, the worker is asked whether it lives."""
@@ -60,6 +62,7 @@ class Link:
         self._lock = threading.Lock()
         self._free: list[Connection] = []
         self._dropped: list[int] = []
+        self.supports: dict[str, Support] = {}
         self._runs = count(1)
         self._closed = self._hangs = False
         try:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core import errors
 from timberframe_core.dtypes import as_dtype
 
 KEY = "TIMBERFRAME_PROCESS_TARGET"
@@ -39,17 +38,3 @@ def _array(connection: Connection, name: str, shape: tuple[int, ...]) -> np.ndar
     if array.nbytes:
         connection.recv_bytes_into(array.reshape(-1).view(np.uint8).data)
     return array
-
-
-def error_header(error: Exception) -> dict[str, Any]:
-    """The message that carries an error: its class, words and node."""
-    if not isinstance(error, errors.OpError):
-        error = errors.UnknownError(f"{type(error).__name__}: {error}")
-    return {"error": [type(error).__name__, str(error), error.node]}
-
-
-def raise_error(header: Mapping[str, Any]) -> None:
-    """Raises the error that a message carries, if it does."""
-    if "error" in header:
-        kind, message, node = header["error"]
-        raise getattr(errors, kind, errors.UnknownError)(message, node)

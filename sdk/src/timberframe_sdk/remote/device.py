@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 import timberframe_sdk as sdk
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.plugin.contracts import DEPENDS, Support
-from timberframe_sdk.testing.process_target.link import Link
+
+
+class Link(Protocol):
+    """One session's way to one worker. devices: what `TaskSession.open` gave. supports: its answers, by question."""
+
+    devices: Sequence[Sequence[Any]]
+    incarnation: int
+    supports: dict[str, Support]
+
+    def call(
+        self,
+        who: str,
+        call: str,
+        arrays: Sequence[np.ndarray] = (),
+        cancel: sdk.CancelToken | None = None,
+        **details: Any,
+    ) -> Any:
+        """What the worker answers; raises its errors, in which `who` is the device.
+
+        cancel: stops the call there and here; for calls that take `run`, the number that it is known by.
+        """
+
+    def drop(self, number: int) -> None:
+        """Has the worker drop a tensor or an executable, with a later call."""
 
 
 class RemoteArray:
@@ -44,7 +67,7 @@ class RemoteVariable(sdk.Variable):
     def lease(self) -> sdk.VariableVersion | None:
         """The version, which the worker never writes over once it is known elsewhere."""
         found = self._call("version")
-        return None if found is None else _leased(RemoteArray(self.device.link, found))
+        return None if found is None else _leased(self.device.array(found))
 
     @property
     def shape(self) -> tuple[int, ...] | None:  # type: ignore[override]  # in place of the attribute
@@ -91,35 +114,39 @@ class RemoteDevice(sdk.DeviceDefaults):
     kernels: sdk.KernelRegistry
 
     def __init__(self, link: Link, index: int) -> None:
-        self.link, self._index = link, index
+        self.link, self.index = link, index
         (self.type, self.spec, self.priority, memory, vendor, model, dtypes, unsupported, alignment) = link.devices[
             index
         ]
         self.incarnation = link.incarnation
         self.attributes = sdk.DeviceAttributes(memory, vendor, model, "", tuple(dtypes), unsupported)
         self.allocator = RemoteAllocator(self, alignment)
-        self._support: dict[bytes, Support] = {}
 
     def __repr__(self) -> str:
         return f"<Device {self.name} ({self.attributes.model})>"
 
     def call(self, call: str, *arrays: np.ndarray, cancel: sdk.CancelToken | None = None, **details: Any) -> Any:
-        return self.link.call(self.spec, call, arrays, cancel, device=self._index, **details)
+        return self.link.call(self.spec, call, arrays, cancel, device=self.index, **details)
+
+    def array(self, described: Sequence[Any]) -> RemoteArray:
+        """A tensor that the worker has made: its number, dtype and shape."""
+        return RemoteArray(self.link, described)
 
     def supports(self, node: sdk.KernelNode) -> Support:
         if any(v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
             return "strings stay in the process of the session"
-        wire = sdk.write_cluster(sdk.Cluster(self, [node], [], []))
-        if wire not in self._support:
-            answer = self.call("supports", np.frombuffer(wire, np.uint8))
-            self._support[wire] = DEPENDS if answer == 0 else answer
-        return self._support[wire]
+        question, known = sdk.Cluster(self, [node], [], []), self.link.supports
+        key = f"{self.index} {question.fingerprint}"
+        if key not in known:
+            answer = self.call("supports", np.frombuffer(sdk.write_cluster(question), np.uint8))
+            known[key] = DEPENDS if answer == 0 else answer
+        return known[key]
 
     def compile(self, cluster: sdk.Cluster) -> RemoteExecutable:
         return RemoteExecutable(self, cluster.source or cluster)
 
     def copy_in(self, x: np.ndarray) -> RemoteArray:
-        return RemoteArray(self.link, self.call("put", np.asarray(x)))
+        return self.array(self.call("put", np.asarray(x)))
 
     def copy_out(self, a: RemoteArray) -> np.ndarray:
         found: np.ndarray = self.call("get", tensor=a.number)
@@ -130,23 +157,27 @@ class RemoteDevice(sdk.DeviceDefaults):
 
 
 class RemoteExecutable:
-    """A cluster that the worker has compiled."""
+    """A cluster that the worker has compiled. number: by which that knows it."""
 
     def __init__(self, device: RemoteDevice, cluster: sdk.Cluster) -> None:
         self._device = device
         number, *sizes = device.call("compile", np.frombuffer(sdk.write_cluster(cluster), np.uint8))
-        self._number, self.memory = number, sdk.Memory(*sizes)
+        self.number, self.memory = number, sdk.Memory(*sizes)
 
     def __del__(self) -> None:
-        if hasattr(self, "_number"):
-            self._device.link.drop(self._number)
+        if hasattr(self, "number"):
+            self._device.link.drop(self.number)
 
     def run(self, inputs: Sequence[RemoteArray], context: sdk.RunContext) -> list[RemoteArray]:
-        if context.observer is not None:
-            raise sdk.UnimplementedError(f"device {self._device.spec}: no observer sees the nodes of another process")
+        self.refuse_observer(context)
         numbers = [x.number for x in inputs]
         made = self._device.link.call(
             self._device.spec, "run", (), context.cancel,
-            executable=self._number, inputs=numbers, mode=context.mode, fence=context.fence,
+            executable=self.number, inputs=numbers, mode=context.mode, fence=context.fence,
         )  # fmt: skip
-        return [RemoteArray(self._device.link, x) for x in made]
+        return [self._device.array(x) for x in made]
+
+    def refuse_observer(self, context: sdk.RunContext) -> None:
+        """Raises UnimplementedError where somebody wants to see each node of a run."""
+        if context.observer is not None:
+            raise sdk.UnimplementedError(f"device {self._device.spec}: no observer sees the nodes of another process")

@@ -1,0 +1,150 @@
+"""``python -m timberframe_ray up|status|down``: a cluster of this machine that outlives the command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from timberframe_ray import engine
+from timberframe_ray.cluster import OBJECT_STORE_BYTES, Cluster, end_workers
+from timberframe_ray.target import describe
+
+_FOLDER = Path(tempfile.gettempdir()) / f"timberframe-ray-{os.getuid()}"
+_START_SECONDS = 60.0
+_END_SECONDS = 20.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carries out the command; its exit status."""
+    given = _arguments().parse_args(arguments)
+    try:
+        found: int = given.run(given)
+        return found
+    except (RuntimeError, engine.LostError) as e:
+        print(e, file=sys.stderr)
+        return 1
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m timberframe_ray", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    up = commands.add_parser("up", help="starts Ray here, and a cluster's workers on it")
+    up.add_argument("--ps", type=int, default=0, help="tasks of job 'ps'")
+    up.add_argument("--workers", type=int, default=1, help="tasks of job 'worker'")
+    up.add_argument("--name", default="local", help="the cluster's name: sessions are on ray:NAME")
+    up.add_argument("--dashboard", action="store_true", help="with Ray's dashboard")
+    up.add_argument("--object-store", type=int, default=OBJECT_STORE_BYTES, metavar="BYTES", help="shared memory")
+    up.set_defaults(run=_up)
+    commands.add_parser("status", help="says what runs").set_defaults(run=_status)
+    commands.add_parser("down", help="ends the workers, and the Ray that `up` started").set_defaults(run=_down)
+    for command in commands.choices.values():
+        command.add_argument(
+            "--folder", type=Path, default=_FOLDER, help="where Ray has sockets and logs: a short path"
+        )
+    return parser
+
+
+def _address(folder: Path) -> str | None:
+    """The address of the cluster that runs in a folder."""
+    if _head(folder) is None:
+        return None
+    with suppress(FileNotFoundError):
+        return (folder / "ray_current_cluster").read_text().strip()
+    return None
+
+
+def _head(folder: Path) -> int | None:
+    """The process that `up` started and that runs."""
+    with suppress(FileNotFoundError, ProcessLookupError, ValueError):
+        found = int((folder / "head.pid").read_text())
+        os.kill(found, 0)
+        return found
+    return None
+
+
+def _up(given: argparse.Namespace) -> int:
+    folder: Path = given.folder
+    if _head(folder) is None:
+        _start(folder, given.object_store, given.dashboard)
+    engine.join(folder=str(given.folder))
+    jobs = {"ps": range(given.ps), "worker": range(given.workers)}
+    Cluster(given.name, {k: v for k, v in jobs.items() if v})
+    _show()
+    return 0
+
+
+def _start(folder: Path, memory: int, dashboard: bool) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "ray_current_cluster").unlink(missing_ok=True)
+    ray = str(Path(sys.executable).with_name("ray"))
+    if os.environ.get("RAY_AUTH_MODE", "token") == "token":  # makes one where this user has none
+        subprocess.run([ray, "get-auth-token", "--generate"], stdout=subprocess.DEVNULL, check=True)
+    command = [
+        ray, "start", "--head", "--block", "--port=0", "--num-cpus=1",
+        f"--include-dashboard={dashboard}", f"--object-store-memory={memory}", f"--temp-dir={folder}",
+        f"--system-config={json.dumps(engine.HEALTH)}", "--disable-usage-stats",
+    ]  # fmt: skip
+    with (folder / "head.log").open("wb") as log:
+        head = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+    (folder / "head.pid").write_text(str(head.pid))
+    print("starting Ray ...", flush=True)
+    end = time.monotonic() + _START_SECONDS
+    while _address(folder) is None:
+        if head.poll() is not None or time.monotonic() > end:
+            raise RuntimeError(f"Ray did not start:\n{(folder / 'head.log').read_text()}")
+        time.sleep(0.1)
+
+
+def _status(given: argparse.Namespace) -> int:
+    if _address(given.folder) is None:
+        print("no cluster runs here; `python -m timberframe_ray up` starts one")
+        return 1
+    engine.join(folder=str(given.folder))
+    _show()
+    return 0
+
+
+def _show() -> None:
+    print(f"Ray at {engine.gcs_address()}{engine.dashboard()}")
+    for name in engine.clusters():
+        print(f"ray:{name}")
+        for job, task in engine.tasks_of(name):
+            found = describe(engine.find_worker(name, job, task))
+            print(
+                f"  /job:{job}/replica:0/task:{task}  process {found['process']}  incarnation "
+                f"{found['incarnation']}  sessions {found['sessions']}"
+            )
+
+
+def _down(given: argparse.Namespace) -> int:
+    folder: Path = given.folder
+    head = _head(folder)
+    if head is None or _address(folder) is None:
+        print("no cluster runs here")
+        return 0
+    engine.join(folder=str(given.folder))
+    for name in engine.clusters():
+        end_workers(name)
+    engine.leave()
+    os.kill(head, signal.SIGTERM)  # `ray start --block` ends the processes that it has started
+    end = time.monotonic() + _END_SECONDS
+    while _head(folder) is not None and time.monotonic() < end:
+        with suppress(ChildProcessError):
+            os.waitpid(head, os.WNOHANG)
+        time.sleep(0.1)
+    (folder / "head.pid").unlink(missing_ok=True)
+    print("the workers and Ray have ended")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

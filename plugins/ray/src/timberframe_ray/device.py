@@ -1,0 +1,119 @@
+"""The client's side of a worker's device: runs are enqueued, tensors go between workers as results of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import timberframe_sdk as sdk
+from timberframe_ray import engine
+from timberframe_ray.link import Link, Returned
+from timberframe_sdk.remote.device import RemoteArray, RemoteDevice, RemoteExecutable
+
+INLINE_BYTES = 100_000
+"""Larger arrays go through the object store, others with the call; as Ray does with results."""
+
+
+class RayArray(RemoteArray):
+    """A tensor in a worker. returned: the result of a call that it is, too, where one gave it."""
+
+    __slots__ = ("device", "maker", "returned")
+
+    def __init__(
+        self, device: RayDevice, described: Sequence[Any], maker: tuple[RayExecutable, int] | None = None
+    ) -> None:
+        super().__init__(device.link, described)
+        self.device, self.maker = device, maker
+        self.returned: Returned | None = None
+
+    def leave(self) -> Returned:
+        """The tensor as a result; from now on each run of what made it gives it at once."""
+        if self.returned is None:
+            if self.maker is not None:
+                self.maker[0].leaving.add(self.maker[1])
+            _, (self.returned,) = self.device.link.add("ping", returns=[(self.device.index, self.number)])
+        return self.returned
+
+
+class RayDevice(RemoteDevice):
+    """A device of a worker. Errors are those of the run's calls, and go with the tensors that rest on them."""
+
+    asynchronous = True
+    link: Link
+
+    def array(self, described: Sequence[Any]) -> RayArray:
+        return RayArray(self, described)
+
+    def _placed(self, given: Any, dtype: Any, shape: Sequence[int]) -> RayArray:
+        """A tensor that the worker makes of an array or of another call's result."""
+        number = self.link.number()
+        self.link.add("put", [given], device=self.index, number=number)
+        return RayArray(self, (number, sdk.as_dtype(dtype).name, shape))
+
+    def compile(self, cluster: sdk.Cluster) -> RayExecutable:
+        return RayExecutable(self, cluster.source or cluster)
+
+    def copy_in(self, x: np.ndarray) -> RayArray:
+        x = np.asarray(x)
+        given = engine.put(x) if x.nbytes > INLINE_BYTES else x.copy()
+        return self._placed(given, x.dtype, x.shape)
+
+    def copy_out(self, a: RayArray) -> np.ndarray:  # type: ignore[override]  # its own arrays
+        return a.leave().result()
+
+    def start_copy_out(self, a: RayArray) -> sdk.Pending:
+        found = a.leave()
+        self.link.send(found.step)
+        return found
+
+    def copy_from(self, source: Any, a: Any) -> RayArray | None:
+        if not isinstance(a, RayArray):
+            return None
+        return self._placed(a.leave().ref(), a.dtype, a.shape)
+
+    def marker(self) -> sdk.Pending:
+        step = self.link.last()
+        return sdk.Deferred(lambda: None) if step is None else _End(step)
+
+    def synchronize(self) -> None:
+        self.marker().result()
+
+
+class _End:
+    """A Pending: that a step is over, whatever it gave."""
+
+    def __init__(self, step: Any) -> None:
+        self.done, self.result = step.done, step.wait
+
+
+class RayExecutable(RemoteExecutable):
+    """A cluster that the worker has compiled. leaving: positions of outputs that other processes need."""
+
+    def __init__(self, device: RayDevice, cluster: sdk.Cluster) -> None:
+        super().__init__(device, cluster)
+        self.device = device
+        self.leaving: set[int] = set()
+        self._outputs = [(sdk.as_dtype(v.dtype).name, v.shape) for v in cluster.outputs]
+        self._dynamic = any(v.dynamic for v in cluster.outputs)
+
+    def run(self, inputs: Sequence[RemoteArray], context: sdk.RunContext) -> list[RemoteArray]:
+        self.refuse_observer(context)
+        device, link = self.device, self.device.link
+        numbers = [link.number() for _ in self._outputs]
+        leaving = [] if self._dynamic else sorted(self.leaving)
+        answer, returned = link.add(
+            "run", (), context.cancel, [(device.index, numbers[i]) for i in leaving],
+            executable=self.number, inputs=[x.number for x in inputs], mode=context.mode, fence=context.fence,
+            outputs=numbers,
+        )  # fmt: skip
+        if self._dynamic or context.late is None:
+            described: Any = answer.result()
+        else:
+            described = [(n, *kind) for n, kind in zip(numbers, self._outputs, strict=True)]
+            context.late.add(self, answer, lambda _: None)
+        made = [RayArray(device, x, (self, i)) for i, x in enumerate(described)]
+        for i, result in zip(leaving, returned, strict=True):
+            made[i].returned = result
+        return list(made)

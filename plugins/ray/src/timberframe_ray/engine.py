@@ -1,0 +1,235 @@
+"""All that is asked of Ray: joining a cluster, actors, calls and their results.
+
+Ray's own types say little (`remote` makes callables of any), so that it is Any here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+from ray import exceptions
+from ray.util import list_named_actors
+
+from timberframe_ray.monitor import Monitor
+from timberframe_ray.worker import Worker
+from timberframe_sdk import InvalidArgumentError, NotFoundError, UnavailableError, UnknownError
+
+Ref = Any
+"""A ray.ObjectRef: the result of a call, there or not yet."""
+Handle = Any
+"""A ray.actor.ActorHandle."""
+
+NAMESPACE = "timberframe"
+_PREFIX = "timberframe"
+
+# One caller's calls run in the order given only with these (and one call at a time in each group): tests/test_order.py.
+ORDERED: dict[str, Any] = {
+    "concurrency_groups": {"compute": 1, "io": 1},
+    "max_restarts": -1,
+    "max_task_retries": 0,  # a call is carried out at most once: no gradient counts twice
+    "allow_out_of_order_execution": False,
+}
+
+HEALTH = {
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 1000,
+    "health_check_failure_threshold": 3,
+    "health_check_initial_delay_ms": 1000,
+    "timeout_ms_task_wait_for_death_info": 50,
+}
+"""Settings of a cluster by which a node that hangs is noticed, and the end of a process in less than a second."""
+
+
+class LostError(Exception):
+    """The process that was to give a result has ended or cannot be reached; the call may have been carried out."""
+
+
+# Joining
+
+
+def join(address: str = "", folder: str | None = None) -> None:
+    """Joins a running cluster, unless this process has joined one.
+
+    address: of its GCS; by default it is found on this machine, in the folder where it was started, if that is given.
+    """
+    if address.startswith("ray://"):
+        raise InvalidArgumentError(
+            f"cluster at {address!r}: Ray Client is much slower; the address of the GCS, <host>:<port>, is required"
+        )
+    if ray.is_initialized():
+        return
+    try:
+        ray.init(
+            address=address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level="error", _temp_dir=folder
+        )
+    except ConnectionError as e:
+        raise UnavailableError(
+            f"no Ray cluster can be joined at {address or 'this machine'} ({e}); start one with "
+            "`python -m timberframe_ray up` or timberframe_ray.local_cluster(); with a token, RAY_AUTH_MODE=token"
+        ) from None
+
+
+def start_local(folder: str | None, memory: int) -> None:
+    """Starts a cluster of this machine that ends with this process. memory: bytes of its object store."""
+    ray.init(
+        address="local",
+        num_cpus=1,  # workers ask for none; this is how many idle processes Ray keeps
+        include_dashboard=False,
+        object_store_memory=memory,
+        namespace=NAMESPACE,
+        log_to_driver=False,
+        logging_level="error",
+        _temp_dir=folder,
+        _system_config=HEALTH,
+    )
+
+
+def joined() -> bool:
+    """Whether this process is part of a cluster."""
+    return bool(ray.is_initialized())
+
+
+def leave() -> None:
+    """Leaves the cluster, and ends it where this process started it."""
+    ray.shutdown()
+
+
+def gcs_address() -> str:
+    """The address by which other processes join the cluster."""
+    found: str = ray.get_runtime_context().gcs_address
+    return found
+
+
+def dashboard() -> str:
+    """Where Ray's dashboard is, as the end of a line; empty where there is none."""
+    url = ray.get_runtime_context().dashboard_url if hasattr(ray.get_runtime_context(), "dashboard_url") else ""
+    return f", dashboard at {url}" if url else ""
+
+
+# Actors
+
+
+def start_worker(cluster: str, job: str, task: int, jobs: Mapping[str, Sequence[int]]) -> Handle:
+    """The worker of a task, started where it does not run. jobs: the tasks of the whole cluster."""
+    options: dict[str, Any] = {
+        "name": _name(cluster, job, task), "namespace": NAMESPACE, "lifetime": "detached",
+        "get_if_exists": True, "num_cpus": 0, "scheduling_strategy": "SPREAD",
+    }  # fmt: skip
+    return (
+        ray.remote(**ORDERED)(Worker)
+        .options(**options)
+        .remote(cluster, job, task, {k: list(v) for k, v in jobs.items()})
+    )
+
+
+def find_worker(cluster: str, job: str, task: int) -> Handle | None:
+    """The worker of a task, None where there is none."""
+    try:
+        return ray.get_actor(_name(cluster, job, task), namespace=NAMESPACE)
+    except ValueError:
+        return None
+
+
+def tasks_of(cluster: str) -> list[tuple[str, int]]:
+    """Job and number of the tasks of a cluster that have a worker."""
+    found = [name.split("/") for name in _names()]
+    return sorted((job, int(task)) for _, its, job, task in found if its == cluster)
+
+
+def clusters() -> list[str]:
+    """The names of the clusters that have workers."""
+    return sorted({name.split("/")[1] for name in _names()})
+
+
+def _names() -> list[str]:
+    named = list_named_actors(all_namespaces=True)
+    return [n["name"] for n in named if n["namespace"] == NAMESPACE and n["name"].count("/") == 3]
+
+
+def _name(cluster: str, job: str, task: int) -> str:
+    return f"{_PREFIX}/{cluster}/{job}/{task}"
+
+
+def end(handle: Handle, restart: bool = False) -> None:
+    """Ends an actor's process; restart: Ray then starts another one for it."""
+    ray.kill(handle, no_restart=not restart)
+
+
+_monitors: dict[str, Handle] = {}
+_lock = threading.Lock()
+
+
+def monitor() -> Handle:
+    """The process that makes this one's control calls: from here they would wait behind calls that wait for arguments.
+
+    It ends with this process, by which workers know that.
+    """
+    with _lock:
+        job = client()
+        if job not in _monitors:
+            _monitors.clear()
+            _monitors[job] = ray.remote(Monitor).options(num_cpus=0, max_concurrency=1000).remote()
+        return _monitors[job]
+
+
+def client() -> str:
+    """The name of this process in the cluster."""
+    found: str = ray.get_runtime_context().get_job_id()
+    return found
+
+
+# Calls
+
+
+def submit(worker: Handle, count: int, *arguments: Any) -> list[Ref]:
+    """Calls `Worker.step`; count: how many results it gives. References among the arguments are waited for first."""
+    found = worker.step.options(num_returns=count, concurrency_group="compute").remote(*arguments)
+    return [found] if count == 1 else list(found)
+
+
+def control(worker: Handle, call: str, **details: Any) -> Ref:
+    """A call that a worker answers at once, whatever else it does."""
+    return monitor().ask.remote(worker, call, details)
+
+
+def put(value: Any) -> Ref:
+    """The value in the object store."""
+    return ray.put(value)
+
+
+def ready(ref: Ref) -> bool:
+    """Whether a result, or the error in its place, is there."""
+    return bool(ray.wait([ref], timeout=0, fetch_local=False)[0])
+
+
+def wait(ref: Ref, seconds: float) -> bool:
+    """Waits so long at most; whether the result, or the error in its place, is there."""
+    return bool(ray.wait([ref], timeout=seconds)[0])
+
+
+def get(ref: Ref, seconds: float | None = None) -> Any:
+    """The result of a call; LostError where its process has ended, TimeoutError where it is not there in time."""
+    try:
+        return ray.get(ref, timeout=seconds)
+    except exceptions.GetTimeoutError:
+        raise TimeoutError(f"no answer in {seconds:g} s") from None
+    except exceptions.RayTaskError as e:
+        if isinstance(e.cause, exceptions.RayError):
+            raise LostError(_first_line(e.cause)) from None
+        raise UnknownError(f"{type(e.cause).__name__}: {e.cause}") from e
+    except exceptions.RayError as e:
+        raise LostError(_first_line(e)) from None
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}"
+
+
+def not_found(cluster: str) -> NotFoundError:
+    """The error of a cluster that has no workers."""
+    known = ", ".join(clusters()) or "none"
+    return NotFoundError(f"cluster {cluster!r} has no workers (clusters: {known}); start it first")

@@ -1,0 +1,98 @@
+"""Sessions on a cluster: ``tf.Session("ray:<cluster>")``.
+
+An address is ``<cluster>[/<job>/<task>][@<host>:<port>]``: the cluster's name, the task whose devices come first, and
+where Ray's GCS is if not on this machine.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from timberframe_ray import engine
+from timberframe_ray.device import RayDevice
+from timberframe_ray.link import ANSWER_SECONDS, START_SECONDS, Link
+from timberframe_sdk import InvalidArgumentError, UnavailableError
+from timberframe_sdk.remote.target import RemoteTarget, SessionConfig, settings_of
+
+_ADDRESS = re.compile(r"([\w.-]+)(?:/(\w+)/(\d+))?(?:@(.+))?\Z")
+_PARAMETERS = "ps"
+"""The job whose devices come last: it has variables, and no other work unless it is named."""
+
+
+class Address(NamedTuple):
+    """What an address says. first: job and number of the task whose devices come first."""
+
+    cluster: str
+    first: tuple[str, int] | None
+    gcs: str
+
+
+def read_address(address: str) -> Address:
+    """The parts of an address; InvalidArgumentError where it is malformed."""
+    found = _ADDRESS.match(address)
+    if found is None:
+        raise InvalidArgumentError(
+            f"session target 'ray:{address}' is malformed; ray:<cluster>[/<job>/<task>][@<host>:<port>] is required"
+        )
+    cluster, job, task, gcs = found.groups()
+    return Address(cluster, None if job is None else (job, int(task)), gcs or "")
+
+
+def _in_order(where: Address) -> list[tuple[str, int]]:
+    """The tasks of a cluster, when all have workers: the one that the address names first, parameter servers last."""
+    end = time.monotonic() + START_SECONDS
+    tasks = engine.tasks_of(where.cluster)
+    if not tasks:
+        raise engine.not_found(where.cluster)
+    worker = engine.find_worker(where.cluster, *tasks[0])
+    jobs = describe(worker)["jobs"]
+    wanted = [(job, task) for job, numbers in jobs.items() for task in numbers]
+    while missing := set(wanted) - set(tasks):
+        if time.monotonic() > end:
+            names = ", ".join(f"/job:{job}/task:{task}" for job, task in sorted(missing))
+            raise UnavailableError(f"cluster '{where.cluster}': {names} has no worker after {START_SECONDS:g} s")
+        time.sleep(0.1)
+        tasks = engine.tasks_of(where.cluster)
+    return sorted(wanted, key=lambda t: (t != where.first, t[0] == _PARAMETERS, t))
+
+
+def describe(worker: engine.Handle) -> dict[str, Any]:
+    """What a worker says of itself, when it has started; UnavailableError where it does not."""
+    try:
+        found: dict[str, Any] = engine.get(engine.control(worker, "describe"), START_SECONDS)
+    except (TimeoutError, engine.LostError) as e:
+        raise UnavailableError(f"a worker of the cluster does not answer ({e})") from None
+    return found
+
+
+def open(address: str, config: SessionConfig) -> RemoteTarget:
+    """The target for a new session; waits until all tasks of the cluster have workers."""
+    where = read_address(address)
+    engine.join(where.gcs)
+    target, settings = RemoteTarget(config, RayDevice), settings_of(config)
+    target.connect(
+        [partial(_link, where.cluster, job, task, f"ray:{address}", settings) for job, task in _in_order(where)]
+    )
+    return target
+
+
+def _link(cluster: str, job: str, task: int, url: str, settings: Mapping[str, Any]) -> Link:
+    name = f"/job:{job}/replica:0/task:{task}"
+    worker = engine.find_worker(cluster, job, task)
+    if worker is None:
+        raise UnavailableError(f"device {name} of target '{url}': it has no worker any more")
+    return Link(worker, name, url, settings)
+
+
+def reset(address: str, containers: Sequence[str]) -> None:
+    """Drops the variables in these containers, or all, of the workers that answer."""
+    where = read_address(address)
+    engine.join(where.gcs)
+    for job, task in engine.tasks_of(where.cluster):
+        worker = engine.find_worker(where.cluster, job, task)
+        if worker is not None:
+            engine.get(engine.control(worker, "reset", containers=list(containers)), ANSWER_SECONDS)
