@@ -263,6 +263,11 @@ def test_reduce(session: tf.Session) -> None:
     assert session.run(Dataset.range(5).reduce(np.int64(100), lambda s, x: s + x)) == 110
 
 
+def test_reduce_gets_an_element_that_is_a_tuple_as_one_argument(session: tf.Session) -> None:
+    pairs = Dataset.zip((Dataset.range(4), Dataset.range(2, 6)))
+    assert session.run(pairs.reduce(np.int64(0), lambda s, pair: s + pair[0] * pair[1])) == 26
+
+
 def test_prefetch_changes_no_element(elements: Elements) -> None:
     assert elements(Dataset.range(100).prefetch(3).prefetch(tf.data.experimental.AUTOTUNE)) == list(range(100))
 

@@ -77,6 +77,9 @@ PIPELINES: dict[str, Make] = {
     "buckets": lambda tf: tf.data.Dataset.range(1, 20).map(lambda x: tf.fill([x % 7 + 1], x)).apply(
         experimental(tf).bucket_by_sequence_length(lambda x: tf.size(x), [3, 5], [2, 3, 4])),
     "scan": lambda tf: tf.data.Dataset.range(9).apply(experimental(tf).scan(np.int64(5), lambda s, x: (s + x, s * x))),
+    "scan of pairs": lambda tf: tf.data.Dataset.zip((tf.data.Dataset.range(9), tf.data.Dataset.range(2, 9))).apply(
+        experimental(tf).scan(np.int64(5), lambda s, pair: (s + pair[0], s * pair[1]))
+    ),
     "take_while": lambda tf: tf.data.Dataset.range(9).apply(experimental(tf).take_while(lambda x: x < 5)),
     "map_and_batch": lambda tf: tf.data.Dataset.range(9).apply(experimental(tf).map_and_batch(lambda x: x * 2, 4)),
     "choice": lambda tf: experimental(tf).choose_from_datasets(

@@ -29,7 +29,7 @@ def trace(
     transformation: str,
     returns: str = "tensors",
 ) -> Traced:
-    """Traces a function. given: the structures of its arguments; of a tuple each part becomes one argument.
+    """Traces a function. given: the structures of its arguments; each part of a tuple that is alone becomes one.
 
     make: makes a dataset of a tensor and a structure. returns: what the function must return, for errors.
     """
@@ -45,12 +45,6 @@ def trace(
             arguments.append(values_of(structure, tensors))
         if len(given) == 1 and type(arguments[0]) is tuple:
             arguments = list(arguments[0])
-        elif len(given) > 1:
-            arguments = [
-                part
-                for i, argument in enumerate(arguments)
-                for part in (argument if i and type(argument) is tuple else [argument])
-            ]
         made = function(*arguments)
         found, structure = _returned(made, make, transformation, returns)
         graph.finish(found)
