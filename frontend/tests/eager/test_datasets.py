@@ -45,6 +45,21 @@ def test_shuffling_with_a_seed_repeats() -> None:
     assert found[0] == found[1] != list(range(20))
 
 
+def test_each_loop_over_a_shuffled_dataset_has_another_order() -> None:
+    again, same = (tf.data.Dataset.range(20).shuffle(20, 5, reshuffle_each_iteration=x) for x in (None, False))
+    first, second = values(again), values(again)
+    assert first != second
+    assert [first, second] == np.reshape(values(tf.data.Dataset.range(20).shuffle(20, 5).repeat(2)), [2, 20]).tolist()
+    assert values(same) == values(same)
+
+
+def test_each_loop_over_a_cached_dataset_has_the_elements_of_the_first() -> None:
+    calls: list[int] = []
+    dataset = tf.data.Dataset.range(3).map(lambda x: tf.py_func(lambda n: calls.append(n) or n, [x], tf.int64)).cache()
+    assert values(dataset) == values(dataset) == [0, 1, 2]
+    assert len(calls) == 3
+
+
 def test_transformations_take_several_functions() -> None:
     window = tf.data.experimental.group_by_window(
         key_func=lambda x: x % 2,

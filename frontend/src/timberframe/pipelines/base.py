@@ -6,6 +6,7 @@ import copy
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,16 +82,17 @@ class Block:
 class Context:
     """What the cursors of one iterator share.
 
-    scope: the way to the iterator, which distinguishes the functions that it runs.
+    scope: the way to the iterator, which distinguishes the functions that it runs. root: the pipeline that keeps seeds
+    and elements for other iterators, too.
     """
 
-    def __init__(self, scope: str, streams: Streams) -> None:
+    def __init__(self, scope: str, streams: Streams, root: Pipeline | None = None) -> None:
         self._cancel = [CancelToken()]
         self.scope = scope
         self.streams = streams
-        self.kept: dict[str, Numbers] = {}
+        self.kept: dict[str, Numbers] = {} if root is None else root.kept
         """Where the seeds of cursors that are begun again and again come from, by the paths of their pipelines."""
-        self.caches: dict[str, Sequence[Element]] = {}
+        self.caches: dict[str, Sequence[Element]] = {} if root is None else root.caches
         """What pipelines keep, by their paths."""
         self.functions: dict[Any, PreparedFunction] = {}
         self.row_functions: dict[Any, FuncGraph | None] = {}
@@ -141,7 +143,7 @@ class Context:
 
 
 class Pipeline(ABC):
-    """What a dataset is while a session runs; it never changes, and has no position.
+    """What a dataset is while a session runs; it has no position, and what it keeps changes none of its elements.
 
     A value of dtype variant. call: of the op that makes it. dtypes, shapes: of the components of an element.
     """
@@ -153,8 +155,18 @@ class Pipeline(ABC):
         self.path = call.path
         self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
 
+    @cached_property
+    def kept(self) -> dict[str, Numbers]:
+        """Where the seeds of its next iterators come from; see Context."""
+        return {}
+
+    @cached_property
+    def caches(self) -> dict[str, Sequence[Element]]:
+        """What its iterators keep for each other; see Context."""
+        return {}
+
     def copy(self) -> Pipeline:
-        """The pipeline itself, which never changes."""
+        """The pipeline itself: all may share it."""
         return self
 
     @abstractmethod

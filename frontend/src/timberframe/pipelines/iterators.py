@@ -59,7 +59,8 @@ class IteratorResource:
             streams.close()  # what was compiled for them has the seeds of this iterator
             streams = self._streams = Streams()
         streams.restart()
-        context = self._context = Context(f"iterator {self.name}", streams)
+        root = pipeline if saved is None else None
+        context = self._context = Context(f"iterator {self.name}", streams, root)
         if saved is None:
             self._cursor = pipeline.begin(context, "")
         else:

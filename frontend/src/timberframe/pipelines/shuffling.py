@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from typing import Any
 
@@ -12,6 +13,9 @@ from timberframe.pipelines.base import Block, Context, Cursor, Element, Pipeline
 from timberframe.pipelines.numbers import Numbers
 from timberframe.pipelines.positions import pack, unpack
 from timberframe_core.plugin.host_ops import HostCall
+
+_drawing = threading.Lock()
+"""Held while seeds are drawn: iterators of one dataset may be begun by several threads."""
 
 
 class Shuffle(Pipeline):
@@ -30,10 +34,9 @@ class Shuffle(Pipeline):
     def begin(self, context: Context, path: str) -> Cursor:
         seeds = self.seeds
         if self.again:
-            first: Numbers | None = context.kept.get(path)
-            if first is None:
-                first = context.kept[path] = Numbers(*seeds)
-            seeds = first.next(), first.next()
+            with _drawing:
+                numbers = context.kept.setdefault(path, Numbers(*seeds))
+                seeds = numbers.next(), numbers.next()
         return _ShuffleCursor(self, context, self.source.begin(context, f"{path}/0"), seeds)
 
     def size(self) -> int:
