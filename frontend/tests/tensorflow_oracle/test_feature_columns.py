@@ -69,22 +69,23 @@ def built(tf: Any, build: Callable[[Any, dict[str, Any]], Any]) -> tuple[np.ndar
         return found, {v.op.name: v.shape.as_list() for v in variables}
 
 
-def agree(tensorflow: Any, build: Callable[[Any, dict[str, Any]], Any]) -> None:
+def agrees(tensorflow: Any, build: Callable[[Any, dict[str, Any]], Any]) -> bool:
+    """Whether both give the same numbers, in variables of the same names and shapes; says where they do not."""
     theirs, their_variables = built(tensorflow, build)
     ours, our_variables = built(timberframe, build)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-    assert our_variables == their_variables
+    return our_variables == their_variables
 
 
 @pytest.mark.parametrize("name", DENSE)
 def test_input_layers_agree(tensorflow: Any, name: str) -> None:
-    agree(tensorflow, lambda tf, fed: tf.feature_column.input_layer(fed, DENSE[name](tf.feature_column)))
+    assert agrees(tensorflow, lambda tf, fed: tf.feature_column.input_layer(fed, DENSE[name](tf.feature_column)))
 
 
 @pytest.mark.parametrize("name", LINEAR)
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 def test_linear_models_agree(tensorflow: Any, name: str, combiner: str) -> None:
-    agree(
+    assert agrees(
         tensorflow,
         lambda tf, fed: tf.feature_column.linear_model(
             fed, LINEAR[name](tf.feature_column), units=2, sparse_combiner=combiner
@@ -100,7 +101,7 @@ def test_vocabularies_of_files_agree(tensorflow: Any, tmp_path: Path) -> None:
         column = fc.categorical_column_with_vocabulary_file("kind", str(tmp_path / "words"), 2)
         return fc.input_layer(fed, [fc.indicator_column(column)])
 
-    agree(tensorflow, build)
+    assert agrees(tensorflow, build)
 
 
 def test_hashes_of_numbers_agree(tensorflow: Any) -> None:
@@ -109,7 +110,7 @@ def test_hashes_of_numbers_agree(tensorflow: Any) -> None:
         column = fc.categorical_column_with_hash_bucket("age", 7, tf.int64)
         return fc.input_layer(fed, [fc.indicator_column(column)])
 
-    agree(tensorflow, build)
+    assert agrees(tensorflow, build)
 
 
 def test_specs_for_parsing_agree(tensorflow: Any) -> None:

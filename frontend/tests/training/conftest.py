@@ -1,4 +1,4 @@
-"""Small models of scikit-learn's handwritten digits, each one program for Timberframe and for TensorFlow.
+"""A graph for each test, and small models of scikit-learn's digits, each one program for Timberframe and TensorFlow.
 
 Initial weights come from NumPy and are equal on every side; so are the batches, which go through the images in order.
 """
@@ -12,9 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+import timberframe
+
 BATCH = 32
 SIDE = 8
 CLASSES = 10
+
+
+@pytest.fixture
+def graph() -> Iterator[timberframe.Graph]:
+    """A graph of its own for a test, which is the default one."""
+    with timberframe.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def step(graph: timberframe.Graph) -> Any:
+    """The operation that raises a global step by one."""
+    return timberframe.assign_add(timberframe.train.get_or_create_global_step(), 1)
 
 
 @dataclass(frozen=True)

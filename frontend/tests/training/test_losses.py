@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+
+pytestmark = pytest.mark.usefixtures("graph")
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(4, 3)).astype(np.float32)
@@ -30,13 +32,6 @@ ROW_LOSSES: dict[str, Callable[..., Any]] = {
     "sparse_softmax_cross_entropy": lambda losses, **k: losses.sparse_softmax_cross_entropy(CLASSES, LOGITS, **k),
 }
 REDUCTIONS = tf.losses.Reduction.all()
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A graph of its own for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def value(tensor: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,10 @@ import pytest
 import timberframe as tf
 from timberframe_core.ops.training import rules
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 Array = np.ndarray
 STEPS = 5
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A graph of its own for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def zeros(x: Array) -> Array:
