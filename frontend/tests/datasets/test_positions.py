@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,16 @@ def drawn(x: Any) -> Any:
 def called(x: Any) -> Any:
     """x, by a function of Python."""
     return tf.py_func(lambda v: v * 3, [x], tf.int64)
+
+
+def slow(x: Any) -> Any:
+    """x, after some milliseconds."""
+
+    def call(v: np.int64) -> np.int64:
+        time.sleep(0.004)
+        return v
+
+    return tf.py_func(call, [x], tf.int64)
 
 
 def generated() -> Any:
@@ -71,6 +82,11 @@ PIPELINES: dict[str, Make] = {
         tf.data.experimental.group_by_window(lambda x: x % 3, lambda k, w: w.batch(4), 4)
     ),
     "choice": lambda: tf.data.experimental.sample_from_datasets([Dataset.range(9), Dataset.range(50, 60)], seed=3),
+    "choice of prefetched": lambda: tf.data.experimental.sample_from_datasets(
+        [Dataset.range(n, n + 9).map(slow).prefetch(4) for n in (0, 50)], seed=3),
+    "prefetched groups": lambda: Dataset.range(20).apply(
+        tf.data.experimental.group_by_window(lambda x: x % 2, lambda k, w: w.map(slow).prefetch(4), 9)
+    ),
     "shuffle and repeat": lambda: Dataset.range(9).apply(tf.data.experimental.shuffle_and_repeat(4, 3, seed=1)),
 }  # fmt: skip
 

@@ -313,6 +313,16 @@ class _GroupCursor(Wrapper):
             assert self._current is not None
             self._current[2].set_position(position)
 
+    def pause(self) -> None:
+        super().pause()
+        if self._current is not None:
+            self._current[2].cursor.pause()
+
+    def resume(self) -> None:
+        if self._current is not None:
+            self._current[2].cursor.resume()
+        super().resume()
+
     def close(self) -> None:
         if self._current is not None:
             self._current[2].cursor.close()
@@ -363,6 +373,16 @@ class _DirectedCursor(Wrapper):
         self._left = set(state["left"])
         for part, inner in zip(self._parts, state["parts"], strict=True):
             part.set_position(inner)
+
+    def pause(self) -> None:
+        super().pause()
+        for part in self._parts:
+            part.pause()
+
+    def resume(self) -> None:
+        for part in self._parts:
+            part.resume()
+        super().resume()
 
     def close(self) -> None:
         for part in self._parts:
