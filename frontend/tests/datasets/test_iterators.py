@@ -273,6 +273,24 @@ def test_a_run_that_waits_for_a_call_in_a_thread_can_be_cancelled(session: tf.Se
     assert taken(session, following) == list(range(20, 40))
 
 
+def test_runs_that_are_cancelled_lose_no_element_of_a_call_in_a_thread(session: tf.Session) -> None:
+    def call(v: np.int64) -> np.int64:
+        time.sleep(0.01)
+        return v
+
+    def slow(x: Any) -> Any:
+        return tf.py_func(call, [tf.py_func(call, [x], tf.int64, stateful=False)], tf.int64, stateful=False)
+
+    following = Dataset.range(30).map(slow, num_parallel_calls=3).make_one_shot_iterator().get_next()
+    found, stopped = taken(session, following, 8), 0
+    while len(found) < 30:
+        try:
+            found.append(session.run(following, options=tf.RunOptions(timeout_in_ms=5)))
+        except tf.errors.DeadlineExceededError:
+            stopped += 1
+    assert (found, stopped > 0) == (list(range(30)), True)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -222,7 +222,9 @@ class _ParallelCursor(MapCursor):
 
     def __init__(self, pipeline: ParallelMap, context: Context, source: Cursor) -> None:
         super().__init__(pipeline, context, source)
-        self._context, self._calls = context, pipeline.calls
+        self._calls = pipeline.calls
+        self._inner = context.child()  # that a run is cancelled ends no call whose result a later one gets
+        self._called = pipeline.function.prepare(self._inner)
         self._pool: ThreadPoolExecutor | None = None
         self._begun: deque[tuple[Element | None, Future[Any]]] = deque()
         self._slow = 0
@@ -263,7 +265,7 @@ class _ParallelCursor(MapCursor):
                 continue
             if element is None:
                 break
-            self._begun.append((element, pool.submit(self._function, element)))
+            self._begun.append((element, pool.submit(self._called, element)))
         if not self._begun:
             return None
         future = self._begun[0][1]
@@ -279,6 +281,7 @@ class _ParallelCursor(MapCursor):
         return {"waiting": pack([*begun, *self._waiting]), "source": self.source.position()}
 
     def close(self) -> None:
+        self._inner.cancel.cancel(CancelledError("the iterator was closed"))
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
         super().close()
