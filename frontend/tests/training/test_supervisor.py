@@ -29,6 +29,13 @@ def waits(done: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+def tags(supervisor: Any) -> set[str]:
+    """The tags of the summaries that are written until now."""
+    supervisor.summary_writer.flush()
+    (events,) = Path(supervisor.summary_writer.get_logdir()).glob("events*")
+    return {v.tag for e in tf.train.summary_iterator(events) for v in e.summary.value}
+
+
 def test_a_session_is_initialized_and_the_graph_final(graph: Any) -> None:
     x = tf.Variable(3.0)
     with tf.train.Supervisor().managed_session() as session:
@@ -52,9 +59,18 @@ def test_checkpoints_and_summaries_are_written_in_the_background(tmp_path: Path)
     with supervisor.managed_session() as session:
         session.run(step)
         waits(lambda: tf.train.latest_checkpoint(str(tmp_path)) is not None)
+        waits(lambda: tags(supervisor) == {"step", "global_step/sec"})
+
+
+def test_a_supervisor_that_was_stopped_in_the_block_ends_it_without_an_error(tmp_path: Path) -> None:
+    step = training()
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path))
+    with supervisor.managed_session() as session:
+        session.run(step)
+        supervisor.stop()
     (events,) = tmp_path.glob("events*")
-    tags = {v.tag for e in tf.train.summary_iterator(events) for v in e.summary.value}
-    assert tags == {"step", "global_step/sec"}
+    logs = [e.session_log.status for e in tf.train.summary_iterator(str(events)) if e.HasField("session_log")]
+    assert logs.count(tf.SessionLog.STOP) == 1
 
 
 def test_an_error_in_the_block_is_raised_and_stops_the_supervisor() -> None:

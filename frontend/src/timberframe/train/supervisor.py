@@ -89,7 +89,7 @@ class Supervisor:
         self._summary_writer = summary_writer if is_chief else None
         if summary_writer is _USE_DEFAULT:
             self._summary_writer = FileWriter(self._logdir) if self._logdir else None
-        self._graph_written = False
+        self._graph_written = self._writer_closed = False
         self._session_manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self._ready_op,
@@ -214,6 +214,7 @@ class Supervisor:
         self._coord.clear_stop()
         if self._summary_writer is not None:
             self._summary_writer.reopen()
+            self._writer_closed = False
         if self._is_chief:
             session = self._session_manager.prepare_session(
                 master,
@@ -354,10 +355,10 @@ class Supervisor:
         try:
             self._coord.join(threads, self._stop_grace_secs, ignore_live_threads)
         finally:
-            if close_summary_writer and self._summary_writer is not None:
+            if close_summary_writer and self._summary_writer is not None and not self._writer_closed:
                 self._summary_writer.add_session_log(messages.SessionLog(status=messages.SessionLog.STOP))
                 self._summary_writer.close()
-                self._graph_written = False
+                self._graph_written, self._writer_closed = False, True
 
     Stop = stop
 
