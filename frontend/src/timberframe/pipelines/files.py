@@ -62,8 +62,8 @@ class Data:
         if self._file.seekable() and not isinstance(self._file, _Inflated):
             self._file.seek(count)
             return
-        while count:
-            count -= len(self._file.read(min(count, self._piece)))
+        while count and (part := self._file.read(min(count, self._piece))):
+            count -= len(part)
 
     def more(self, least: int = 1) -> bool:
         """Reads on until at least so many bytes are held; False where the file has fewer."""

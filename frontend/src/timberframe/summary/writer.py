@@ -44,7 +44,6 @@ class FileWriter:
         self._suffix = filename_suffix or ""
         self._described: set[str] = set()
         self._lock = threading.Lock()
-        self._ends = threading.Event()
         self._waiting = 0
         self._file: Any = None
         self._open()
@@ -61,7 +60,7 @@ class FileWriter:
             path = Path(self._folder) / f"{name}.{number}"
         self._file = path.open("wb")
         self._path = str(path)
-        self._ends.clear()
+        self._ends = threading.Event()
         self._write(messages.Event(wall_time=time.time(), file_version=_VERSION))
         self._file.flush()
         threading.Thread(
