@@ -358,3 +358,30 @@ def test_a_training_step_is_a_function() -> None:
 
     losses = [float(step(tf.constant([5.0, 6.0]))) for _ in range(100)]
     assert losses[-1] < 0.01 < losses[0]
+
+
+def test_a_tape_in_a_function_watches_the_variables_that_its_block_reads() -> None:
+    read, other, fixed = tf.Variable(3.0), tf.Variable(1.0), tf.Variable(2.0, trainable=False)
+
+    @tf.function
+    def gradients() -> Any:
+        before = other * 2.0
+        with tf.GradientTape() as tape:
+            y = tf.while_loop(lambda i, _: i < 2, lambda i, a: (i + 1, a * read), [0, fixed * before])[1]
+        return tape.gradient(y, tape.watched_variables())
+
+    assert [float(g) for g in gradients()] == [24.0]
+
+
+def test_an_optimizer_in_a_function_minimizes_by_the_variables_that_the_loss_reads() -> None:
+    weights, other = tf.Variable([3.0, 4.0]), tf.Variable(1.0)
+    optimizer = tf.train.AdamOptimizer(0.5)
+
+    @tf.function
+    def step() -> Any:
+        optimizer.minimize(lambda: tf.reduce_sum(weights * weights))
+
+    step()
+    step()
+    assert weights.numpy().tolist() == pytest.approx([2.0, 3.0], abs=0.01)
+    assert (float(other), optimizer.get_slot(other, "m")) == (1.0, None)

@@ -109,6 +109,11 @@ class Tape:
         self._tracked.update([t for t in record.outputs if is_differentiable(t)])
 
 
+def reads_variables(op_def: OpDef) -> bool:
+    """Whether an op reads the variables among its inputs."""
+    return op_def.role == "read_variable" or bool(op_def.reads) or bool(op_def.function_attrs)
+
+
 def _is_trained(handle: Tensor) -> bool:
     return isinstance(handle, EagerTensor) and bool(getattr(handle.spec, "trainable", False))
 
@@ -126,8 +131,7 @@ def record(
     reads: whether it reads the variables among its inputs, by default as its op says.
     """
     if reads is None:
-        op_def = operation.op_def
-        reads = op_def.role == "read_variable" or bool(op_def.reads) or bool(op_def.function_attrs)
+        reads = reads_variables(operation.op_def)
     wanting = [tape for tape in tapes if tape.wants(inputs, reads)]
     if wanting and not isinstance(gradient, NotDifferentiable):
         made = Record(operation, tuple(inputs), tuple(outputs), gradient)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.api.framework import GraphKeys
 from timberframe_core import logging, nest
+from timberframe_core.dtypes import resource
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.gradients.reverse import UnconnectedGradients, gradients, is_differentiable
-from timberframe_core.gradients.tape import Tape, gradients_of_records
+from timberframe_core.gradients.tape import Tape, gradients_of_records, reads_variables
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices
@@ -77,6 +79,8 @@ class GradientTape:
         """The variables that are watched, in the order in which they were first used."""
         if self._tape is None:
             return ()
+        if isinstance(self._tape, _GraphTape):
+            return tuple(self._tape.variables())
         found = [h.spec.variable and h.spec.variable() for h in self._tape.handles if h.eager]
         return tuple(v for v in found if v is not None)
 
@@ -239,20 +243,30 @@ class _GraphTape:
     """What a tape knows in a graph, such as inside tf.function: the graph itself is the record."""
 
     def __init__(self, watch_accessed_variables: bool) -> None:
-        self.handles: dict[Tensor, None] = {}
         self._watched: set[Tensor] = set()
         self._watches_variables = watch_accessed_variables
+        self._graph = get_default_graph()
+        self._begin = len(self._graph)
 
     def watch(self, tensor: Tensor) -> None:
         """Watches a tensor, of a variable its handle."""
         self._watched.add(tensor)
-        if tensor.dtype.name == "resource":
-            self.handles[tensor] = None
+
+    def variables(self) -> list[Any]:
+        """The variables that are watched, and those to be trained that operations since the beginning read."""
+        handles = getattr(self._graph, "handles", {}).items()
+        known = {inner: handle.spec.variable and handle.spec.variable() for handle, inner in handles}
+        known.update((v.handle, v) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
+        made = [op for op in self._graph.get_operations()[self._begin :] if reads_variables(op.op_def)]
+        read = {x: known[x] for op in made for x in op.inputs if known.get(x) is not None}
+        found = [v for v in read.values() if v.trainable] if self._watches_variables else []
+        return list(
+            dict.fromkeys([*found, *(v for v in known.values() if v is not None and v.handle in self._watched)])
+        )
 
     def is_tracked(self, tensor: Tensor) -> bool:
         """Whether a gradient may be asked for: of variables, and where something is watched that may lead to it."""
-        is_handle = tensor.dtype.name == "resource"
-        return bool(self._watched) or (self._watches_variables and is_handle)
+        return bool(self._watched) or (self._watches_variables and tensor.dtype is resource)
 
     def gradients(
         self, targets: Sequence[Tensor], sources: Sequence[Tensor | None], seeds: Sequence[Any] | None

@@ -92,26 +92,23 @@ class Optimizer:
     ) -> list[tuple[Any, Any]]:
         """Pairs of gradient and variable: a tensor, IndexedSlices, or None where `loss` does not depend on it.
 
-        loss: a tensor, or a function that makes one. var_list: by default all trainable variables. gate_gradients:
-        with GATE_GRAPH no gradient is used before all are computed; the others change nothing. grad_loss: the gradient
-        of `loss` to begin with.
+        loss: a tensor, or a function that makes one. var_list: by default all trainable variables, of a function those
+        that it reads. gate_gradients: with GATE_GRAPH no gradient is used before all are computed; the others change
+        nothing. grad_loss: the gradient of `loss` to begin with.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise InvalidArgumentError(
                 f"{self._name}: gate_gradients is {gate_gradients}; it must be GATE_NONE, GATE_OP or GATE_GRAPH"
             )
-        if get_default_graph().eager:
-            return self._compute_eagerly(loss, var_list, grad_loss)
-        value = loss() if callable(loss) else loss
+        if get_default_graph().eager or callable(loss):
+            return self._compute_by_tape(loss, var_list, grad_loss)
         variables = trainable_variables() if var_list is None else list(nest.flatten(var_list))
         if not variables:
             raise InvalidArgumentError(f"{self._name}: there are no variables to optimize; at least one is required")
-        for item in (value, *variables):
-            if not isinstance(getattr(item, "dtype", None), DType):
-                raise InvalidTypeError(f"{self._name}: {brief(item)} given; tensors and variables are required")
+        for item in (loss, *variables):
             self._check_dtype(item)
         found = gradients(
-            value,
+            loss,
             [_checked_variable(v, self._name) for v in variables],
             grad_ys=grad_loss,
             gate_gradients=gate_gradients == self.GATE_OP,
@@ -122,8 +119,8 @@ class Optimizer:
             found = gated_together(found)
         return list(zip(found, variables, strict=True))
 
-    def _compute_eagerly(self, loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
-        """The pairs in eager execution, where the loss is a function; by default of the variables that it reads."""
+    def _compute_by_tape(self, loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
+        """The pairs of a loss that is a function, as in eager execution; by default of the variables that it reads."""
         from timberframe.eager.tape import GradientTape
 
         if not callable(loss):
@@ -204,6 +201,8 @@ class Optimizer:
             )
 
     def _check_dtype(self, item: Any) -> None:
+        if not isinstance(getattr(item, "dtype", None), DType):
+            raise InvalidTypeError(f"{self._name}: {brief(item)} given; tensors and variables are required")
         dtype = item.dtype.base_dtype
         if dtype.name not in _FLOATING:
             raise InvalidArgumentError(
