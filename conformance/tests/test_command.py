@@ -168,15 +168,21 @@ def test_compare_labels_regression_and_fix(command: Any, reports: tuple[Path, Pa
     assert output.startswith("FIX forward/Tanh")
 
 
-def test_report_makes_page_and_junit(command: Any, reports: tuple[Path, Path], tmp_path: Path) -> None:
-    page, junit = tmp_path / "run.html", tmp_path / "run.xml"
-    status, _, _ = command("report", str(reports[1]), f"--html={page}", f"--junit={junit}")
+def test_report_makes_a_page_of_several_runs(command: Any, reports: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    status, _, _ = command("report", *map(str, reports), f"--output={page}")
     assert status == 0
     text = page.read_text()
-    assert "made up &lt;for&gt; this test" in text
-    assert "http" not in text.replace("http-equiv", "")
-    root = ET.parse(junit).getroot()
-    assert len(root.findall(".//failure")) == 1
+    assert "made up \\u003cfor> this test" in text
+    assert "REGRESSION" in text
+
+
+def test_report_makes_junit_of_one_run(command: Any, reports: tuple[Path, Path], tmp_path: Path) -> None:
+    junit = tmp_path / "run.xml"
+    assert command("report", str(reports[1]), f"--junit={junit}")[0] == 0
+    assert len(ET.parse(junit).getroot().findall(".//failure")) == 1
+    status, _, errors = command("report", *map(str, reports), f"--junit={junit}")
+    assert (status, "one is required" in errors) == (2, True)
 
 
 def test_report_of_something_else_is_a_wrong_call(command: Any, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from rich.console import Console
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Result
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.reports.environment import environment
-from timberframe_conformance.reports.html import html
 from timberframe_conformance.reports.summary import Run
 from timberframe_conformance.reports.terminal import summary, waiting
 from timberframe_conformance.target import Target
@@ -61,10 +60,6 @@ def test_wrong_values_of_different_ops_are_different_reasons(failures: Run) -> N
     assert "and 1 more for the same reason: guards/Relu 1" in text
 
 
-def test_the_page_lists_the_cases_of_each_reason(failures: Run) -> None:
-    assert html(failures).count("and 13 more for the same reason") == 1
-
-
 def test_a_report_says_what_it_depends_on() -> None:
     known = environment()
     assert {"plugins", "suite_hash", "git", "packages"} <= known.keys()
@@ -89,19 +84,6 @@ def test_suites_without_a_case_for_the_device_are_named() -> None:
     assert "no case for this device: variants, patterns" in printed(
         Run(DEVICE, {}, [], 0.0, idle=("variants", "patterns"))
     )
-
-
-def test_a_cell_of_the_page_that_does_not_apply_looks_like_no_failure() -> None:
-    verdicts = {"Relu": "not applicable", "Tanh": "pass"}
-    results = [Result(f"guards/{op}/float32/x", "guards", op, {"T": "float32"}, v) for op, v in verdicts.items()]
-    page = html(Run(DEVICE, environment(), results, 1.0))
-    assert '<td class="not-applicable" title="Relu float32' in page
-    assert ".not-applicable {" in page
-
-
-def test_the_page_says_which_level_heeds_the_dtypes_of_the_device() -> None:
-    page = html(Run({**DEVICE, "dtypes": ["float32", "int32"]}, environment(), [], 1.0))
-    assert "The device holds float32, int32; level breadth asks for no others." in page
 
 
 def test_a_bar_shows_on_a_terminal_what_is_in_work_and_is_gone_afterwards() -> None:

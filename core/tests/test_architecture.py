@@ -28,7 +28,7 @@ ALLOWED = {
 TEMPLATES = WORKSPACE / "sdk/src/timberframe_sdk/templates"
 """Packages for vendors to begin with, which the SDK has as data: they import what devices of vendors may."""
 FOR_VENDORS = {"timberframe_sdk", "timberframe_accelerator"}
-LAYERS = ("ops", "graph", "graphdef", "config", "plugin", "compiler", "gradients", "runtime")
+LAYERS = ("drawing", "ops", "graph", "graphdef", "config", "plugin", "compiler", "gradients", "runtime")
 """Parts of the core, each above those that it may import. All other modules stand below them."""
 
 

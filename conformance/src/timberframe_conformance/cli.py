@@ -99,10 +99,12 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("after", type=Path, metavar="B.json")
     compare.set_defaults(command=_compare)
 
-    report = commands.add_parser("report", help="make a page, JUnit XML or a summary of a JSON report")
-    report.add_argument("run", type=Path, metavar="RUN.json")
-    report.add_argument("--html", type=Path, metavar="FILE")
-    report.add_argument("--junit", type=Path, metavar="FILE")
+    report = commands.add_parser(
+        "report", help="make a page of JSON reports and benches, or a summary or JUnit XML of one"
+    )
+    report.add_argument("files", type=Path, nargs="+", metavar="FILE.json", help="of `run --json` or `bench --json`")
+    report.add_argument("--output", type=Path, metavar="PAGE.html", help="write a page of all of them")
+    report.add_argument("--junit", type=Path, metavar="FILE", help="of one report")
     report.set_defaults(command=_report)
 
     for name, (text, add_arguments) in _LARGE_COMMANDS.items():
@@ -220,7 +222,7 @@ def _write(run: Run, given: argparse.Namespace) -> None:
     from timberframe_conformance.reports.junit import junit
 
     if given.html:
-        given.html.write_text(html(run))
+        given.html.write_text(html([run]), encoding="utf-8")
     if given.junit:
         given.junit.write_text(junit(run))
 
@@ -273,12 +275,26 @@ def _compare(given: argparse.Namespace, console: Console) -> int:
 
 
 def _report(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.reports.html import html
+    from timberframe_conformance.reports.junit import junit
+    from timberframe_conformance.reports.merge import load_all
     from timberframe_conformance.reports.terminal import summary
 
-    run = _load(given.run)
-    _write(run, given)
-    if not given.html and not given.junit:
-        summary(console, run)
+    try:
+        runs, benches = load_all(given.files)
+    except (OSError, ValueError) as e:
+        raise UsageError(str(e)) from e
+    if not runs:
+        raise UsageError("no report of a run is given; a page needs one: `conformance run --json` writes it")
+    if given.junit and len(runs) > 1:
+        raise UsageError(f"--junit with {len(runs)} reports; one is required")
+    if given.output:
+        given.output.write_text(html(runs, benches), encoding="utf-8")
+    if given.junit:
+        given.junit.write_text(junit(runs[0]))
+    if not given.output and not given.junit:
+        for run in runs:
+            summary(console, run)
     return OK
 
 

@@ -1,0 +1,1 @@
+"""The files of which pages are made: HTML, CSS and plain JavaScript."""

@@ -1,0 +1,205 @@
+"""The page of reports: what it is made of, and that a browser shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.case import Result
+from timberframe_conformance.reports.html import html
+from timberframe_conformance.reports.merge import load_all, merged
+from timberframe_conformance.reports.summary import Run
+
+OPS = ("Tanh", "Relu", "MatMul", "Conv2D")
+DTYPES = ("float32", "float64", "int32")
+BENCH = {
+    "device": "/device:ACME:0", "environment": {"cores": 2, "processor": "p"},
+    "peaks": {"multiply_add": 1e11, "matmul": 9e10, "copy": 1e11, "copy_memory": 2e10, "given": None,
+              "of_the_device": True},
+    "measurements": [
+        {"name": f"matmul {n}", "side": side, "seconds": n**3 / rate, "flops": 2.0 * n**3, "bytes": 12.0 * n * n}
+        for n in (64, 256) for side, rate in (("device", 2e10), ("numpy", 1e10))
+    ],
+}  # fmt: skip
+
+
+def device(spec: str, model: str = "One") -> dict[str, Any]:
+    return {"spec": spec, "vendor": "Acme", "model": model, "driver": "", "dtypes": ["float32"], "unsupported_ops": {}}
+
+
+def results(count: int = 24, failing: Sequence[int] = ()) -> list[Result]:
+    found = []
+    for i in range(count):
+        op, dtype = OPS[i % 4], DTYPES[i // 4 % 3]
+        r = Result(f"forward/{op}/{dtype}/{i}x3#{i}", "forward", op, {"T": dtype}, "pass", max_ulp=i % 7 / 4, limit=2.0)
+        if i in failing:
+            r.verdict, r.message, r.cause = "fail", f"<b>{op}</b> is </script> wrong", op
+            r.repro = f"conformance repro --device=acme '{r.id}'"
+        found.append(r)
+    return found
+
+
+def run(spec: str, date: str, failing: Sequence[int] = (), **more: Any) -> Run:
+    return Run(device(spec), {"date": date}, results(failing=failing), 1.0, level="breadth", **more)
+
+
+@pytest.fixture
+def runs() -> list[Run]:
+    return [
+        run("/device:ACME:0", "2026-01-01T00:00:00", failing=(0, 4, 5)),
+        run("/device:ACME:0", "2026-02-01T00:00:00", failing=(0, 4)),
+        run("/device:CPU:0", "2026-02-01T00:00:00"),
+    ]
+
+
+def data_of(page: str) -> Any:
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_devices_are_side_by_side_in_their_newest_runs(runs: list[Run]) -> None:
+    data = merged(runs)
+    assert [(r["name"], r["counts"]["fail"]) for r in data["runs"]] == [("ACME:0", 2), ("CPU:0", 0)]
+
+
+def test_a_newer_run_of_a_part_of_the_suite_hides_no_whole_one(runs: list[Run]) -> None:
+    part = run("/device:ACME:0", "2026-03-01T00:00:00", partial=True)
+    acme = merged([part, *runs])["runs"][0]
+    assert acme["environment"]["date"] == "2026-02-01T00:00:00"
+
+
+def test_two_devices_of_one_name_are_named_with_their_models(runs: list[Run]) -> None:
+    runs[1].device = device("/device:ACME:0", "Two")
+    assert [r["name"] for r in merged(runs[:2])["runs"]] == ["ACME:0 One", "ACME:0 Two"]
+
+
+def test_history_says_what_changed_since_the_run_before(runs: list[Run]) -> None:
+    acme = merged(runs)["history"][0]
+    assert [p["counts"]["fail"] for p in acme["points"]] == [3, 2]
+    assert acme["points"][1]["labels"] == {"FIX": 1}
+
+
+def test_failures_are_grouped_by_cause_with_message_and_repro(runs: list[Run]) -> None:
+    (group,) = merged(runs)["runs"][0]["failures"]
+    assert (group["message"], len(group["cases"])) == ("<b>Tanh</b> is </script> wrong", 2)
+    assert group["repro"].startswith("conformance repro")
+
+
+def test_a_case_that_one_device_did_not_run_is_absent_there(runs: list[Run]) -> None:
+    runs[2].results = runs[2].results[:3]
+    assert merged(runs)["runs"][1]["verdict"] == "000" + "-" * 21
+
+
+def test_the_page_asks_for_nothing_and_texts_of_cases_stay_texts(runs: list[Run]) -> None:
+    page = html(runs)
+    assert "default-src 'none'" in page
+    assert not re.findall(r'(?:src|href)="(?!#)', page)
+    assert "<b>Tanh" not in page
+    assert data_of(page)["runs"][0]["failures"][0]["message"] == "<b>Tanh</b> is </script> wrong"
+
+
+def test_benches_are_told_from_runs(runs: list[Run], tmp_path: Path) -> None:
+    paths = [tmp_path / "run.json", tmp_path / "bench.json"]
+    paths[0].write_text(runs[0].to_json())
+    paths[1].write_text(json.dumps(BENCH))
+    found, benches = load_all(paths)
+    assert ([r.device["spec"] for r in found], benches) == (["/device:ACME:0"], [BENCH])
+
+
+def test_what_is_no_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("nothing")
+    with pytest.raises(ValueError, match=r"x\.json: .*; JSON is required"):
+        load_all([path])
+
+
+SHOWN = "[...document.querySelectorAll('#{}-content tbody th')].map((e) => e.textContent)"
+
+
+def choose(browser: Any, name: str, value: str) -> None:
+    """Gives a filter a value, as a user does."""
+    browser.evaluate(
+        f"(() => {{ const e = document.getElementById('{name}'); e.value = {json.dumps(value)};"
+        " e.dispatchEvent(new Event('input', { bubbles: true })); })()"
+    )
+    browser.settle()
+
+
+@pytest.fixture
+def opened(browser: Any, runs: list[Run], tmp_path: Path) -> Any:
+    """The page in a window high enough for all sections."""
+    page = tmp_path / "page.html"
+    page.write_text(html(runs, [BENCH]), encoding="utf-8")
+    browser.open(page, height=8000)
+    return browser
+
+
+@pytest.mark.slow
+def test_the_page_opens_without_an_error_or_a_request(opened: Any) -> None:
+    assert opened.errors == []
+    assert opened.evaluate(SHOWN.format("matrix")) == sorted(OPS)
+
+
+@pytest.mark.slow
+def test_search_and_filters_select_ops_failures_and_cases(opened: Any) -> None:
+    choose(opened, "search", "tanh float32")
+    assert opened.evaluate(SHOWN.format("matrix")) == ["Tanh"]
+    assert opened.evaluate("document.getElementById('count').textContent") == "2 of 24 cases"
+    choose(opened, "search", "")
+    choose(opened, "verdict", "failing")
+    assert opened.evaluate(SHOWN.format("matrix")) == ["Tanh"]
+    assert "2 failing cases for 1 cause" in opened.evaluate("document.getElementById('failures-content').textContent")
+    choose(opened, "device", "1")
+    assert "None in this selection" in opened.evaluate("document.getElementById('failures-content').textContent")
+    assert opened.errors == []
+
+
+@pytest.mark.slow
+def test_a_column_sorts_and_says_so(opened: Any) -> None:
+    head = "document.querySelector('#accuracy-content th:nth-child(1)')"
+    opened.evaluate(f"{head}.querySelector('button').click()")
+    assert opened.evaluate(f"{head}.getAttribute('aria-sort')") == "ascending"
+    ops = opened.evaluate(SHOWN.format("accuracy"))
+    assert ops == sorted(ops)
+
+
+@pytest.mark.slow
+def test_a_cell_leads_to_its_cases(opened: Any) -> None:
+    opened.evaluate("document.querySelector('#matrix-content .cell').click()")
+    opened.settle()
+    found = opened.evaluate(SHOWN.format("cases"))
+    assert found
+    assert all(case.startswith("forward/Conv2D/float32/") for case in found)
+
+
+@pytest.mark.slow
+def test_the_switch_changes_the_theme(opened: Any) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = opened.evaluate(ground)
+    opened.evaluate("document.getElementById('theme').click()")
+    assert opened.evaluate(ground) != before
+
+
+@pytest.mark.slow
+def test_a_bench_is_drawn_against_peers_and_the_roofline(opened: Any) -> None:
+    titles = opened.evaluate("[...document.querySelectorAll('#speed-content figure h3')].map((e) => e.textContent)")
+    assert titles == ["/device:ACME:0 and others", "Roofline of /device:ACME:0", "matmul by size, /device:ACME:0"]
+
+
+@pytest.mark.slow
+def test_sixty_six_thousand_cases_open_in_two_seconds(browser: Any, tmp_path: Path) -> None:
+    found = [
+        Result(f"forward/Op{i % 420}/{DTYPES[i % 3]}/{i % 2203}x3-offset-dynamic#{i}", "forward", f"Op{i % 420}",
+               {"T": DTYPES[i % 3]}, "pass", max_ulp=i % 7 / 4, limit=2.0, seconds=0.001)
+        for i in range(66_000)
+    ]  # fmt: skip
+    page = tmp_path / "page.html"
+    page.write_text(html([Run(device("/device:ACME:0"), {}, found, 1.0)]), encoding="utf-8")
+    assert browser.open(page) < 2000
+    assert browser.evaluate("document.getElementById('count').textContent") == "66,000 of 66,000 cases"
