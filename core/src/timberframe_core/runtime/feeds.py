@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.compiler.plan import Located
+from timberframe_core.dtypes import DType, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
 from timberframe_core.graph.apply import to_array
 from timberframe_core.graph.graph import Graph
@@ -154,12 +155,11 @@ def _check_shape(tensor: Tensor, shape: StaticShape) -> None:
 def _convert(tensor: Tensor, value: Any) -> np.ndarray:
     dtype = tensor.dtype.base_dtype
     try:
-        if isinstance(value, np.ndarray | np.generic) and dtype.numpy.kind != "O":
-            array = np.asarray(value)
-            if not _castable(array.dtype, dtype.numpy):
-                raise InvalidTypeError(f"value of dtype {array.dtype} given; it must be {dtype.name}")
-            return array.astype(dtype.numpy)
-        return to_array(value, dtype)[0]
+        if dtype is string:
+            return to_array(value, dtype)[0]
+        if isinstance(value, np.ndarray | np.generic):
+            return _cast(np.asarray(value), dtype)
+        return _cast_value(value, dtype)
     except InvalidArgumentError as e:
         raise type(e)(f"{_head(tensor)}: fed {e}{_where(tensor)}", tensor.op.name) from None
     except Exception as e:
@@ -172,14 +172,43 @@ def _convert(tensor: Tensor, value: Any) -> np.ndarray:
         ) from e
 
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+_REAL = "biufV"
+"""Kinds of dtypes of real numbers; V is that of ml_dtypes."""
 
 
-def _castable(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Whether a cast keeps the kind: bool to number, integer to floating, real to complex, or within one kind."""
-    if source.kind not in _RANK or target.kind not in _RANK:
-        return False
-    return _RANK[source.kind] <= _RANK[target.kind]
+def _cast_value(value: Any, dtype: DType) -> np.ndarray:
+    """As `_cast`, of a number or a list."""
+    with np.errstate(over="ignore"):
+        try:
+            return to_array(value, dtype)[0]
+        except InvalidTypeError:
+            array = np.asarray(value)
+            if array.dtype.kind not in _REAL:
+                raise
+    return _cast(array, dtype)
+
+
+def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """The array in a dtype: floating dtypes round, others must hold each value; InvalidTypeError where they do not.
+
+    TensorFlow casts as NumPy does, and wraps, cuts off or takes for true what the dtype does not hold.
+    """
+    if array.dtype.kind == "O":
+        return _cast_value(array.tolist(), dtype)
+    if array.dtype.kind not in (_REAL if not dtype.is_complex else _REAL + "c"):
+        raise InvalidTypeError(f"value of dtype {array.dtype} given; it must be {dtype.name}")
+    if dtype.is_floating or dtype.is_complex or np.can_cast(array.dtype, dtype.numpy):
+        with np.errstate(over="ignore"):
+            return array.astype(dtype.numpy)
+    with np.errstate(invalid="ignore"):
+        found = array.astype(dtype.numpy)
+    lost = array[found != array]
+    if lost.size:
+        raise InvalidTypeError(
+            f"value {lost.flat[0]} of dtype {array.dtype} given; {dtype.name} does not hold it: feed a placeholder of "
+            f"another dtype, or, if that is meant, value.astype({dtype.name!r})"
+        )
+    return found
 
 
 def _head(tensor: Tensor) -> str:
