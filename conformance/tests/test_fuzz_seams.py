@@ -16,6 +16,8 @@ from timberframe_conformance.fuzz.pool import Pool
 from timberframe_conformance.fuzz.program import Program, Step, from_json, to_json
 from timberframe_conformance.mutants.activate import active
 from timberframe_conformance.target import Target
+from timberframe_core.errors import InternalError
+from timberframe_core.runtime.session import BaseSession
 
 SEAMS = ("host", "queue", "table", "random")
 F = np.float32
@@ -87,6 +89,38 @@ def test_a_mutant_of_a_seam_is_noticed(target: Target, mutant: str, program: str
         failure = judge(PROGRAMS[program], target, oracles=[oracle]).failure
     assert failure is not None
     assert failure[0] in (oracle, "run")
+
+
+def test_streams_notice_runs_that_draw_the_same_numbers_again(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = BaseSession.run
+
+    def stands_still(self: Any, *given: Any, **rest: Any) -> Any:
+        before = self.read_positions()
+        found = run(self, *given, **rest)
+        self.set_positions(before)
+        return found
+
+    monkeypatch.setattr(BaseSession, "run", stands_still)
+    failure = judge(PROGRAMS["random"], target, oracles=["streams"]).failure
+    assert failure is not None
+    assert failure[0] == "streams"
+
+
+def test_versions_notice_an_error_that_the_values_do_not_explain(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, updated = BaseSession.run, []
+
+    def fails_later(self: Any, fetches: Any, feeds: Any = None, **rest: Any) -> Any:
+        if self in updated:
+            raise InternalError("MatMul 'MatMul': the device lost its memory", "MatMul")
+        updated.extend([self] if feeds and all(isinstance(f, tf.Operation) for f in fetches) else [])
+        return run(self, fetches, feeds, **rest)
+
+    monkeypatch.setattr(BaseSession, "run", fails_later)
+    failure = judge(PROGRAMS["variable"], target, oracles=["versions"]).failure
+    assert failure is not None
+    assert "the device lost its memory" in failure[1]
 
 
 @pytest.mark.slow

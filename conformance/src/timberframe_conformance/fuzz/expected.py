@@ -192,14 +192,20 @@ def functions_of(op: Any) -> list[str]:
 
 
 def evaluate(
-    fetches: Sequence[Any], feeds: Mapping[Any, Any], initializers: Sequence[Any] = (), after: Any = None
+    fetches: Sequence[Any],
+    feeds: Mapping[Any, Any],
+    initializers: Sequence[Any] = (),
+    after: Any = None,
+    number: int = 1,
 ) -> list[Any]:
-    """The tensors' values by references, from freshly initialised variables."""
+    """The tensors' values by references in a session's run of this number, each from freshly initialised variables."""
     with quiet():
         interpreter = Interpreter(after)
-        if initializers:
-            interpreter.run(initializers, feeds)
-        return interpreter.run(fetches, feeds)
+        for _ in range(number):
+            if initializers:
+                interpreter.run(initializers, feeds)
+            found = interpreter.run(fetches, feeds)
+        return found
 
 
 def expect(
@@ -207,20 +213,20 @@ def expect(
     feeds: Mapping[Any, Any],
     initializers: Sequence[Any] = (),
     flush: bool = False,
-    seed: int = 0,
+    number: int = 1,
 ) -> list[Expected | None]:
-    """The expected value of each fetch; None if references do not determine it.
+    """The expected value of each fetch in a session's run of this number; None if references do not determine it.
 
     Raises whatever a reference raises in the plain evaluation: then the program has no result.
     """
-    wide = evaluate(fetches, feeds, initializers)
+    wide = evaluate(fetches, feeds, initializers, number=number)
     others: list[list[Any]] = []
-    for number in range(DRAWS + 1):
-        rng = np.random.default_rng((seed, number)) if number else None
+    for draw in range(DRAWS + 1):
+        rng = np.random.default_rng((0, draw)) if draw else None
         try:
-            flushed = flush and number % 2 == 1
+            flushed = flush and draw % 2 == 1
             given = {t: _flushed(np.asarray(x)) for t, x in feeds.items()} if flushed else feeds
-            others.append(evaluate(fetches, given, initializers, Perturbed(rng, flushed)))
+            others.append(evaluate(fetches, given, initializers, Perturbed(rng, flushed), number))
         except NotInterpretedError:
             raise
         except Exception:  # an index that rounding decides; NumPy's references may raise any exception

@@ -109,7 +109,7 @@ class Subject:
                 build(with_constants(self.program), self.target.spec)
             except OpError:
                 raise InvalidProgramError(str(e)) from e
-            if self._refuses_alone(e):
+            if self.refuses_alone(e, self.built, self.built.feeds, self.built.initializers):
                 raise InvalidProgramError(str(e)) from e
             raise
 
@@ -122,13 +122,15 @@ class Subject:
         ran = (ops.get(name, "") for s in plan.stages if s.device == self.target.spec for name in s.nodes)
         return Counter(op for op in ran if (known := registry.find(op)) is not None and needs_kernel(known))
 
-    def _refuses_alone(self, error: OpError) -> bool:
+    def refuses_alone(
+        self, error: OpError, built: Built, feeds: Mapping[Any, Any], initializers: Sequence[Any]
+    ) -> bool:
         """Whether the node that an error names raises it by itself, for the inputs that references compute."""
-        nodes = {op.name: op for op in self.built.graph.get_operations()}
+        nodes = {op.name: op for op in built.graph.get_operations()}
         op = nodes.get(error.node or "")
         if op is None or op.op_def.stateful:
             return False
-        inputs = evaluate(op.inputs, self.built.feeds, self.built.initializers)
+        inputs = evaluate(op.inputs, feeds, initializers)
         with np.errstate(all="ignore"):
             flat = [np.asarray(x).astype(t.dtype.base_dtype.numpy) for x, t in zip(inputs, op.inputs, strict=True)]
         given = iter(flat)
