@@ -26,6 +26,8 @@ from timberframe_conformance.bench.soak import Memory, growth
 from timberframe_conformance.bench.table import Figures, duration, show
 from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
+from timberframe_core.plugin import loader
+from timberframe_core.plugin.passes import PHASES, Pass, with_passes
 from timberframe_sdk.testing import asynchronous_device
 from timberframe_sdk.testing.loaded import loaded_plugin
 
@@ -145,3 +147,11 @@ def test_a_leak_over_training_steps_is_reported() -> None:
     assert growth([first, first]) is None
     assert growth([first, leaked]) == "live allocations rose from 2 (512 bytes) to 3 (576 bytes)"
     assert "resident memory rose" in str(growth([first, Memory(200, 1 << 25, 2, 512)]))
+
+
+def test_no_pass_changes_the_nodes_whose_cost_is_measured() -> None:
+    ran: list[str] = []
+    noted = [Pass(f"noted_{phase}", phase, lambda rewriter, phase=phase: ran.append(phase), "") for phase in PHASES]  # type: ignore[misc]  # mypy cannot see through the default
+    with with_passes(loader.registry.passes, noted):
+        executor_measurements(open_target(Options("cpu")))[0][0].call()
+    assert ran == []

@@ -74,6 +74,11 @@ class Target:
         """A session on a graph; keyword arguments are SessionConfig's."""
         return tf.Session(self.url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
+    def passes(self) -> list[str]:
+        """The names of the passes that its sessions have."""
+        plugins = [p.name for p in loader.registry.load(self.config.get("plugins"))]
+        return [p.name for p in loader.registry.passes.selected(plugins, {})]
+
     def reset(self) -> None:
         """Drops the variables that earlier sessions left in the target's processes."""
         if self.url:

@@ -31,8 +31,6 @@ ACCELERATED = ("pyopencl", "clblast")
 """Peers that run on an accelerator."""
 DEVICE = "device"
 ON_DEVICE = tf.RunOptions(fetch_on_device=True)
-PLAIN = dict.fromkeys(("cover", "cse", "fold", "fuse", "powers", "simplify"), False)
-"""Executor benchmarks measure nodes, so nothing may remove them."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +177,11 @@ def executor_measurements(target: Target) -> tuple[list[Measurement], dict[str, 
         return [], {"executor": str(e)}
 
 
+def _plain(target: Target, graph: tf.Graph) -> Any:
+    """A session without passes: executor benchmarks measure nodes, so nothing may remove them."""
+    return target.session(graph, optimizations=dict.fromkeys(target.passes(), False))
+
+
 def _executor(target: Target) -> list[Measurement]:
     x = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
     node, call, run = (20e-9, 1.5e-6, 4e-6) if target.device.host_memory else (math.inf,) * 3
@@ -196,7 +199,7 @@ def _chain(target: Target, x: np.ndarray, length: int) -> Call:
         y = feed
         for _ in range(length):
             y = apply_op("Tanh", [y])
-    call = target.session(graph, optimizations=PLAIN).make_callable(y, [feed])
+    call = _plain(target, graph).make_callable(y, [feed])
     return lambda: call(x)
 
 
@@ -205,7 +208,7 @@ def _one_op(target: Target, x: np.ndarray) -> tuple[Any, Any, Any]:
     with graph.as_default(), tf.device(target.spec):
         feed = apply_op("Placeholder", (), {"dtype": tf.float32, "shape": x.shape})
         y = apply_op("Tanh", [feed])
-    return target.session(graph, optimizations=PLAIN), feed, y
+    return _plain(target, graph), feed, y
 
 
 def _one_op_callable(target: Target, x: np.ndarray) -> Call:
@@ -237,7 +240,7 @@ def planning_seconds(target: Target) -> float:
             y = feed
             for _ in range(PLANNED_NODES):
                 y = apply_op("Tanh", [y])
-        session = target.session(graph, optimizations=PLAIN)
+        session = _plain(target, graph)
         start = time.perf_counter()
         session.run(y, {feed: x})
         best = min(best, time.perf_counter() - start)

@@ -35,7 +35,7 @@ check = Checks(SUITE)
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Each graph with all passes, without each one, and without any; then what becomes of passes that fail."""
-    names = [p.name for p in loader.registry.passes.selected([p.name for p in loader.registry.load()], {})]
+    names = target.passes()
     settings = {"": (), **{f"-without-{name}": (name,) for name in names}, "-without-any": tuple(names)}
     for graph, build in GRAPHS.items():
         for detail, off in settings.items():
