@@ -10,9 +10,9 @@ import pytest
 
 from timberframe_conformance.case import CaseFailedError, Measured
 from timberframe_conformance.tolerance.compare import check
-from timberframe_conformance.tolerance.ulp import FORMATS, ulp
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
+from timberframe_core.ops.definition.formats import FORMATS, ulp
 from timberframe_core.ops.definition.opdef import OpDef
 
 F32 = np.dtype(np.float32)

@@ -20,7 +20,6 @@ from timberframe_conformance.cases.smooth import NoSmoothPointError, ordinary, s
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.tolerance.compare import compare
 from timberframe_conformance.tolerance.declared import floor
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import STEP, Slope, directions, slope
 from timberframe_conformance.truth.graphs import NARROWER, Evaluator
 from timberframe_conformance.truth.reference import evaluate
@@ -28,6 +27,7 @@ from timberframe_core.dtypes import resource
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition.accuracy import Residual
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.signature import ArgDef
 from timberframe_sdk.reference import widen

@@ -12,10 +12,10 @@ from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe_conformance.case import CaseFailedError, Measured
 from timberframe_conformance.tolerance.declared import floor
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_sdk.reference import widen
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, input_dtype, own_samples, samples_of
 from timberframe_conformance.cases.values import fixed_array, make_array
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
 from timberframe_sdk.reference import widen

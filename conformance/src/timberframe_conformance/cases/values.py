@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_core.dtypes import BY_NAME
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.samples import Arg
 
 ORDINARY = {"f": (-4.0, 4.0), "i": (-100.0, 100.0), "u": (0.0, 200.0)}

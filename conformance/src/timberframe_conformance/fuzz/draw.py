@@ -19,8 +19,8 @@ from timberframe_conformance.fuzz.draw_seams import SEAMS
 from timberframe_conformance.fuzz.pool import COMPOSITES, OWN, PLAIN, Composite, Entry, Pool
 from timberframe_conformance.fuzz.program import Inputs, Program, Ref, Step
 from timberframe_conformance.fuzz.sketch import BrokenStepError, Sketch
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_core.dtypes import BY_NAME
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.samples import Arg, Sample
 
 STEPS = 2, 12

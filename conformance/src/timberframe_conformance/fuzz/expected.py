@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.tolerance.limits import allowed_error
-from timberframe_conformance.tolerance.ulp import FORMATS, computing_format, round_to, ulp
+from timberframe_conformance.tolerance.rounding import round_to
 from timberframe_conformance.truth.graphs import WIDE
 from timberframe_conformance.truth.interpreter import Interpreter, NotInterpretedError
 from timberframe_conformance.truth.reference import evaluate as evaluate_op
 from timberframe_conformance.truth.reference import quiet
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact, Residual
+from timberframe_core.ops.definition.formats import FORMATS, computing_format, ulp
 from timberframe_sdk.reference import widen
 
 DRAWS = 5

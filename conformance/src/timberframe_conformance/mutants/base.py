@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.tolerance.ulp import round_to
+from timberframe_conformance.tolerance.rounding import round_to
 from timberframe_conformance.truth.reference import true_outputs
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Part

@@ -43,11 +43,11 @@ from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_
 from timberframe_conformance.cases.types import is_expected
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.reference import evaluate, quiet
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 from timberframe_sdk import reference
 from timberframe_sdk.reference import widen

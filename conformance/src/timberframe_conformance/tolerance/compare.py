@@ -18,9 +18,10 @@ from timberframe_conformance.case import CaseFailedError, Measured
 from timberframe_conformance.tolerance.declared import current, in_force
 from timberframe_conformance.tolerance.limits import allowed_error, is_exact
 from timberframe_conformance.tolerance.refine import refine
-from timberframe_conformance.tolerance.ulp import FORMATS, round_to, ulp
+from timberframe_conformance.tolerance.rounding import round_to
 from timberframe_conformance.truth.reference import evaluate, true_outputs
 from timberframe_core.ops.definition.accuracy import Exact, Pointwise, Residual
+from timberframe_core.ops.definition.formats import FORMATS, ulp
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_sdk.reference import widen
 

@@ -9,7 +9,8 @@ from contextvars import ContextVar
 import numpy as np
 
 from timberframe_conformance.profile import Profile
-from timberframe_conformance.tolerance.ulp import Format
+from timberframe_core.ops.definition.formats import Format
+from timberframe_core.ops.definition.limits import smallest
 
 _in_force: ContextVar[Profile] = ContextVar("timberframe_conformance_profile", default=Profile())  # noqa: B039  # frozen
 
@@ -37,4 +38,4 @@ def declared_ulp(op: str, dtype: np.dtype) -> float | None:
 
 def floor(form: Format) -> float:
     """How far off a result may be in a format however small it is: each rounding may lose that much."""
-    return form.smallest_normal if current().flushes_subnormals else form.smallest
+    return form.smallest_normal if current().flushes_subnormals else smallest(form)

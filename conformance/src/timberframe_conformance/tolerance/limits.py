@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.tolerance.declared import current, declared_ulp, floor
-from timberframe_conformance.tolerance.ulp import FORMATS, ulp
 from timberframe_conformance.truth.reference import quiet
 from timberframe_core.ops.definition.accuracy import Exact, Pointwise
-from timberframe_core.ops.definition.limits import computing_errors
+from timberframe_core.ops.definition.formats import FORMATS, ulp
+from timberframe_core.ops.definition.limits import computing_errors, with_rounding
 from timberframe_core.ops.definition.opdef import OpDef
+
+REFERENCE = ("float64", "complex128")
+"""Dtypes that truth itself is computed in, with errors of the same size."""
 
 
 def is_exact(op: OpDef, dtype: np.dtype) -> bool:
@@ -29,14 +32,17 @@ def allowed_error(
 ) -> list[np.ndarray | None]:
     """For each output the allowed |result - truth| in float64, elementwise; None where the output is exact.
 
-    inputs are those of the case, expected the true outputs in float64 (complex128). Where truth itself is computed in
-    the same precision (float64), accumulated errors are counted once for each side. The profile in force may declare a
+    inputs are those of the case, expected the true outputs in float64 (complex128). For outputs of REFERENCE,
+    accumulated errors are counted once for each side. The profile in force may declare a
     wider limit, and that subnormal numbers count as zero.
     """
     with quiet():
         own = computing_errors(op, attrs, inputs, expected, dtypes, floor)
-    if not isinstance(op.accuracy, Pointwise):
-        own = [None if a is None else _finish(a, e, t) for a, e, t in zip(own, expected, dtypes, strict=True)]
+        if not isinstance(op.accuracy, Pointwise):
+            own = [
+                None if a is None else with_rounding(2 * a if t.name in REFERENCE else a, e, t)
+                for a, e, t in zip(own, expected, dtypes, strict=True)
+            ]
     return [_declared(op, a, e, t) for a, e, t in zip(own, expected, dtypes, strict=True)]
 
 
@@ -51,12 +57,3 @@ def _declared(op: OpDef, own: np.ndarray | None, expected: np.ndarray, dtype: np
     if wider is not None:
         allowed = np.maximum(allowed, wider * ulp(np.abs(expected), form))
     return allowed + form.smallest_normal if current().flushes_subnormals else allowed
-
-
-def _finish(error: np.ndarray, expected: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Adds the rounding to the output dtype, and the reference's own error where it has the same precision."""
-    with np.errstate(all="ignore"):
-        if dtype.name in ("float64", "complex128"):
-            error = 2 * error
-        total: np.ndarray = error + 0.5 * ulp(np.abs(expected), FORMATS[dtype.name])
-    return np.where(np.isnan(total), np.inf, total)

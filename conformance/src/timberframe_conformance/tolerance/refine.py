@@ -9,8 +9,8 @@ import mpmath  # type: ignore[import-untyped]  # mpmath ships no types
 import numpy as np
 from mpmath import mp
 
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.precise import PRECISION, evaluate, has_function
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:

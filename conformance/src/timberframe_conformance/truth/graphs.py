@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.tolerance.limits import allowed_error
-from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_sdk.reference import evaluate, widen
 
 WIDE = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})

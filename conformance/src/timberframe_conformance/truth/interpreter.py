@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.lists import LISTS, add, zeros_like
 from timberframe_conformance.truth.resources import RESOURCES, draw
 from timberframe_core.dtypes import variant
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_sdk.reference import evaluate, widen
 
 After = Callable[[Any, Sequence[Any], tuple[Any, ...]], tuple[Any, ...]]

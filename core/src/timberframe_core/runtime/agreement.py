@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timberframe_core.ops.definition.accuracy import Residual
-from timberframe_core.ops.definition.formats import FORMATS, Format, ulp, widen
-from timberframe_core.ops.definition.limits import computing_errors
+from timberframe_core.ops.definition.formats import FORMATS, widen
+from timberframe_core.ops.definition.limits import computing_errors, with_rounding
 from timberframe_core.ops.definition.opdef import OpDef
 
 
@@ -69,12 +69,4 @@ def _limits(
     if isinstance(op.accuracy, Residual):
         return [np.full((), np.inf) if t.name in FORMATS else None for t in dtypes]  # its results are not unique
     errors = computing_errors(op, attrs, inputs, wide, dtypes)
-    return [
-        None if e is None else _with_rounding(e, w, FORMATS[t.name])
-        for e, w, t in zip(errors, wide, dtypes, strict=True)
-    ]
-
-
-def _with_rounding(error: np.ndarray, result: np.ndarray, form: Format) -> np.ndarray:
-    limit = error + 0.5 * ulp(np.abs(result), form)
-    return np.where(np.isnan(limit), np.inf, limit)
+    return [None if e is None else with_rounding(e, w, t) for e, w, t in zip(errors, wide, dtypes, strict=True)]

@@ -15,9 +15,9 @@ from timberframe_conformance.backward import SELF_ADJOINT, WRITE_TWICE
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.fuzz.expected import evaluate, functions_of, tainted
 from timberframe_conformance.fuzz.subject import Subject, oracle
-from timberframe_conformance.tolerance.ulp import FORMATS
 from timberframe_conformance.truth.differences import Slope, directions, slope
 from timberframe_conformance.truth.graphs import WIDE
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.opdef import NotDifferentiable
 
 DIRECTIONS = 3

@@ -21,7 +21,7 @@ from timberframe_conformance.fuzz.differences import UNDEFINED, copy_inputs, inc
 from timberframe_conformance.fuzz.expected import evaluate, expect
 from timberframe_conformance.fuzz.oracles.graphs import carried
 from timberframe_conformance.fuzz.subject import Subject, oracle
-from timberframe_conformance.tolerance.ulp import FORMATS
+from timberframe_core.ops.definition.formats import FORMATS
 
 MORE = 64.0
 """TensorFlow's allowed error as a multiple of our devices', since its accuracy is not declared."""

@@ -37,8 +37,9 @@ def computing_errors(
 ) -> list[np.ndarray | None]:
     """For each output how far off it may be, elementwise in float64; None where every bit is determined.
 
-    For `Pointwise` the rounding to the output's dtype is a part of it, for the others it comes besides. expected: the
-    outputs in float64 (complex128). dtypes: those that they have. Ops with `Residual` have no such errors: None, too.
+    For `Pointwise` the rounding to the output's dtype is a part of it, for others `with_rounding` adds it. expected:
+    the outputs in float64 (complex128). dtypes: those that they have. Ops with `Residual` have no such errors: None,
+    too.
     """
     if not any(t.name in FORMATS for t in dtypes):
         return [None] * len(expected)
@@ -54,6 +55,13 @@ def computing_errors(
             case _:
                 return [None] * len(expected)
     return [np.asarray(e, np.float64) if t.name in FORMATS else None for e, t in zip(errors, dtypes, strict=True)]
+
+
+def with_rounding(error: np.ndarray, expected: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """An error with that of rounding the result to its floating dtype; infinite where it is not known."""
+    with np.errstate(all="ignore"):
+        total = error + 0.5 * ulp(np.abs(expected), FORMATS[dtype.name])
+    return np.where(np.isnan(total), np.inf, total)
 
 
 def ulp_limit(accuracy: Pointwise, dtype: np.dtype) -> float:
