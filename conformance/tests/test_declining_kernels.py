@@ -93,7 +93,10 @@ def results(target: Target, suite: str) -> list[Result]:
 JUDGING = [s for s in SUITES if s not in ("device", "models", "soak", "variants")]
 
 
-@pytest.mark.parametrize("suite", JUDGING)
+SLOW = ("networks", "targets")
+
+
+@pytest.mark.parametrize("suite", [pytest.param(s, marks=[pytest.mark.slow] * (s in SLOW)) for s in JUDGING])
 def test_declined_cases_are_unsupported(choosy: Target, suite: str) -> None:
     found = results(choosy, suite)
     assert [f"{r.id}: {r.message}" for r in found if r.verdict not in ACCEPTED] == []

@@ -184,6 +184,7 @@ def test_equal_seeds_draw_equal_programs(pool: Pool) -> None:
     assert texts[0] == texts[2] != texts[1]
 
 
+@pytest.mark.slow
 def test_program_survives_json(pool: Pool) -> None:
     for number in range(4):
         program = draw_program(pool, 5, number)

@@ -101,6 +101,7 @@ def test_every_oracle_has_a_script_that_judges(target: Target) -> None:
     assert set(ORACLES) | {"tensorflow"} == (set(CHECKS) | REPLAYED) - {"run"}
 
 
+@pytest.mark.slow
 def test_replay_judges_a_stored_failure(command: Any, tmp_path: Path) -> None:
     store = Store(tmp_path, "reference")
     script = store.add(Finding(PROGRAM, "truth", "wrong", "reference"), "/device:REFERENCE:0")
@@ -115,6 +116,7 @@ def test_replay_of_what_is_no_finding_is_a_wrong_call(command: Any, tmp_path: Pa
     assert "none.json" in errors
 
 
+@pytest.mark.slow
 def test_script_is_a_program_of_its_own(target: Target, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(Finding(PROGRAM, "truth", "wrong", "cpu").script(target.spec))

@@ -52,6 +52,7 @@ def pool(small: Target, target: Target) -> Pool:
     return Pool(small, target)
 
 
+@pytest.mark.slow
 def test_most_programs_have_nodes_on_a_device_of_three_ops(pool: Pool, small: Target, target: Target) -> None:
     verdicts = [judge(draw_program(pool, 1, n), small, target, oracles=[]) for n in range(PROGRAMS)]
     assert sum(bool(v.on_device) for v in verdicts) > 0.6 * PROGRAMS
@@ -144,6 +145,7 @@ def test_failures_of_a_wrong_device_are_reported_and_stored(
     assert "Mul" in script.read_text()
 
 
+@pytest.mark.slow
 def test_damaged_files_are_used_on_a_device_without_matmul(command: Any, plugin: None, tmp_path: Path) -> None:
     hostile = ("hostile", "--device=small", "--count=6", "--seed=1", "--jobs=1", f"--store={tmp_path}")
     status, output, _ = command(*hostile)

@@ -55,6 +55,7 @@ def test_commit_outside_of_a_checkout_is_a_wrong_call(
     assert option.split("=")[0] in errors
 
 
+@pytest.mark.slow
 def test_hostile_outside_of_a_checkout_draws_a_seed(
     command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
