@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core.graph.apply import apply_op
 
 Invalid = tf.errors.InvalidArgumentError
 
@@ -47,9 +48,15 @@ def test_feed_given_twice(world) -> None:
         world.session.run(world.y, {world.x: np.ones((1, 3)), "x:0": np.ones((1, 3))})
 
 
+def bare_handle(world) -> tf.Tensor:
+    """A handle without a tf.Variable, whose read would be its value."""
+    with world.session.graph.as_default():
+        return apply_op("VarHandleOp", attrs={"dtype": tf.float32, "shape": ()})
+
+
 def test_feed_of_a_variable_handle(world) -> None:
     with pytest.raises(Invalid, match=r"resource handle; it cannot be fed"):
-        world.session.run(world.y, {world.weights.handle: 1.0, world.x: np.ones((1, 3))})
+        world.session.run(world.y, {bare_handle(world): 1.0, world.x: np.ones((1, 3))})
 
 
 def test_feed_of_an_unknown_name(world) -> None:
@@ -96,7 +103,7 @@ def test_fetch_of_something_else(world) -> None:
 
 def test_fetch_of_a_handle(world) -> None:
     with pytest.raises(Invalid, match=r"is a resource handle; it has no value to return"):
-        world.session.run(world.weights.handle)
+        world.session.run(bare_handle(world))
 
 
 def test_tensor_as_a_bool_says_what_to_do(world) -> None:

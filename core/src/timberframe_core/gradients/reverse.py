@@ -13,6 +13,7 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.variable_value import handle_of
 from timberframe_core.ops.definition.opdef import NotDifferentiable
 from timberframe_core.shapes import compatible, format_shape
 
@@ -92,7 +93,11 @@ def _as_list(values: Any) -> list[Any]:
 def _element(value: Any) -> Tensor:
     """The tensor to differentiate: of a variable its handle, so that all its reads count."""
     handle = getattr(value, "handle", None)
-    return handle if isinstance(handle, Tensor) else convert_to_tensor(value)
+    if isinstance(handle, Tensor):
+        return handle
+    tensor = convert_to_tensor(value)
+    handle = handle_of(tensor)
+    return tensor if handle is None else handle
 
 
 def _within(tensor: Tensor, graph: Graph) -> Tensor:

@@ -14,6 +14,7 @@ from timberframe_core.graph.attributes import complete_attrs
 from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.variable_value import value_of
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -137,7 +138,7 @@ class Graph:
             ) from None
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``operation:index``."""
+        """The tensor ``operation:index``; of a variable its value, also where the operation makes a handle."""
         base, colon, index = _text(name, "name of a tensor").rpartition(":")
         if not colon or not index.isdigit():
             raise InvalidArgumentError(f"tensor name {name!r}: has no output number; it must be '<operation>:<number>'")
@@ -146,12 +147,12 @@ class Graph:
             raise MissingNameError(
                 f"{op.type} '{base}': output {index} is wanted; the operation has {len(op.outputs)} outputs", base
             )
-        return op.outputs[int(index)]
+        return value_of(op.outputs[int(index)], self._by_name)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
         """The tensor or operation that `obj` (one of them, a name, or an object that stands for one) means."""
         if isinstance(obj, Tensor | Operation):
-            element: Tensor | Operation = obj
+            element: Tensor | Operation = value_of(obj, self._by_name) if isinstance(obj, Tensor) else obj
         elif isinstance(obj, str):
             element = self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
         elif hasattr(obj, "_as_graph_element"):

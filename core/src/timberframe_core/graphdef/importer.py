@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any
 
 from timberframe_core.arguments import instance, listed
+from timberframe_core.dtypes import resource
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -98,7 +99,7 @@ class _Importer:
         graph: Graph,
         message: Any,
         prefix: str,
-        mapping: Mapping[str, Element],
+        mapping: dict[str, Element],
         producer_defaults: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.graph = graph
@@ -114,6 +115,7 @@ class _Importer:
 
     def run(self) -> None:
         op_defs, callable_functions = self._find_ops()
+        self._map_values()
         nodes = self._nodes(op_defs)
         import_functions(self.graph, callable_functions, self.library, op_defs, self._function_builder)
         order = sort_nodes(nodes)
@@ -130,6 +132,18 @@ class _Importer:
             raise InvalidArgumentError(
                 f"input_map: {list_names(unused)} not in the GraphDef; its keys must name tensors of it"
             )
+
+    def _map_values(self) -> None:
+        """Has a value that is mapped to a variable stand for what is read of it, as in `Graph.get_tensor_by_name`."""
+        handles = {f"{n.name}:0": n.name for n in self.message.node if self.mapping and n.op == "VarHandleOp"}
+        for key, name in handles.items():
+            value = self.mapping.get(key)
+            if not isinstance(value, Tensor) or value.dtype is resource:
+                continue
+            reads = [n for n in self.message.node if n.op == "ReadVariableOp" and n.input[0] in (name, key)]
+            self.mapping.update((f"{n.name}:0", value) for n in reads)
+            if reads:
+                del self.mapping[key]
 
     def _closes_loop(self, text: str, node: Node, nodes: Mapping[str, Node]) -> bool:
         name, index = (text, 0) if text in nodes else output_of(text)
@@ -150,7 +164,7 @@ class _Importer:
             raise InvalidArgumentError(
                 f"return_elements: '{text}' is not in the GraphDef; names must be of its nodes or tensors"
             )
-        return op.outputs[index]
+        return self.graph.as_graph_element(op.outputs[index])
 
     def _function_builder(self, body: Graph) -> NodeBuilder:
         return NodeBuilder(body, "", self.functions, self.producer_defaults, self.producer)

@@ -17,7 +17,7 @@ from timberframe_core.compiler.stages import Stage
 from timberframe_core.graph.graph import Graph
 from timberframe_core.plugin.contracts import Cluster, Device
 from timberframe_core.plugin.fusion import FUSED
-from timberframe_core.runtime.feeds import feed_counts, feed_tensors, flat_feeds, flat_keys, locate_feed
+from timberframe_core.runtime.feeds import feed_counts, feed_tensors, flat_feeds, flat_keys
 from timberframe_core.runtime.fetches import Fetches
 from timberframe_core.runtime.host_steps import host_op_of
 from timberframe_core.shapes import format_shape, is_static
@@ -158,8 +158,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
     passes = list(plan.graph_passes)
     values = list(feed_dict.values())
     if all(v is not None for v in values):
-        devices = runner.session.runtime.devices.devices
-        inputs = [locate_feed(t, v, devices) for t, v in zip(runner.feeds, values, strict=True)]
+        inputs = runner.located(values)
         if runner.fed is not None:
             passes += runner.fed.find(inputs).reports
         plan = runner.plan_for(inputs)

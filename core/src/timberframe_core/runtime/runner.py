@@ -17,6 +17,7 @@ from timberframe_core.graph.operation import Tensor
 from timberframe_core.plugin.contracts import RunContext
 from timberframe_core.runtime.executor import run_in_place, run_to_end
 from timberframe_core.runtime.fed_plans import FedPlans
+from timberframe_core.runtime.fed_variables import FurtherReads
 from timberframe_core.runtime.feeds import flat_feeds, locate_feed
 from timberframe_core.runtime.fetches import Fetches
 
@@ -81,8 +82,7 @@ class Runner:
     def _elements(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> list[Any]:
         """The value of each element of the fetches, by the general way."""
         session = self.session
-        devices = session.runtime.devices.devices
-        inputs = [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
+        inputs = self.located(values)
         session.begin(context.cancel)
         try:
             with self.room():
@@ -99,6 +99,11 @@ class Runner:
         if self.may_be_direct and plan is self.plan and context.trace is None:
             self._remember_direct(inputs)
         return found
+
+    def located(self, values: Sequence[Any]) -> list[Located]:
+        """The values of the feeds as arrays, each on the device where it is."""
+        devices = self.session.runtime.devices.devices
+        return [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
 
     def run_located(self, inputs: Sequence[Located], context: RunContext) -> list[Located]:
         """Runs with arrays wherever they are, which suit the feeds, and leaves the tensors among the results there."""
@@ -191,20 +196,28 @@ def _stop(context: RunContext, inputs: Sequence[Located], error: BaseException) 
 
 
 class ComposedRunner(Runner):
-    """A runner some of whose feeds are sparse tensors, each given as several arrays.
+    """A runner some of whose feeds are several: the arrays of a sparse tensor, or all reads of a variable.
 
-    counts: how many tensors each key of the feeds means.
+    counts: how many tensors each key of the feeds means. further: reads that get the value of a feed, too.
     """
 
     def __init__(
-        self, session: BaseSession, graph: Graph, fetches: Fetches, feeds: tuple[Tensor, ...], counts: Sequence[int]
+        self,
+        session: BaseSession,
+        graph: Graph,
+        fetches: Fetches,
+        feeds: tuple[Tensor, ...],
+        counts: Sequence[int],
+        further: FurtherReads,
     ) -> None:
-        super().__init__(session, graph, fetches, feeds)
+        super().__init__(session, graph, fetches, (*feeds, *further.tensors))
         self._counts = counts
+        self._sources = further.sources
         self.may_be_direct = False  # the direct way takes one array for each feed
 
-    def run_values(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> Any:
-        return super().run_values(flat_feeds(self._counts, values), context, on_device)
+    def located(self, values: Sequence[Any]) -> list[Located]:
+        flat = flat_feeds(self._counts, values)
+        return super().located([*flat, *(flat[i] for i in self._sources)])
 
 
 def _scalar(array: Any) -> Any:

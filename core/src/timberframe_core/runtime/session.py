@@ -27,6 +27,7 @@ from timberframe_core.plugin.state import Position
 from timberframe_core.runtime import local_target as _local_target  # noqa: F401  # registers the target ""
 from timberframe_core.runtime.checks import Checks
 from timberframe_core.runtime.device_array import DeviceArray
+from timberframe_core.runtime.fed_variables import further_reads
 from timberframe_core.runtime.feeds import feed_counts, feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
 from timberframe_core.runtime.runner import ComposedRunner, Runner
@@ -135,12 +136,12 @@ class BaseSession(Evaluator):
             runner = self._plans.get(key)
             if runner is None:
                 wanted, feeds = Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict)
-                counts = feed_counts(feed_dict)
-                runner = (
-                    ComposedRunner(self, self.graph, wanted, feeds, counts)
-                    if counts
-                    else Runner(self, self.graph, wanted, feeds)
-                )
+                counts, further = feed_counts(feed_dict), further_reads(wanted.elements, feeds)
+                if counts or further.tensors:
+                    counts = counts or (1,) * len(feeds)
+                    runner = ComposedRunner(self, self.graph, wanted, feeds, counts, further)
+                else:
+                    runner = Runner(self, self.graph, wanted, feeds)
                 self._plans[key] = runner
                 self._runners.add(runner)
                 if len(self._plans) > _PLANS:

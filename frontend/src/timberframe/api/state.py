@@ -137,7 +137,7 @@ class Variable(PartialUpdates, metaclass=Created):
         def tensor(name: str) -> Any:
             return graph.as_graph_element(prefix + name, allow_operation=False)
 
-        self.handle = tensor(proto.variable_name)
+        self.handle = graph.get_operation_by_name(prefix + proto.variable_name.rpartition(":")[0]).outputs[0]
         if self.op.type not in ("VarHandleOp", *_REFERENCES):
             raise InvalidArgumentError(
                 f"Variable '{proto.variable_name}': is a {self.op.type} in the graph; a VarHandleOp is required"

@@ -7,6 +7,8 @@ from typing import Any
 from timberframe.api.state import Variable
 from timberframe_core.arguments import instance
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.variable_value import handle_of
+from timberframe_core.graphdef import messages
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "count_up_to", "scatter_add", "scatter_div", "scatter_max", "scatter_min",
@@ -14,8 +16,21 @@ __all__ = [
 ]  # fmt: skip
 
 
+def variable_of(given: Any) -> Any:
+    """The variable whose value a tensor is, as `Graph.get_tensor_by_name` gives it; all else as it is."""
+    handle = handle_of(given) if isinstance(given, Tensor) else None
+    if handle is None:
+        return given
+    name = handle.op.name
+    return Variable(
+        variable_def=messages.VariableDef(
+            variable_name=handle.name, initializer_name=f"{name}/Assign", snapshot_name=given.name, trainable=True
+        )
+    )
+
+
 def _variable(ref: Any, function: str) -> Variable:
-    found: Variable = instance(ref, Variable, f"{function}: ref", "a tf.Variable")
+    found: Variable = instance(variable_of(ref), Variable, f"{function}: ref", "a tf.Variable")
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from timberframe.api.framework import GraphKeys
 from timberframe.api.partitioned_variables import PartitionedVariable, grouped
 from timberframe.api.state import Variable
+from timberframe.api.variable_functions import variable_of
 from timberframe.saving.checkpoint import write_checkpoint
 from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.formats import open_checkpoint
@@ -252,8 +253,7 @@ def by_name(var_list: VarList) -> dict[str, Variable | PartitionedVariable]:
     found: dict[str, Variable | PartitionedVariable] = {}
     parts: dict[str, list[Variable]] = {}
     for given, variable in pairs:
-        if isinstance(variable, list | tuple):
-            variable = grouped(given, variable)
+        variable = grouped(given, variable) if isinstance(variable, list | tuple) else variable_of(variable)
         if not isinstance(variable, Variable | PartitionedVariable):
             raise InvalidTypeError(f"Saver: var_list has a {type(variable).__name__}; tf.Variable is required")
         if given is None and isinstance(variable, Variable) and variable.save_slice_info is not None:
