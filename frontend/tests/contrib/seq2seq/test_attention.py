@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,6 @@ QUERY = RANDOM.standard_normal((BATCH, UNITS)).astype(np.float32)
 LENGTHS = np.array([5, 2, 3])
 INSIDE = np.arange(STEPS) < LENGTHS[:, None]
 NOTHING = np.zeros((BATCH, STEPS), np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        tf.set_random_seed(1)
-        yield session
 
 
 def run(session: tf.Session, tensors: Any) -> Any:
@@ -80,6 +72,25 @@ def test_weights_by_another_function(session: tf.Session) -> None:
     got = run(session, mechanism(QUERY, NOTHING)[0])
     assert sorted(got[1].tolist()) == [0.0] * (STEPS - 1) + [1.0]
     assert not (got * ~INSIDE).any()
+
+
+def test_classes_of_programs_weigh_their_own_scores(session: tf.Session) -> None:
+    class Own(seq2seq.BahdanauAttention):
+        def __call__(self, query: Any, state: Any) -> Any:
+            weights = self._probability_fn(tf.reduce_sum(self.keys, 2), state)
+            return weights, weights
+
+    got = run(session, Own(UNITS, MEMORY, LENGTHS)(QUERY, NOTHING)[0])
+    assert not (got * ~INSIDE).any()
+    np.testing.assert_allclose(got.sum(1), 1, rtol=1e-6)
+
+
+def test_classes_of_programs_keep_the_names_of_variables(session: tf.Session) -> None:
+    class Own(seq2seq.LuongAttention):
+        pass
+
+    Own(UNITS, MEMORY, scale=True)(QUERY, NOTHING)
+    assert tf.global_variables()[1].op.name == "luong_attention/attention_g"
 
 
 def test_a_row_without_steps_is_refused(session: tf.Session) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,6 @@ BATCH, CLASSES, UNITS, END = 2, 5, 4, 0
 TABLE = RANDOM.standard_normal((CLASSES, UNITS)).astype(np.float32)
 KERNEL = RANDOM.standard_normal((2 * UNITS, UNITS)).astype(np.float32)
 PROJECTION = RANDOM.standard_normal((UNITS, CLASSES)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def run(session: tf.Session, tensors: Any) -> Any:

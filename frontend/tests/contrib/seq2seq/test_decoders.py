@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,6 @@ LENGTHS = [5, 2, 3]
 KERNEL = RANDOM.standard_normal((2 * UNITS, UNITS)).astype(np.float32)
 PROJECTION = RANDOM.standard_normal((UNITS, CLASSES)).astype(np.float32)
 END = 0
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        tf.set_random_seed(1)
-        yield session
 
 
 def run(session: tf.Session, tensors: Any) -> Any:

@@ -19,7 +19,7 @@ from timberframe.contrib.seq2seq import beam_scores
 from timberframe.contrib.seq2seq.basic_decoder import checked_layer
 from timberframe.contrib.seq2seq.beams import gather_tree, gather_tree_from_array
 from timberframe.contrib.seq2seq.decoding import Decoder
-from timberframe.contrib.seq2seq.helpers import embedding_function, vector_of
+from timberframe.contrib.seq2seq.helpers import embedding_function, end_token_of, vector_of
 from timberframe.layers.base import Layer
 from timberframe.recurrent.steps import check_cell
 from timberframe_core import nest
@@ -28,7 +28,6 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
-from timberframe_core.shapes import format_shape
 
 
 class BeamSearchDecoderState(NamedTuple):
@@ -85,12 +84,7 @@ class BeamSearchDecoder(Decoder):
         self._cell, self._output_layer = cell, checked_layer("BeamSearchDecoder", output_layer)
         self._embedding_fn = embedding_function(embedding)
         tokens = vector_of("BeamSearchDecoder", "start_tokens", convert_to_tensor(start_tokens, int32))
-        self._end_token = convert_to_tensor(end_token, int32, "end_token")
-        if self._end_token.static_shape not in ((), None):
-            raise InvalidArgumentError(
-                f"BeamSearchDecoder: end_token has shape {format_shape(self._end_token.static_shape)}; "
-                "a scalar is required"
-            )
+        self._end_token = end_token_of("BeamSearchDecoder", end_token)
         self._known_batch = (tokens.static_shape or (None,))[0]
         self._batch_size: Any = shape(tokens)[0] if self._known_batch is None else self._known_batch
         self._beam_width = beam_width

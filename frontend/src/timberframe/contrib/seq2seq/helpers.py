@@ -63,7 +63,31 @@ class Helper:
         raise NotImplementedError
 
 
-class CustomHelper(Helper):
+class _HelperOfRows(Helper):
+    """Base of helpers that keep what they say of their rows; a sample is one integer unless they say another."""
+
+    _batch_size: Any = None
+    _sample_ids_shape = TensorShape([])
+    _sample_ids_dtype: Any = int32
+    _start_inputs: Any = None
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> TensorShape:
+        return self._sample_ids_shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return self._sample_ids_dtype
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        return none_finished(self._batch_size), self._start_inputs
+
+
+class CustomHelper(_HelperOfRows):
     """A helper made of functions.
 
     initialize_fn() returns (finished, inputs); sample_fn(time, outputs, state) samples;
@@ -79,22 +103,16 @@ class CustomHelper(Helper):
         sample_ids_dtype: Any = None,
     ) -> None:
         self._initialize_fn, self._sample_fn, self._next_inputs_fn = initialize_fn, sample_fn, next_inputs_fn
-        self._shape, self._dtype = TensorShape(sample_ids_shape or []), as_dtype(sample_ids_dtype or int32)
-        self._batch_size: Any = None
+        self._sample_ids_shape, self._sample_ids_dtype = (
+            TensorShape(sample_ids_shape or []),
+            as_dtype(sample_ids_dtype or int32),
+        )
 
     @property
     def batch_size(self) -> Any:
         if self._batch_size is None:
             raise WrongStateError("CustomHelper: batch_size is unknown before initialize; call that first")
         return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> TensorShape:
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         with name_scope(name, "CustomHelperInitialize"):
@@ -117,7 +135,7 @@ class CustomHelper(Helper):
             return result
 
 
-class TrainingHelper(Helper):
+class TrainingHelper(_HelperOfRows):
     """The inputs are known: those of a training batch. The samples are the classes of the greatest outputs.
 
     inputs: [batch, time, ...], or [time, batch, ...] if time_major; or a tuple or dict of such. sequence_length: the
@@ -160,18 +178,6 @@ class TrainingHelper(Helper):
         """The number of steps of each row."""
         return self._lengths
 
-    @property
-    def batch_size(self) -> Any:
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> TensorShape:
-        return TensorShape([])
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return int32
-
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         with name_scope(name, "TrainingHelperInitialize"):
             finished = apply_op("Equal", [self._lengths, 0])
@@ -195,7 +201,7 @@ class TrainingHelper(Helper):
             return finished, self._read(following), state
 
 
-class GreedyEmbeddingHelper(Helper):
+class GreedyEmbeddingHelper(_HelperOfRows):
     """The next inputs are the embeddings of the classes of the greatest outputs.
 
     embedding: a function of class numbers, or a table of their embeddings. start_tokens: the first class of each row.
@@ -205,29 +211,10 @@ class GreedyEmbeddingHelper(Helper):
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         kind = type(self).__name__
         self._embedding_fn = embedding_function(embedding)
-        self._start_tokens = vector_of(kind, "start_tokens", start_tokens)
-        self._end_token = convert_to_tensor(end_token, int32, "end_token")
-        if self._end_token.static_shape not in ((), None):
-            raise InvalidArgumentError(
-                f"{kind}: end_token has shape {format_shape(self._end_token.static_shape)}; a scalar is required"
-            )
+        self._start_tokens = vector_of(kind, "start_tokens", convert_to_tensor(start_tokens, int32))
+        self._end_token = end_token_of(kind, end_token)
         self._start_inputs = self._embedding_fn(self._start_tokens)
         self._batch_size = _rows(self._start_tokens)
-
-    @property
-    def batch_size(self) -> Any:
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> TensorShape:
-        return TensorShape([])
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return int32
-
-    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        return none_finished(self._batch_size), self._start_inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         return cast(argmax(_one_tensor(type(self).__name__, outputs), axis=-1), int32)
@@ -258,7 +245,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         return drawn_classes(logits if self._temperature is None else logits / self._temperature, self._seed)
 
 
-class InferenceHelper(Helper):
+class InferenceHelper(_HelperOfRows):
     """The samples are those of a function, and the next inputs what another function makes of them.
 
     sample_fn(outputs) samples, of sample_shape and sample_dtype for each row; end_fn(sample_ids) says which rows are
@@ -270,24 +257,9 @@ class InferenceHelper(Helper):
         end_fn: Callable[[Any], Any], next_inputs_fn: Callable[[Any], Any] | None = None,
     ) -> None:  # fmt: skip
         self._sample_fn, self._end_fn, self._next_inputs_fn = sample_fn, end_fn, next_inputs_fn
-        self._shape, self._dtype = TensorShape(sample_shape), as_dtype(sample_dtype)
+        self._sample_ids_shape, self._sample_ids_dtype = TensorShape(sample_shape), as_dtype(sample_dtype)
         self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
         self._batch_size = _rows(self._start_inputs)
-
-    @property
-    def batch_size(self) -> Any:
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> TensorShape:
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return self._dtype
-
-    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        return none_finished(self._batch_size), self._start_inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         return self._sample_fn(outputs)
@@ -326,6 +298,16 @@ def vector_of(kind: str, what: str, given: Any) -> Tensor:
     if tensor.shape.ndims not in (None, 1):
         raise InvalidArgumentError(
             f"{kind}: {what} has shape {format_shape(tensor.static_shape)}; a vector of one for each row is required"
+        )
+    return tensor
+
+
+def end_token_of(kind: str, given: Any) -> Tensor:
+    """The class that ends a row; InvalidArgumentError for what is no scalar."""
+    tensor: Tensor = convert_to_tensor(given, int32, "end_token")
+    if tensor.static_shape not in ((), None):
+        raise InvalidArgumentError(
+            f"{kind}: end_token has shape {format_shape(tensor.static_shape)}; a scalar is required"
         )
     return tensor
 

@@ -52,6 +52,9 @@ class ScoredAttention(AttentionMechanism):
     by default minus infinity. custom_key_value_fn(keys, values) returns others.
     """
 
+    _scope: str | None = None
+    """Where the variables of the scores are."""
+
     def __init__(
         self,
         query_layer: Layer | None,
@@ -71,7 +74,7 @@ class ScoredAttention(AttentionMechanism):
         if not callable(probability_fn):
             raise InvalidTypeError(f"{kind}: probability_fn is {probability_fn!r}; a function is required")
         self.query_layer, self.memory_layer = query_layer, memory_layer
-        self._probability_fn = probability_fn
+        self._weigh = probability_fn
         self._masked_score = -math.inf if score_mask_value is None else score_mask_value
         with name_scope(name, "BaseAttentionMechanismInit"):
             given = nest.map_structure(lambda m: convert_to_tensor(m, name="memory"), memory)
@@ -115,18 +118,17 @@ class ScoredAttention(AttentionMechanism):
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """The alignments for a query, and the next state, which they are."""
-        with variable_scope(None, _scope_name(type(self).__name__)):
+        with variable_scope(None, self._scope):
             scores = self.score(convert_to_tensor(query))
-        if self._lengths is not None:
-            has = sequence_mask(self._lengths, shape(scores)[1])
-            scores = where(has, scores, apply_op("OnesLike", [scores]) * self._masked_score)
         alignments = self._probability_fn(scores, state)
         return alignments, alignments
 
-
-def _scope_name(kind: str) -> str:
-    """The variable scope of a mechanism: `luong_attention` of LuongAttention."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
+    def _probability_fn(self, scores: Any, before: Any) -> Any:
+        """Weights made of scores, 0 for steps that a row does not have; classes of programs call it by this name."""
+        if self._lengths is not None:
+            has = sequence_mask(self._lengths, shape(scores)[1])
+            scores = where(has, scores, apply_op("OnesLike", [scores]) * self._masked_score)
+        return self._weigh(scores, before)
 
 
 def _check_inner_sizes(kind: str, memory: Tensor) -> None:
@@ -160,6 +162,8 @@ class LuongAttention(ScoredAttention):
     attention_g. probability_fn: weights of scores, softmax by default. The keys are made by `memory_layer/kernel`.
     """
 
+    _scope = "luong_attention"
+
     def __init__(
         self,
         num_units: int,
@@ -180,7 +184,17 @@ class LuongAttention(ScoredAttention):
         self._scale = scale
 
     def score(self, query: Any) -> Any:
-        return luong_score(type(self).__name__, query, self.keys, self._scale)
+        """query . keys along their last axis: [batch, time]."""
+        depth, units = query.shape.as_list()[-1], self.keys.shape.as_list()[-1]
+        if depth is None or depth != units:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: query '{query.name}' has size {depth} and the keys have size {units}; "
+                "num_units must be the size of the query"
+            )
+        row = apply_op("ExpandDims", [query, 1])
+        product = apply_op("BatchMatMulV2", [row, self.keys], {"adj_y": True})
+        scores = apply_op("Squeeze", [product], {"squeeze_dims": [1]})
+        return get_variable("attention_g", [], query.dtype, ones_initializer()) * scores if self._scale else scores
 
 
 class BahdanauAttention(ScoredAttention):
@@ -190,6 +204,8 @@ class BahdanauAttention(ScoredAttention):
     probability_fn: weights of scores, softmax by default. The variables of the layers are `query_layer/kernel` and
     `memory_layer/kernel`.
     """
+
+    _scope = "bahdanau_attention"
 
     def __init__(
         self,
@@ -203,7 +219,10 @@ class BahdanauAttention(ScoredAttention):
         custom_key_value_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
         name: str = "BahdanauAttention",
     ) -> None:
-        queries, keys = bahdanau_layers(num_units, dtype)
+        queries, keys = (
+            Dense(num_units, name=layer, use_bias=False, dtype=as_dtype(dtype or float32))
+            for layer in ("query_layer", "memory_layer")
+        )
         super().__init__(
             queries, memory, _of_scores(probability_fn), memory_sequence_length, keys,
             score_mask_value=score_mask_value, custom_key_value_fn=custom_key_value_fn, name=name,
@@ -211,45 +230,15 @@ class BahdanauAttention(ScoredAttention):
         self._normalize = normalize
 
     def score(self, query: Any) -> Any:
-        return bahdanau_score(self.query_layer, query, self.keys, self._normalize)
-
-
-def bahdanau_layers(num_units: int, dtype: Any) -> tuple[Layer, Layer]:
-    """The layers for queries and for keys."""
-    made = (
-        Dense(num_units, name=name, use_bias=False, dtype=as_dtype(dtype or float32))
-        for name in ("query_layer", "memory_layer")
-    )
-    queries, keys = made
-    return queries, keys
-
-
-def luong_score(kind: str, query: Any, keys: Any, scale: bool) -> Any:
-    """query . keys along their last axis: [batch, time]."""
-    depth, units = query.shape.as_list()[-1], keys.shape.as_list()[-1]
-    if depth is None or depth != units:
-        raise InvalidArgumentError(
-            f"{kind}: query '{query.name}' has size {depth} and the keys have size {units}; num_units must be the "
-            "size of the query"
-        )
-    row = apply_op("ExpandDims", [query, 1])
-    scores = apply_op("Squeeze", [apply_op("BatchMatMulV2", [row, keys], {"adj_y": True})], {"squeeze_dims": [1]})
-    if not scale:
-        return scores
-    return get_variable("attention_g", [], query.dtype, ones_initializer()) * scores
-
-
-def bahdanau_score(layer: Layer | None, query: Any, keys: Any, normalize: bool) -> Any:
-    """attention_v . tanh(keys + query) along the last axis: [batch, time]."""
-    row = apply_op("ExpandDims", [query if layer is None else layer(query), 1])
-    units = keys.shape.as_list()[2]
-    v = get_variable("attention_v", [units], row.dtype)
-    if not normalize:
-        return reduce_sum(v * tanh(keys + row), [2])
-    g = get_variable("attention_g", [], row.dtype, constant_initializer(math.sqrt(1 / units)))
-    b = get_variable("attention_b", [units], row.dtype, zeros_initializer())
-    direction = g * v * rsqrt(reduce_sum(square(v)))
-    return reduce_sum(direction * tanh(keys + row + b), [2])
+        """attention_v . tanh(keys + query) along the last axis: [batch, time]."""
+        row = apply_op("ExpandDims", [query if self.query_layer is None else self.query_layer(query), 1])
+        units = self.keys.shape.as_list()[2]
+        v = get_variable("attention_v", [units], row.dtype)
+        if not self._normalize:
+            return reduce_sum(v * tanh(self.keys + row), [2])
+        g = get_variable("attention_g", [], row.dtype, constant_initializer(math.sqrt(1 / units)))
+        b = get_variable("attention_b", [units], row.dtype, zeros_initializer())
+        return reduce_sum(g * v * rsqrt(reduce_sum(square(v))) * tanh(self.keys + row + b), [2])
 
 
 def _of_scores(given: Callable[[Any], Any] | None) -> Probability:

@@ -17,15 +17,8 @@ from timberframe.api.reduction import cumprod, cumsum
 from timberframe.api.selection import cast, clip_by_value
 from timberframe.api.unary import exp, log, sigmoid
 from timberframe.api.variable_scope import get_variable
-from timberframe.contrib.seq2seq.mechanisms import (
-    Probability,
-    ScoredAttention,
-    bahdanau_layers,
-    bahdanau_score,
-    luong_score,
-)
-from timberframe.layers.core import Dense
-from timberframe_core.dtypes import as_dtype, float32, int32
+from timberframe.contrib.seq2seq.mechanisms import BahdanauAttention, LuongAttention, Probability, ScoredAttention
+from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError
 
 _MODES = ("recursive", "parallel", "hard")
@@ -82,74 +75,53 @@ def _probability(noise: float, seed: int | None, mode: str) -> Probability:
 
 
 class _MonotonicAttention(ScoredAttention):
-    """A mechanism that starts at the memory's first step."""
+    """A mechanism that starts at the memory's first step; attention_score_bias is added to its scores."""
+
+    def _set_weights(self, noise: float, seed: int | None, mode: str, bias: float) -> None:
+        self._weigh, self._bias = _probability(noise, seed, mode), bias
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """All weight on the first step, for each row."""
         return one_hot(zeros([batch_size], int32), self.alignments_size, dtype=dtype)
 
+    def score(self, query: Any) -> Any:
+        scores = super().score(query)
+        return scores + get_variable("attention_score_bias", [], scores.dtype, constant_initializer(self._bias))
 
-class BahdanauMonotonicAttention(_MonotonicAttention):
+
+class BahdanauMonotonicAttention(_MonotonicAttention, BahdanauAttention):
     """`BahdanauAttention` with weights of `monotonic_attention`.
 
     sigmoid_noise: the deviation of noise that is added to the scores. score_bias_init: the first value of the variable
     attention_score_bias, which is added, too. mode: that of `monotonic_attention`.
     """
 
+    _scope = "bahdanau_monotonic_attention"
+
     def __init__(
-        self,
-        num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
-        normalize: bool = False,
-        score_mask_value: Any = None,
-        sigmoid_noise: float = 0.0,
-        sigmoid_noise_seed: int | None = None,
-        score_bias_init: float = 0.0,
-        mode: str = "parallel",
-        dtype: Any = None,
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, normalize: bool = False,
+        score_mask_value: Any = None, sigmoid_noise: float = 0.0, sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0, mode: str = "parallel", dtype: Any = None,
         name: str = "BahdanauMonotonicAttention",
-    ) -> None:
-        queries, keys = bahdanau_layers(num_units, dtype)
-        weigh = _probability(sigmoid_noise, sigmoid_noise_seed, mode)
+    ) -> None:  # fmt: skip
         super().__init__(
-            queries, memory, weigh, memory_sequence_length, keys, score_mask_value=score_mask_value, name=name
-        )
-        self._normalize, self._bias = normalize, score_bias_init
-
-    def score(self, query: Any) -> Any:
-        scores = bahdanau_score(self.query_layer, query, self.keys, self._normalize)
-        return scores + _bias(scores, self._bias)
+            num_units, memory, memory_sequence_length, normalize, score_mask_value=score_mask_value, dtype=dtype,
+            name=name,
+        )  # fmt: skip
+        self._set_weights(sigmoid_noise, sigmoid_noise_seed, mode, score_bias_init)
 
 
-class LuongMonotonicAttention(_MonotonicAttention):
+class LuongMonotonicAttention(_MonotonicAttention, LuongAttention):
     """`LuongAttention` with weights of `monotonic_attention`; arguments as of `BahdanauMonotonicAttention`."""
 
+    _scope = "luong_monotonic_attention"
+
     def __init__(
-        self,
-        num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
-        scale: bool = False,
-        score_mask_value: Any = None,
-        sigmoid_noise: float = 0.0,
-        sigmoid_noise_seed: int | None = None,
-        score_bias_init: float = 0.0,
-        mode: str = "parallel",
-        dtype: Any = None,
-        name: str = "LuongMonotonicAttention",
-    ) -> None:
-        keys = Dense(num_units, name="memory_layer", use_bias=False, dtype=as_dtype(dtype or float32))
-        weigh = _probability(sigmoid_noise, sigmoid_noise_seed, mode)
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
+        score_mask_value: Any = None, sigmoid_noise: float = 0.0, sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0, mode: str = "parallel", dtype: Any = None, name: str = "LuongMonotonicAttention",
+    ) -> None:  # fmt: skip
         super().__init__(
-            None, memory, weigh, memory_sequence_length, keys, score_mask_value=score_mask_value, name=name
+            num_units, memory, memory_sequence_length, scale, score_mask_value=score_mask_value, dtype=dtype, name=name
         )
-        self._scale, self._bias = scale, score_bias_init
-
-    def score(self, query: Any) -> Any:
-        scores = luong_score("LuongMonotonicAttention", query, self.keys, self._scale)
-        return scores + _bias(scores, self._bias)
-
-
-def _bias(scores: Any, start: float) -> Any:
-    return get_variable("attention_score_bias", [], scores.dtype, constant_initializer(start))
+        self._set_weights(sigmoid_noise, sigmoid_noise_seed, mode, score_bias_init)

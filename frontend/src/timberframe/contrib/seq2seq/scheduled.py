@@ -12,7 +12,6 @@ from timberframe.api.random import random_uniform
 from timberframe.api.reduction import reduce_all, reduce_any
 from timberframe.api.selection import where
 from timberframe.contrib.seq2seq.helpers import TrainingHelper, drawn_classes, embedding_function, unstacked
-from timberframe.layers.base import Layer
 from timberframe.recurrent.steps import swap_time_and_batch
 from timberframe_core import nest
 from timberframe_core.dtypes import bool_
@@ -42,7 +41,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
         with name_scope(name, "ScheduledEmbeddingTrainingHelperSample"):
             noise = random_uniform([self.batch_size], seed=self._scheduling_seed)
-            chosen = apply_op("Greater", [self._probability, noise])
+            chosen = apply_op("Less", [noise, self._probability])
             return where(chosen, drawn_classes(outputs, self._seed), fill([self.batch_size], -1))
 
     def next_inputs(
@@ -67,13 +66,14 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     the last axis in either case.
     """
 
+    _sample_ids_dtype = bool_
+
     def __init__(
         self, inputs: Any, sequence_length: Any, sampling_probability: Any, time_major: bool = False,
         seed: int | None = None, next_inputs_fn: Any = None, auxiliary_inputs: Any = None, name: str | None = None,
-        next_input_layer: Layer | None = None,
     ) -> None:  # fmt: skip
-        self._next_inputs_fn = next_inputs_fn or next_input_layer
-        if self._next_inputs_fn is not None and not callable(self._next_inputs_fn):
+        self._next_inputs_fn = next_inputs_fn
+        if next_inputs_fn is not None and not callable(next_inputs_fn):
             raise InvalidTypeError(
                 f"ScheduledOutputTrainingHelper: next_inputs_fn is {next_inputs_fn!r}; a function is required"
             )
@@ -86,10 +86,6 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
                 steps = extra if time_major else nest.map_structure(swap_time_and_batch, extra)
                 self._auxiliary = nest.map_structure(unstacked, steps)
             super().__init__(inputs, sequence_length, time_major, name)
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return bool_
 
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
         with name_scope(name, "ScheduledOutputTrainingHelperSample"):
