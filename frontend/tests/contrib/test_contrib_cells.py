@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,6 @@ RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((3, 5, 2)).astype(np.float32)
 C, H = (RANDOM.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
 LENGTHS = [5, 2, 3]
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        tf.set_random_seed(1)
-        yield session
 
 
 def run(session: tf.Session, tensors: Any) -> Any:
@@ -194,6 +186,13 @@ def test_projections_and_embeddings(session: tf.Session) -> None:
     h = np.tanh(np.concatenate([rows, H], 1) @ v["embedding_wrapper/basic_rnn_cell/kernel"])
     np.testing.assert_allclose(output, np.maximum(h @ v["kernel"], 0), rtol=1e-4, atol=1e-6)
     assert cell.output_size == 3
+
+
+def test_an_embedding_begins_as_its_scope_says(session: tf.Session) -> None:
+    with tf.variable_scope("net", initializer=tf.constant_initializer(0.25)):
+        rnn.EmbeddingWrapper(tf.nn.rnn_cell.BasicRNNCell(4), 6, 2)(np.array([1, 5, 1]), H)
+    session.run(tf.global_variables_initializer())
+    assert variables(session)["net/embedding_wrapper/embedding"].tolist() == [[0.25, 0.25]] * 6
 
 
 def test_projected_inputs(session: tf.Session) -> None:

@@ -14,7 +14,7 @@ from timberframe.api.random_initializers import random_uniform_initializer
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.softmax import softmax
 from timberframe.api.unary import tanh
-from timberframe.api.variable_scope import get_variable, variable_scope
+from timberframe.api.variable_scope import get_variable, get_variable_scope, variable_scope
 from timberframe.recurrent.base import RNNCell
 from timberframe.recurrent.steps import check_cell
 from timberframe_core import nest
@@ -63,8 +63,7 @@ class AttentionCellWrapper(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        sizes = (self._cell.state_size, self._size, self._size * self._length)
-        return sizes if self._state_is_tuple else sum(sizes)
+        return self._sizes() if self._state_is_tuple else sum(self._sizes())
 
     @property
     def output_size(self) -> int:
@@ -84,7 +83,7 @@ class AttentionCellWrapper(RNNCell):
         after = (cell_state, attention, past)
         return output, after if self._state_is_tuple else concat(list(after), 1)
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _sizes(self) -> tuple[Any, int, int]:
         return (self._cell.state_size, self._size, self._size * self._length)
 
     def _attention(self, query: Any, past: Any) -> Any:
@@ -170,6 +169,6 @@ class EmbeddingWrapper(_Around):
 
     def call(self, inputs: Any, state: Any) -> Any:
         bound = math.sqrt(3)
-        initializer = self._initializer or random_uniform_initializer(-bound, bound)
+        initializer = self._initializer or get_variable_scope().initializer or random_uniform_initializer(-bound, bound)
         table = get_variable("embedding", self._shape, nest.flatten(state)[0].dtype, initializer)
         return self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)
