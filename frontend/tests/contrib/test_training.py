@@ -92,6 +92,15 @@ def test_losses_of_lists_of_steps() -> None:
     np.testing.assert_allclose(mean, each.mean(), rtol=1e-5)
 
 
+def test_a_loss_function_of_a_program_gets_the_targets_as_they_are() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        loss = tf.contrib.legacy_seq2seq.sequence_loss_by_example(
+            [tf.ones([2, 4])], [tf.constant([[1], [2]])], [tf.ones([2, 1])],
+            softmax_loss_function=lambda labels, logits: tf.cast(labels, tf.float32),
+        )  # fmt: skip
+        assert session.run(loss).tolist() == [[1.0], [2.0]]
+
+
 def test_a_decoder_of_a_list_feeds_what_a_function_makes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         cell, first = tf.nn.rnn_cell.BasicRNNCell(2), tf.ones([3, 2])

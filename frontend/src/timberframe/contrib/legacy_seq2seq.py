@@ -64,10 +64,10 @@ def sequence_loss_by_example(
             "many of each are required"
         )
     with name_scope(name, "sequence_loss_by_example"):
-        function = softmax_loss_function or sparse_softmax_cross_entropy_with_logits
+        function = softmax_loss_function or _cross_entropy
         losses: Any = add_n(
             [
-                function(labels=reshape(labels, [-1]), logits=x) * weight
+                function(labels=labels, logits=x) * weight
                 for x, labels, weight in zip(logits, targets, weights, strict=True)
             ]
         )
@@ -75,6 +75,10 @@ def sequence_loss_by_example(
             return losses
         total: Any = add_n(list(weights))
         return losses / (total + 1e-12)  # without weights the loss is 0
+
+
+def _cross_entropy(labels: Any, logits: Any) -> Any:
+    return sparse_softmax_cross_entropy_with_logits(labels=reshape(labels, [-1]), logits=logits)
 
 
 def sequence_loss(
