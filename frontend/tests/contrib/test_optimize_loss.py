@@ -91,7 +91,17 @@ def test_summaries(session: tf.Session) -> None:
     tags = {value.tag: value.simple_value for value in written.value}
     assert tags["OptimizeLoss/global_norm/gradient_norm"] == 5.0
     assert tags["OptimizeLoss/learning_rate_1"] == 0.5  # the variable has the name itself
-    assert {"OptimizeLoss/loss", "OptimizeLoss/gradients/x", "OptimizeLoss/gradient_norm/x"} < set(tags)
+    assert {"OptimizeLoss/loss", "OptimizeLoss/gradients/x_0", "OptimizeLoss/gradient_norm/x_0"} < set(tags)
+
+
+def test_norms_before_and_after_clipping(session: tf.Session) -> None:
+    _, loss = start(session)
+    layers.optimize_loss(loss, None, 0.5, "SGD", clip_gradients=1.0, summaries=["gradient_norm"])
+    session.run(tf.global_variables_initializer())
+    written = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    tags = {value.tag: value.simple_value for value in written.value}
+    assert tags["OptimizeLoss/global_norm/gradient_norm"] == 5.0
+    assert tags["OptimizeLoss/global_norm/clipped_gradient_norm"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

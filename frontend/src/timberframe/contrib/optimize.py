@@ -15,6 +15,7 @@ from timberframe.api.variable_collections import trainable_variables
 from timberframe.api.variable_scope import get_variable, variable_scope
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Tensor
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Any]] = {
@@ -82,10 +83,11 @@ def optimize_loss(
             pairs = [(_noisy(convert_to_tensor(g), gradient_noise_scale), v) for g, v in pairs]
         if gradient_multipliers is not None:
             pairs = [(_times(g, v, gradient_multipliers), v) for g, v in pairs]
-        if "global_gradient_norm" in wanted:
-            summary.scalar("global_norm/gradient_norm", global_norm([g for g, _ in pairs]))
+        _write_norm(wanted, "gradient_norm", pairs)
         pairs = _clipped(pairs, clip_gradients)
         _write(wanted, value, rate, pairs)
+        if clip_gradients is not None:
+            _write_norm(wanted, "clipped_gradient_norm", pairs)
         applied = chosen.apply_gradients(pairs, global_step=step if increment_global_step else None, name="train")
         with control_dependencies([applied]):
             return identity(value)
@@ -151,7 +153,13 @@ def _write(wanted: Sequence[str], loss: Any, rate: Any, pairs: Sequence[Any]) ->
     if "learning_rate" in wanted and rate is not None:
         summary.scalar("learning_rate", rate)
     for gradient, variable in pairs:
+        name = variable.name.replace(":", "_")
         if "gradients" in wanted:
-            summary.histogram(f"gradients/{variable.op.name}", convert_to_tensor(gradient))
+            summary.histogram(f"gradients/{name}", gradient.values if isinstance(gradient, IndexedSlices) else gradient)
         if "gradient_norm" in wanted:
-            summary.scalar(f"gradient_norm/{variable.op.name}", global_norm([gradient]))
+            summary.scalar(f"gradient_norm/{name}", global_norm([gradient]))
+
+
+def _write_norm(wanted: Sequence[str], name: str, pairs: Sequence[Any]) -> None:
+    if "global_gradient_norm" in wanted or "gradient_norm" in wanted:
+        summary.scalar(f"global_norm/{name}", global_norm([g for g, _ in pairs]))
