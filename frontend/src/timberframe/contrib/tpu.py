@@ -32,6 +32,7 @@ class TPUConfig(NamedTuple):
     initial_infeed_sleep_secs: int | None = None
     input_partition_dims: Any = None
     eval_training_input_configuration: Any = InputPipelineConfig.PER_HOST_V1
+    experimental_host_call_every_n_steps: int = 1
 
 
 class RunConfig(_RunConfig):
@@ -117,6 +118,7 @@ class TPUEstimator(Estimator):
         batch_axis: Any = None,
         eval_on_tpu: bool = True,
         export_to_tpu: bool = True,
+        export_to_cpu: bool = True,
         warm_start_from: Any = None,
     ) -> None:
         if use_tpu:
