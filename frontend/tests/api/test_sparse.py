@@ -223,6 +223,7 @@ def test_wrong_arguments_are_refused(session: tf.Session, make: Callable[[], Any
         lambda: tf.sparse_reorder(tf.constant(1)),
         lambda: tf.sparse_add(tf.constant(1), tf.constant(2)),
         lambda: tf.sparse_tensor_to_dense([1]),
+        lambda: tf.sparse_minimum(matrix(), [1]),
     ],
 )
 def test_dense_tensors_are_refused(session: tf.Session, make: Callable[[], Any]) -> None:

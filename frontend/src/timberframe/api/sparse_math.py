@@ -45,7 +45,8 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
 
 def _extreme(op: str, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
-    a, b = sparse_tensor(sp_a, "tf.sparse_maximum: sp_a"), sparse_tensor(sp_b, "tf.sparse_maximum: sp_b")
+    function = f"tf.sparse_{op.removeprefix('SparseSparse').lower()}"
+    a, b = sparse_tensor(sp_a, f"{function}: sp_a"), sparse_tensor(sp_b, f"{function}: sp_b")
     with name_scope(name, op, [a.indices, b.indices]) as scope:
         indices, values = apply_op(op, [*parts(a), *parts(b)], name=scope)
     return SparseTensor(indices, values, a.dense_shape)

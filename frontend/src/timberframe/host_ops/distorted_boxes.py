@@ -131,5 +131,8 @@ def _check(call: HostCall, height: int, width: int, boxes: np.ndarray, covered: 
             raise call.error(f"{name} is {list(given)}; two positive numbers in order are required")
     if not boxes.size and not attrs["use_image_if_no_bounding_boxes"]:
         raise call.error("bounding_boxes is empty; use_image_if_no_bounding_boxes lets the image count as one")
-    if ((boxes < 0) | (boxes > 1)).any() or (boxes[..., :2] >= boxes[..., 2:]).any():
-        raise call.error("bounding_boxes leave [0, 1] or have no area; y_min, x_min, y_max, x_max are required")
+    for box in boxes.reshape(-1, 4):
+        if ((box < 0) | (box > 1)).any() or (box[:2] >= box[2:]).any():
+            raise call.error(
+                f"a box is {box.tolist()}, which leaves [0, 1] or has no area; y_min, x_min, y_max, x_max are required"
+            )
