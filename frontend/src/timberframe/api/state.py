@@ -13,13 +13,13 @@ from timberframe.api.slice_info import SaveSliceInfo
 from timberframe.api.variable_copies import VariableAggregation as VariableAggregation
 from timberframe.api.variable_copies import VariableSynchronization as VariableSynchronization
 from timberframe.api.variable_creators import Created
+from timberframe.api.variable_creators import outermost as outermost
 from timberframe.api.variable_slices import assignable
 from timberframe.api.variable_updates import PartialUpdates
 from timberframe_core.dtypes import DType, as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.defaults import Defaults
-from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
@@ -398,13 +398,6 @@ def notify_created(variable: Variable) -> None:
     """Tells the innermost watcher of a new variable."""
     if creation_watchers.stack:
         creation_watchers.stack[-1](variable)
-
-
-def outermost(graph: Graph) -> Graph:
-    """The graph around function bodies: a variable made inside a loop or branch belongs there."""
-    while isinstance(graph, FuncGraph) and graph.outer is not None:
-        graph = graph.outer
-    return graph
 
 
 def _collection_names(label: str, collections: Sequence[str] | None) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 
 __all__ = ["variable_creator_scope"]
@@ -24,9 +25,10 @@ class _Creators(threading.local):
         self.stack: list[Creator] = []
 
 
-def _outermost(graph: Graph) -> Graph:
-    while graph.is_body and getattr(graph, "outer", None) is not None:
-        graph = graph.outer  # type: ignore[attr-defined]  # a body has a graph around it
+def outermost(graph: Graph) -> Graph:
+    """The graph around function bodies: a variable made inside a loop or branch belongs there."""
+    while isinstance(graph, FuncGraph) and graph.outer is not None:
+        graph = graph.outer
     return graph
 
 
@@ -47,7 +49,7 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
     It is called as ``variable_creator(next_creator, **kwargs)`` with the constructor's arguments by name, and returns a
     variable: what ``next_creator(**kwargs)`` makes, perhaps with other arguments. The innermost scope's comes first.
     """
-    stack = _of(_outermost(get_default_graph()), make=True)
+    stack = _of(outermost(get_default_graph()), make=True)
     stack.append(variable_creator)
     try:
         yield
@@ -59,7 +61,7 @@ class Created(type):
     """The metaclass of variables: has the creators of open scopes make them."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = list(_of(_outermost(get_default_graph()), make=False))
+        creators = list(_of(outermost(get_default_graph()), make=False))
         make = super().__call__
         if not creators or kwargs.get("variable_def") is not None:
             return make(*args, **kwargs)
