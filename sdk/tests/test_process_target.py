@@ -158,6 +158,16 @@ def test_variables_outlive_the_session_that_made_them() -> None:
         assert s.run(v) == 1
 
 
+def test_a_session_sees_that_another_one_initialized_a_variable() -> None:
+    v, _ = counter()
+    ready = tf.is_variable_initialized(v)
+    tf.Session.reset(TARGET)
+    with session() as s, session() as other:
+        assert not other.run(ready)
+        s.run(v.initializer)
+        assert other.run(ready)
+
+
 def test_two_sessions_share_a_variable_by_its_name() -> None:
     v, more = counter()
     with session() as s, session() as other:

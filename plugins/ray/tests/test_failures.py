@@ -19,7 +19,6 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 import timberframe as tf
 from timberframe_ray import Cluster, engine
 from timberframe_ray.link import ANSWER_SECONDS, CANCEL_SECONDS, PING_SECONDS
-from timberframe_ray.target import describe
 
 DEVICE = "/job:worker/replica:0/task:0/device:CPU:0"
 KILL_SECONDS = 2.0
@@ -48,7 +47,7 @@ def endless() -> Any:
 def described(cluster: Cluster) -> dict[str, Any]:
     worker = engine.find_worker(cluster.name, "worker", 0)
     assert worker is not None
-    return describe(worker)
+    return engine.describe(worker)
 
 
 def settles(holds: Callable[[], bool], seconds: float = 20.0) -> bool:

@@ -30,7 +30,7 @@ def test_devices_of_all_tasks_come_before_those_of_this_process(cluster: Cluster
 
 
 def test_the_devices_of_the_task_that_the_target_names_come_first(cluster: Cluster) -> None:
-    with tf.Session(f"{cluster.target}/worker/1") as s:
+    with tf.Session(cluster.target_of("worker", 1)) as s:
         assert s.list_devices()[0].name == SECOND
 
 

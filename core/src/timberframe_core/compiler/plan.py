@@ -26,8 +26,10 @@ from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe_core.fallback import failures_noted, report_failure
 from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable
+from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.shapes import format_shape, is_static
 
+_HERE = DeviceDefaults.incarnation
 _BOUND_PLANS = 64  # shapes that one plan is kept for
 _CHILDREN = 16  # outcomes of one data-dependent shape that are kept
 
@@ -107,6 +109,9 @@ class Plan:
             self.placements = placer.place(program, self._homes())
 
         self._needed = self._pipeline.prepare(program, place, self.passes)
+        for node in program.nodes:  # in another process a variable may have a value that this session did not give it
+            if node.op.role == "variable" and node.device is not None and node.device.incarnation != _HERE:
+                self.variables.get(node.variable or "", node.device, node.attrs["dtype"])
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self._reschedule()
         named = {n.variable for n in program.nodes if n.variable is not None}

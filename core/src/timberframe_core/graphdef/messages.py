@@ -26,6 +26,8 @@ GradientDef: Any
 OpDefMessage: Any
 OpList: Any
 ConfigProto: Any
+ClusterDef: Any
+ServerDef: Any
 GPUOptions: Any
 GraphOptions: Any
 OptimizerOptions: Any

@@ -116,6 +116,10 @@ _FUNCTION = {
 }
 
 _SESSION = {
+    "ClusterDef": "job 1 [JobDef]",
+    "JobDef": "name 1 string, tasks 2 {int32: string}",
+    "ServerDef": "cluster 1 ClusterDef, job_name 2 string, task_index 3 int32, default_session_config 4 ConfigProto, "
+    "protocol 5 string",
     "ConfigProto": "device_count 1 {string: int32}, intra_op_parallelism_threads 2 int32, "
     "inter_op_parallelism_threads 5 int32, use_per_session_threads 9 bool, placement_period 3 int32, "
     "device_filters 4 [string], gpu_options 6 GPUOptions, pluggable_device_options 18 GPUOptions, "

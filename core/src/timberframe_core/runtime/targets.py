@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from timberframe_core.config import SessionConfig
@@ -56,6 +56,29 @@ class TargetKind(Protocol):
         """Drops what sessions left in these containers, or in all if none is named; all sessions are closed before."""
 
 
+class Server(Protocol):
+    """One task of a cluster, in whose devices sessions on `target` run first."""
+
+    target: str
+
+    def start(self) -> None:
+        """Makes the task's devices reachable; nothing where they are."""
+
+    def join(self) -> None:
+        """Returns when the task has ended."""
+
+
+class ServingKind(TargetKind, Protocol):
+    """A target that programs can start the tasks of: one that also has this function."""
+
+    def serve(self, cluster: Mapping[str, Mapping[int, str]] | None, job: str, task: int) -> Server:
+        """What serves a task, and finds the others; it ends with this process.
+
+        cluster: the addresses of all tasks, by job and number; None for a cluster of this task alone, on this machine.
+        UnavailableError where the engine does not run, AlreadyExistsError where another process serves the task.
+        """
+
+
 class _Registry:
     def __init__(self) -> None:
         self._kinds: dict[str, Any] = {}
@@ -82,6 +105,22 @@ class _Registry:
             if scheme not in self._kinds:
                 self._load(scheme, url)
             return self._kinds[scheme], address
+
+    def serving(self, protocol: str) -> ServingKind:
+        """See `find_serving`."""
+        with self._lock:
+            for scheme in [protocol] if protocol else sorted(self._installed().keys() | self._kinds.keys() - {""}):
+                if scheme not in self._kinds and scheme in self._installed():
+                    self._load(scheme, scheme)
+                found: Any = self._kinds.get(scheme)
+                if callable(getattr(found, "serve", None)):
+                    kind: ServingKind = found
+                    return kind
+        wanted = f"protocol {protocol!r}" if protocol else "clusters"
+        raise NotFoundError(
+            f"no installed package serves {wanted}: a target with a function `serve` is required, such as that of "
+            "timberframe-ray"
+        )
 
     def _load(self, scheme: str, url: str) -> None:
         entry = self._installed().get(scheme)
@@ -120,3 +159,8 @@ def find_target(url: str) -> tuple[TargetKind, str]:
     NotFoundError lists the schemes that are installed where this one is not; InvalidArgumentError: it is malformed.
     """
     return _registry.find(url)
+
+
+def find_serving(protocol: str = "") -> ServingKind:
+    """The target of this scheme, by default the first installed, that serves tasks; NotFoundError where none does."""
+    return _registry.serving(protocol)

@@ -79,6 +79,8 @@ if _TYPE_CHECKING:
     from timberframe.train.monitored_session import SingularMonitoredSession as SingularMonitoredSession
     from timberframe.train.progress_hook import ProgressHook as ProgressHook
     from timberframe.train.scaffold import Scaffold as Scaffold
+    from timberframe.train.server import ClusterSpec as ClusterSpec
+    from timberframe.train.server import Server as Server
     from timberframe.train.session_creators import ChiefSessionCreator as ChiefSessionCreator
     from timberframe.train.session_creators import SessionCreator as SessionCreator
     from timberframe.train.session_creators import WorkerSessionCreator as WorkerSessionCreator
@@ -94,6 +96,7 @@ if _TYPE_CHECKING:
     from timberframe.train.timers import SecondOrStepTimer as SecondOrStepTimer
     from timberframe.train.warm_starting import warm_start as warm_start
     from timberframe_core.graphdef.messages import BytesList as BytesList
+    from timberframe_core.graphdef.messages import ClusterDef as ClusterDef
     from timberframe_core.graphdef.messages import Event as Event
     from timberframe_core.graphdef.messages import Example as Example
     from timberframe_core.graphdef.messages import Feature as Feature
@@ -104,11 +107,12 @@ if _TYPE_CHECKING:
     from timberframe_core.graphdef.messages import Int64List as Int64List
     from timberframe_core.graphdef.messages import SaverDef as SaverDef
     from timberframe_core.graphdef.messages import SequenceExample as SequenceExample
+    from timberframe_core.graphdef.messages import ServerDef as ServerDef
 else:
     # What is made or imported when it is first used.
     _MESSAGES = (
-        "BytesList", "Event", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
-        "SaverDef", "SequenceExample",
+        "BytesList", "ClusterDef", "Event", "Example", "Feature", "FeatureList", "FeatureLists", "Features",
+        "FloatList", "Int64List", "SaverDef", "SequenceExample", "ServerDef",
     )  # fmt: skip
     _BATCHING = (
         "batch", "batch_join", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
@@ -127,6 +131,7 @@ else:
         "monitored_session": "MonitoredSession MonitoredTrainingSession SingularMonitoredSession",
         "progress_hook": "ProgressHook",
         "scaffold": "Scaffold",
+        "server": "ClusterSpec Server",
         "session_creators": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
         "session_manager": "SessionManager",
         "session_run_hook": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",

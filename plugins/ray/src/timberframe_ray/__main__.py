@@ -16,7 +16,6 @@ from pathlib import Path
 
 from timberframe_ray import engine
 from timberframe_ray.cluster import OBJECT_STORE_BYTES, Cluster, end_workers
-from timberframe_ray.target import describe
 
 _FOLDER = Path(tempfile.gettempdir()) / f"timberframe-ray-{os.getuid()}"
 _START_SECONDS = 60.0
@@ -118,7 +117,7 @@ def _show() -> None:
     for name in engine.clusters():
         print(f"ray:{name}")
         for job, task in engine.tasks_of(name):
-            found = describe(engine.find_worker(name, job, task))
+            found = engine.describe(engine.find_worker(name, job, task))
             print(
                 f"  /job:{job}/replica:0/task:{task}  process {found['process']}  incarnation "
                 f"{found['incarnation']}  sessions {found['sessions']}"

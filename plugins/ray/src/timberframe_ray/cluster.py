@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from timberframe_ray import engine
-from timberframe_ray.target import describe
-
-OBJECT_STORE_BYTES = 512 << 20
-
-_numbers = itertools.count()
+from timberframe_ray.server import OBJECT_STORE_BYTES as OBJECT_STORE_BYTES
+from timberframe_ray.server import local_name, start_here
 
 
 class Cluster:
@@ -20,15 +15,20 @@ class Cluster:
 
     def __init__(self, name: str, jobs: Mapping[str, Sequence[int]], own: bool = False) -> None:
         self.name, self.jobs = name, jobs
-        self.target = f"ray:{name}@{engine.gcs_address()}"
+        self._gcs = engine.gcs_address()
+        self.target = f"ray:{name}@{self._gcs}"
         self._own = own
         workers = [engine.start_worker(name, job, task, jobs) for job, tasks in jobs.items() for task in tasks]
         for worker in workers:
-            describe(worker)
+            engine.describe(worker)
+
+    def target_of(self, job: str, task: int) -> str:
+        """The URL for sessions to which the devices of this task come first."""
+        return f"ray:{self.name}/{job}/{task}@{self._gcs}"
 
     def process(self, job: str, task: int) -> int:
         """The number of the process of a task on its machine."""
-        found: int = describe(engine.find_worker(self.name, job, task))["process"]
+        found: int = engine.describe(engine.find_worker(self.name, job, task))["process"]
         return found
 
     def close(self) -> None:
@@ -61,8 +61,6 @@ def local_cluster(
 
     ps, workers: how many tasks the jobs "ps" and "worker" have. folder: where Ray keeps its logs and sockets.
     """
-    own = not engine.joined()
-    if own:
-        engine.start_local(folder, object_store_bytes)
+    own = start_here(folder, object_store_bytes)
     jobs = {"ps": range(ps), "worker": range(workers)}
-    return Cluster(f"local-{os.getpid()}-{next(_numbers)}", {k: v for k, v in jobs.items() if v}, own)
+    return Cluster(local_name(), {k: v for k, v in jobs.items() if v}, own)

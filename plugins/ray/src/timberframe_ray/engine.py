@@ -6,6 +6,7 @@ Ray's own types say little (`remote` makes callables of any), so that it is Any 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,11 +17,17 @@ from ray.util import list_named_actors
 from timberframe_ray.monitor import Monitor
 from timberframe_ray.worker import Worker
 from timberframe_sdk import InvalidArgumentError, NotFoundError, UnavailableError, UnknownError
+from timberframe_sdk.remote.errors import AlreadyExistsError
 
 Ref = Any
 """A ray.ObjectRef: the result of a call, there or not yet."""
 Handle = Any
 """A ray.actor.ActorHandle."""
+
+START_SECONDS = 60.0
+"""A worker that is being started has so long to answer."""
+_TAKEN_SECONDS = 10.0
+"""So long after the end of a process its workers' names may be taken."""
 
 NAMESPACE = "timberframe"
 _PREFIX = "timberframe"
@@ -112,17 +119,26 @@ def dashboard() -> str:
 # Actors
 
 
-def start_worker(cluster: str, job: str, task: int, jobs: Mapping[str, Sequence[int]]) -> Handle:
-    """The worker of a task, started where it does not run. jobs: the tasks of the whole cluster."""
+def start_worker(cluster: str, job: str, task: int, jobs: Mapping[str, Sequence[int]], detached: bool = True) -> Handle:
+    """The worker of a task, started where it does not run. jobs: the tasks of the whole cluster.
+
+    detached: it outlives this process. AlreadyExistsError where one that does not is there already.
+    """
     options: dict[str, Any] = {
-        "name": _name(cluster, job, task), "namespace": NAMESPACE, "lifetime": "detached",
-        "get_if_exists": True, "num_cpus": 0, "scheduling_strategy": "SPREAD",
+        "name": _name(cluster, job, task), "namespace": NAMESPACE, "lifetime": "detached" if detached else None,
+        "get_if_exists": detached, "num_cpus": 0, "scheduling_strategy": "SPREAD",
     }  # fmt: skip
-    return (
-        ray.remote(**ORDERED)(Worker)
-        .options(**options)
-        .remote(cluster, job, task, {k: list(v) for k, v in jobs.items()})
-    )
+    actor = ray.remote(**ORDERED)(Worker).options(**options)
+    end = time.monotonic() + _TAKEN_SECONDS
+    while True:
+        try:
+            return actor.remote(cluster, job, task, {k: list(v) for k, v in jobs.items()})
+        except ValueError:  # what Ray raises where the name is taken, as it may be for a while after its owner's end
+            if time.monotonic() > end:
+                raise AlreadyExistsError(
+                    f"cluster '{cluster}': /job:{job}/task:{task} is served already; each task has one server"
+                ) from None
+            time.sleep(0.1)
 
 
 def find_worker(cluster: str, job: str, task: int) -> Handle | None:
@@ -131,6 +147,15 @@ def find_worker(cluster: str, job: str, task: int) -> Handle | None:
         return ray.get_actor(_name(cluster, job, task), namespace=NAMESPACE)
     except ValueError:
         return None
+
+
+def describe(worker: Handle) -> dict[str, Any]:
+    """What a worker says of itself, when it has started; UnavailableError where it does not."""
+    try:
+        found: dict[str, Any] = get(control(worker, "describe"), START_SECONDS)
+    except (TimeoutError, LostError) as e:
+        raise UnavailableError(f"a worker of the cluster does not answer ({e})") from None
+    return found
 
 
 def tasks_of(cluster: str) -> list[tuple[str, int]]:

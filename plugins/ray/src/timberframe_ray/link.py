@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_ray import engine
+from timberframe_ray.engine import START_SECONDS
 from timberframe_ray.worker import Call, Failed
 from timberframe_sdk import AbortedError, CancelToken, UnavailableError
 from timberframe_sdk.remote.errors import raise_error
@@ -25,9 +26,6 @@ RETRY_SECONDS = 0.5
 """It has so long when it did not answer before."""
 CANCEL_SECONDS = 1.0
 """A cancelled run has so long to end; if it takes longer, its end is not waited for."""
-START_SECONDS = 60.0
-"""A worker that is being started has so long to open a session."""
-
 _TICK_SECONDS = 0.02
 
 _support: dict[tuple[int, str], dict[str, Any]] = {}

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 from timberframe_ray import engine
 from timberframe_ray.device import RayDevice
-from timberframe_ray.link import ANSWER_SECONDS, START_SECONDS, Link
+from timberframe_ray.engine import START_SECONDS
+from timberframe_ray.link import ANSWER_SECONDS, Link
+from timberframe_ray.server import serve as serve
 from timberframe_sdk import InvalidArgumentError, UnavailableError
 from timberframe_sdk.remote.target import RemoteTarget, SessionConfig, settings_of
 
-_ADDRESS = re.compile(r"([\w.-]+)(?:/(\w+)/(\d+))?(?:@(.+))?\Z")
+_ADDRESS = re.compile(r"([\w.-]+)(?:/(\w+)/(\d+))?(?:@([^/]+|ray://.+))?\Z")
 _PARAMETERS = "ps"
 """The job whose devices come last: it has variables, and no other work unless it is named."""
 
@@ -49,7 +51,7 @@ def _in_order(where: Address) -> list[tuple[str, int]]:
     if not tasks:
         raise engine.not_found(where.cluster)
     worker = engine.find_worker(where.cluster, *tasks[0])
-    jobs = describe(worker)["jobs"]
+    jobs = engine.describe(worker)["jobs"]
     wanted = [(job, task) for job, numbers in jobs.items() for task in numbers]
     while missing := set(wanted) - set(tasks):
         if time.monotonic() > end:
@@ -58,15 +60,6 @@ def _in_order(where: Address) -> list[tuple[str, int]]:
         time.sleep(0.1)
         tasks = engine.tasks_of(where.cluster)
     return sorted(wanted, key=lambda t: (t != where.first, t[0] == _PARAMETERS, t))
-
-
-def describe(worker: engine.Handle) -> dict[str, Any]:
-    """What a worker says of itself, when it has started; UnavailableError where it does not."""
-    try:
-        found: dict[str, Any] = engine.get(engine.control(worker, "describe"), START_SECONDS)
-    except (TimeoutError, engine.LostError) as e:
-        raise UnavailableError(f"a worker of the cluster does not answer ({e})") from None
-    return found
 
 
 def open(address: str, config: SessionConfig) -> RemoteTarget:

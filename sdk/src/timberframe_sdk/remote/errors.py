@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from timberframe_core import errors
+from timberframe_core.errors import AlreadyExistsError as AlreadyExistsError
 
 
 def error_header(error: Exception) -> dict[str, Any]:
