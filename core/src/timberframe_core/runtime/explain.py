@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,9 @@ class LoopReport:
 class Explanation:
     """What the passes did, placement, stages and memory of a plan. as_dict() gives plain data, str() a report to read.
 
-    passes: in running order; what a pass of phase `cluster` did is known where the shapes are, and so are the kernels.
+    as_svg() draws it, as_html() makes a page of it. passes: in running order; what a pass of phase `cluster` did is
+    known where the shapes are, and so are the kernels. edges: (node, node that reads it, dtype and shape) between nodes
+    of stages, and from what these get from outside, such as feeds and variables.
     """
 
     fetches: tuple[str, ...]
@@ -92,10 +94,29 @@ class Explanation:
     host_values: tuple[str, ...] = ()
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
     skipped_rewrites: tuple[str, ...] = ()
+    edges: tuple[tuple[str, str, str], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The explanation as dicts, lists, strings and numbers."""
         return asdict(self)
+
+    def as_svg(self) -> str:
+        """The graph by device and cluster; what hovers over a node says why it is there and what runs it."""
+        from timberframe_core.runtime.plan_picture import plan_svg
+
+        return plan_svg(self)
+
+    def as_html(self) -> str:
+        """A page that needs nothing else: the graph, memory along the run, passes, placement and kernels."""
+        from timberframe_core.runtime.plan_page import plan_page
+
+        return plan_page(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the graph, with the text below it."""
+        from timberframe_core.runtime.plan_page import plan_fragment
+
+        return plan_fragment(self)
 
     def rewritten(self, name: str) -> tuple[str, ...]:
         """The nodes that the pass of this name erased or put others in the place of."""
@@ -183,6 +204,7 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
+        _edges(stage.nodes for stage, _ in _stages(plan, level)),
     )
 
 
@@ -246,6 +268,16 @@ def _stages(plan: Plan, level: Level | None) -> Iterator[tuple[Stage, BoundStage
             yield from ((part.stage, part) for part in bound.parts)
         else:
             yield stage, bound
+
+
+def _edges(stages: Iterable[Iterable[Node]]) -> tuple[tuple[str, str, str], ...]:
+    """What goes from node to node: each pair once."""
+    found: dict[tuple[str, str], str] = {}
+    for node in (n for nodes in stages for n in nodes):
+        for x in node.inputs:
+            text = f"{x.dtype.name} {format_shape(x.static_shape)}"
+            found.setdefault((x.node.name, node.name), text)
+    return tuple((source, target, text) for (source, target), text in found.items())
 
 
 def _report(stage: Stage, bound: BoundStage | None, homes: Mapping[Node, Device]) -> StageReport:

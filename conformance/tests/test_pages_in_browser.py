@@ -1,0 +1,53 @@
+"""Pages of the core in a browser; those of reports have a file of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def plan(browser: Any, tmp_path: Path) -> Any:
+    """The page of a plan with two nodes, `a` and `b`."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 3], name="x")
+        plan = session.explain(tf.tanh(tf.add(x, 1.0, name="a"), name="b"), {x: np.ones((2, 3))})
+    path = tmp_path / "plan.html"
+    path.write_text(plan.as_html(), encoding="utf-8")
+    browser.open(path)
+    return browser
+
+
+def test_the_page_of_a_plan_opens_without_an_error_or_a_request(plan: Any) -> None:
+    assert plan.errors == []
+
+
+def test_placement_reasons_show_when_a_node_has_the_focus(plan: Any) -> None:
+    plan.evaluate("document.querySelector('.node[aria-label^=Tanh]').focus()")
+    plan.settle()
+    tip = "document.getElementById('tip')"
+    assert plan.evaluate(f"{tip}.textContent").startswith("Tanh 'b'\non /device:")
+    assert plan.evaluate(f"getComputedStyle({tip}).display") == "block"
+
+
+def test_search_leaves_the_rows_with_the_words(plan: Any) -> None:
+    plan.evaluate("document.getElementById('search').value = 'tanh'")
+    plan.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
+    shown = "[...document.querySelectorAll('tbody tr')].filter((r) => !r.hidden).map((r) => r.textContent)"
+    found = plan.evaluate(shown)
+    assert found
+    assert all("tanh" in row.lower() for row in found)
+
+
+def test_the_drawing_follows_the_switch(plan: Any) -> None:
+    fill = "getComputedStyle(document.querySelector('.node rect')).fill"
+    before = plan.evaluate(fill)
+    plan.evaluate("document.getElementById('theme').click()")
+    assert plan.evaluate(fill) != before

@@ -1,0 +1,87 @@
+"""What `Session.explain` draws: as SVG, as a page, and in notebooks."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_core.runtime import plan_picture
+from timberframe_core.runtime.explain import Explanation
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def explained() -> Iterator[Explanation]:
+    """The plan of `b`, the tanh of what a variable and a feed `<x>` add up to."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 3], name="x")
+        w = tf.get_variable("w", [3])
+        yield session.explain(tf.tanh(tf.add(x, w, name="a"), name="b"), {x: np.ones((2, 3))})
+
+
+def titles(plan: Explanation) -> list[str]:
+    return [t.text or "" for t in ET.fromstring(plan.as_svg()).iter(f"{SVG}title")]
+
+
+def test_edges_say_what_goes_from_node_to_node(explained: Explanation) -> None:
+    assert ("a", "b", "float32 (2, 3)") in explained.edges
+
+
+def test_each_node_of_a_stage_is_drawn_and_says_why_it_is_there(explained: Explanation) -> None:
+    found = titles(explained)
+    (tanh,) = (t for t in found if t.startswith("Tanh 'b'"))
+    reason = next(p.reason for p in explained.placements if p.node == "b")
+    assert reason in tanh
+    assert "kernel: " in tanh
+
+
+def test_what_is_fed_or_kept_is_drawn_above_what_reads_it(explained: Explanation) -> None:
+    root = ET.fromstring(explained.as_svg())
+    nodes = [g for g in root.iter(f"{SVG}g") if (g.get("class") or "").startswith("node")]
+    tops = {(g.find(f"{SVG}title").text or "").split("\n")[0]: float(g.find(f"{SVG}rect").get("y")) for g in nodes}  # type: ignore[union-attr, arg-type] # both are in each
+    assert tops["x"] < tops["AddV2 'a'"] < tops["Tanh 'b'"]
+
+
+def test_each_device_has_a_lane_and_each_stage_a_frame(explained: Explanation) -> None:
+    text = explained.as_svg()
+    for device in {s.device for s in explained.stages}:
+        assert f">{device}</text>" in text
+    assert text.count('fill-opacity="0.07"') == len(explained.stages)
+
+
+def test_a_large_plan_is_drawn_stage_by_stage(monkeypatch: pytest.MonkeyPatch, explained: Explanation) -> None:
+    monkeypatch.setattr(plan_picture, "MOST_NODES", 1)
+    nodes = re.findall(r'class="node d\d"', explained.as_svg())
+    assert len(nodes) < len(re.findall("Tanh|AddV2|ReadVariableOp|input", str(explained.edges))) + 3
+    assert not any(t.startswith("Tanh 'b'") for t in titles(explained))
+
+
+def test_a_plan_whose_shapes_are_not_known_is_drawn_without_memory() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        plan = session.explain(tf.tanh(tf.placeholder(tf.float32, [None]), name="b"))
+    assert "It is known when shapes are." in plan.as_html()
+    assert any(t.startswith("Tanh 'b'") for t in titles(plan))
+
+
+def test_names_are_texts_in_svg_and_page() -> None:
+    plan = Explanation(("<script>:0",), (), (), skipped_rewrites=("<b>",))
+    assert "<script>:0" not in plan.as_svg()
+    assert "<b>" not in plan.as_html()
+
+
+def test_the_page_has_passes_placement_and_kernels(explained: Explanation) -> None:
+    text = explained.as_html()
+    for heading in ("Graph", "Memory of each stage, in running order", "Passes", "Placement", "Kernels"):
+        assert f"<h2>{heading}</h2>" in text
+    assert not re.findall(r'(?:src|href)="(?!#)', text)
+
+
+def test_notebooks_show_the_graph_and_text_stays_the_default(explained: Explanation) -> None:
+    assert explained._repr_html_().startswith('<div style="overflow-x:auto"><svg')
+    assert str(explained).startswith("plan for b:0")
