@@ -128,3 +128,25 @@ def test_a_sequence_mask_takes_a_limit_of_another_dtype(dtype: tf.DType) -> None
             [1, 0, 0],
             [1, 1, 1],
         ]
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.bool, tf.float64])
+@pytest.mark.parametrize(
+    "function", [tf.nn.softmax_cross_entropy_with_logits, tf.nn.softmax_cross_entropy_with_logits_v2]
+)
+def test_softmax_cross_entropy_takes_labels_of_any_dtype(name, dtype) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        labels, logits, function = tf.cast([[0, 1], [1, 0]], dtype), [[1.0, 2.0], [3.0, 4.0]], getattr(tf.nn, name)
+        loss, array_loss = function(labels=labels, logits=logits), function(labels=session.run(labels), logits=logits)
+        assert loss.dtype is tf.float32
+        assert session.run(loss).tolist() == pytest.approx([0.313262, 1.313262], abs=1e-6)
+        assert session.run(array_loss).tolist() == session.run(loss).tolist()
+
+
+@pytest.mark.parametrize("name", ["sigmoid_cross_entropy_with_logits", "weighted_cross_entropy_with_logits"])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float64])
+def test_labels_of_logistic_losses_have_the_dtype_of_the_logits(name, dtype) -> None:
+    more = {"pos_weight": 2.0} if name.startswith("weighted") else {}
+    said = rf"tf.nn.{name}: labels 'y:0' have dtype {dtype.name} and logits float32; .* tf.cast\(labels, tf.float32\)"
+    with tf.Graph().as_default(), pytest.raises(TypeError, match=said):
+        getattr(tf.nn, name)(labels=tf.constant([[0, 1]], dtype, name="y"), logits=[[1.0, 2.0]], **more)

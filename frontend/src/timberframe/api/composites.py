@@ -12,6 +12,7 @@ from timberframe.api.arrays import rank
 from timberframe.api.calls import call_op
 from timberframe.api.embedding_parts import lookup_in_parts, tables_of
 from timberframe.api.framework import is_tensor, name_scope
+from timberframe.api.nn_arguments import labels_of
 from timberframe.api.reduction import reduction_axes
 from timberframe_core.arguments import instance, listed
 from timberframe_core.dtypes import NUMERIC, as_dtype, bool_, float32, int32
@@ -212,7 +213,7 @@ def sigmoid_cross_entropy_with_logits(
         raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
     with name_scope(name, "logistic_loss", [logits, labels]):
         x = convert_to_tensor(logits)
-        z = convert_to_tensor(labels, x.dtype)
+        z = labels_of("sigmoid_cross_entropy_with_logits", labels, x.dtype)
         # Both terms select by one condition: the gradients of Relu and Abs at 0 would not add up to the correct one.
         zeros = call_op("ZerosLike", x)
         positive = call_op("GreaterEqual", x, zeros)

@@ -331,11 +331,14 @@ def _outer_shape(x: Tensor) -> Any:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row."""
+    """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row.
+
+    labels may have another dtype, such as int32 of one_hot: they are cast to that of the logits.
+    """
     along = next((a for a in (axis, dim) if a is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits"):
         scores = convert_to_tensor(logits)
-        truth = convert_to_tensor(labels, scores.dtype)
+        truth = cast(convert_to_tensor(labels, preferred_dtype=scores.dtype), scores.dtype)
         order = move_to_end(scores, along, "tf.nn.softmax_cross_entropy_with_logits")
         if order is not None:
             scores, truth = transpose(scores, order), transpose(truth, order)
@@ -360,8 +363,9 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """Like `softmax_cross_entropy_with_logits_v2`, but no gradient flows to the labels."""
     _check_named("softmax_cross_entropy_with_logits", labels, logits)
-    fixed = stop_gradient(convert_to_tensor(labels, convert_to_tensor(logits).dtype))
-    return softmax_cross_entropy_with_logits_v2(fixed, logits, dim if axis is None else axis, name)
+    scores = convert_to_tensor(logits)
+    fixed = stop_gradient(convert_to_tensor(labels, preferred_dtype=scores.dtype))
+    return softmax_cross_entropy_with_logits_v2(fixed, scores, dim if axis is None else axis, name)
 
 
 def _check_named(function: str, labels: Any, logits: Any) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.operation import Tensor
 
 
 def spatial_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
@@ -32,3 +35,15 @@ def either(function: str, name: str, value: Any, other_name: str, other: Any) ->
         count = "neither" if value is None else "both"
         raise InvalidArgumentError(f"tf.nn.{function}: {count} of {name} and {other_name} given; one is required")
     return other if value is None else value
+
+
+def labels_of(function: str, labels: Any, dtype: DType) -> Tensor:
+    """The labels as a tensor of the dtype of logits; InvalidTypeError for tensors of another one, as in TensorFlow."""
+    truth = convert_to_tensor(labels, preferred_dtype=dtype)
+    if truth.dtype.base_dtype is not dtype.base_dtype:
+        raise InvalidTypeError(
+            f"tf.nn.{function}: labels '{truth.name}' have dtype {truth.dtype.name} and logits {dtype.name}; they must "
+            f"agree, tf.cast(labels, tf.{dtype.name}) makes them",
+            truth.op.name,
+        )
+    return truth

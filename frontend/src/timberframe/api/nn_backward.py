@@ -6,7 +6,7 @@ from typing import Any
 
 from timberframe.api.arrays import expand_dims, squeeze
 from timberframe.api.framework import name_scope
-from timberframe.api.nn_arguments import either, padding_attrs, spatial_values
+from timberframe.api.nn_arguments import either, labels_of, padding_attrs, spatial_values
 from timberframe.api.selection import cast
 from timberframe_core.dtypes import DType, bfloat16, float16, float32, int64
 from timberframe_core.errors import InvalidArgumentError
@@ -202,7 +202,7 @@ def weighted_cross_entropy_with_logits(
     truth = either("weighted_cross_entropy_with_logits", "labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss"):
         x: Any = convert_to_tensor(logits)
-        z: Any = convert_to_tensor(truth, x.dtype)
+        z: Any = labels_of("weighted_cross_entropy_with_logits", truth, x.dtype)
         try:
             merge(z.static_shape, x.static_shape)
         except ValueError:
