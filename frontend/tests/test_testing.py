@@ -5,12 +5,14 @@ from __future__ import annotations
 import unittest
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core.plugin.contracts import DeviceAttributes
 
 
 class Example(tf.test.TestCase):
@@ -112,6 +114,24 @@ def test_gradients_of_rows() -> None:
     with tf.Graph().as_default(), tf.Session():
         x = tf.constant(np.arange(6.0).reshape(3, 2))
         assert tf.test.compute_gradient_error(x, [3, 2], tf.gather(x, [2, 0, 2]), [3, 2]) < 1e-8
+
+
+def test_a_driver_for_the_cpu_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    from timberframe.python.client import device_lib
+
+    def device(kind: str, number: int, host: bool, is_cpu: bool) -> SimpleNamespace:
+        spec, attributes = f"/device:{kind}:{number}", DeviceAttributes(memory=1)
+        return SimpleNamespace(type=kind, spec=spec, name=spec, host_memory=host, attributes=attributes, is_cpu=is_cpu)
+
+    found = [device("CPU", 0, True, False), device("ACME", 0, False, True)]
+    for module in (tf.test, device_lib):
+        monkeypatch.setattr(module, "devices_for", lambda config: found)
+    assert not tf.test.is_gpu_available()
+    assert tf.test.gpu_device_name() == ""
+    assert [d.device_type for d in device_lib.list_local_devices()] == ["CPU"]
+    found.append(device("ACME", 1, False, False))
+    assert tf.test.gpu_device_name() == "/device:ACME:1"
+    assert [d.name for d in device_lib.list_local_devices()] == ["/device:CPU:0", "/device:GPU:0"]
 
 
 def test_accelerators_are_named_where_there_are_any() -> None:

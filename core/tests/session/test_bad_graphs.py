@@ -11,7 +11,10 @@ Invalid = tf.errors.InvalidArgumentError
 
 
 def test_unknown_device_lists_the_devices(world, device_type: str) -> None:
-    words = f"Mul '.*': device /device:NOWHERE:3 does not exist; devices: /device:{device_type}:0"
+    words = (
+        f"Mul '.*': device /device:NOWHERE:3 does not exist; devices: /device:{device_type}:0.*; "
+        f"place it on /device:{device_type}:0.*, or set allow_soft_placement=True"
+    )
     with tf.device("/device:NOWHERE:3"):
         z = world.x * 2.0
     with pytest.raises(Invalid, match=words):

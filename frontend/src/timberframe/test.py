@@ -26,6 +26,7 @@ from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.defaults import get_default_session
 from timberframe_core.graph.graph import Graph, get_default_graph, reset_default_graph
 from timberframe_core.graphdef import messages
+from timberframe_core.plugin.accelerators import accelerators
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.session import Session
 
@@ -63,7 +64,8 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # pytest would
 
 
 def _accelerators() -> list[str]:
-    return [d.name for d in devices_for(SessionConfig()) if d.type != "CPU"]
+    found = devices_for(SessionConfig())
+    return [d.name for d in accelerators(found, next((d for d in found if d.host_memory), None))]
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:

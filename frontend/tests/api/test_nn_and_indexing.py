@@ -131,9 +131,7 @@ def test_a_sequence_mask_takes_a_limit_of_another_dtype(dtype: tf.DType) -> None
 
 
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.bool, tf.float64])
-@pytest.mark.parametrize(
-    "function", [tf.nn.softmax_cross_entropy_with_logits, tf.nn.softmax_cross_entropy_with_logits_v2]
-)
+@pytest.mark.parametrize("name", ["softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2"])
 def test_softmax_cross_entropy_takes_labels_of_any_dtype(name, dtype) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         labels, logits, function = tf.cast([[0, 1], [1, 0]], dtype), [[1.0, 2.0], [3.0, 4.0]], getattr(tf.nn, name)

@@ -19,6 +19,7 @@ from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.accelerators import accelerators
 from timberframe_core.plugin.contracts import DEPENDS, Device, KernelNode, Support
 from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.host_ops import find_host_op
@@ -57,12 +58,12 @@ class Devices:
         """All devices, those of the job and task that are requested first.
 
         A type that no device has means an accelerator of any type, as in programs that were written for another kind:
-        number i the i-th best device that is not the host.
+        number i the i-th best of them.
         """
         spec = DeviceSpec.from_string(requested)
         near = self._allowed(spec.of_same_task())
         if spec.device_type is not None and all(d.type != spec.device_type for d in near):
-            others = [d for d in near if d is not self.host]
+            others = accelerators(near, self.host)
             first = others[spec.device_index or 0 :][:1]
             near = [*first, *(d for d in (*others, self.host) if d in near and d not in first)]
         return [*near, *(d for d in self.devices if d not in near)]
@@ -266,7 +267,11 @@ class Placer:
         tail = f"  [{node.where}]" if node.where else ""
         if not wanted:
             what = f"device {node.requested} does not exist" if node.requested else "there is no device"
-            return InvalidArgumentError(f"{head}: {what}; {self.devices.describe(node.requested)}{tail}", node.name)
+            return InvalidArgumentError(
+                f"{head}: {what}; {self.devices.describe(node.requested)}"
+                f"{self._remedy(node, wanted, refusal) if node.requested else ''}{tail}",
+                node.name,
+            )
         types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
         reasons = "; ".join(f"{device}: {why}" for device, why in rejected)
         label = node.attrs.get("_kernel")

@@ -294,6 +294,10 @@ class Device(Protocol):
     @property
     def allocator(self) -> Allocator: ...
 
+    is_cpu: bool
+    """Whether it is the host's processor under another driver, such as one of OpenCL: a request for a GPU does not
+    mean it."""
+
     supports_by_dtype: bool
     """Whether what `supports` answers follows from op, type attrs and the kernel's label, but for ops that have a
     kernel with `suits`. The placer then asks about a few nodes of each op; otherwise about each node."""

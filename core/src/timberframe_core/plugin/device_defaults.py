@@ -26,6 +26,7 @@ class DeviceDefaults:
     asynchronous = False
     incarnation = 1
     dlpack_device: tuple[int, int] | None = None
+    is_cpu = False
     supports_by_dtype = True
     fusion: Fusion | None = None
 

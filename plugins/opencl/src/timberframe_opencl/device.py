@@ -55,7 +55,7 @@ class OpenCLDevice(AcceleratorDevice):
         self.allocator = OpenCLAllocator(self.queue, limit)
         self._programs: dict[str, cl.Program] = {}
         self._launching = threading.Lock()
-        is_cpu = bool(device.type & cl.device_type.CPU)
+        is_cpu = self.is_cpu = bool(device.type & cl.device_type.CPU)
         self._staging = None if is_cpu else Staging(self.queue)
         self.priority = 50 if is_cpu else 200  # a driver for the CPU ranks below the CPU's own plugin
         self.limits = Limits(
