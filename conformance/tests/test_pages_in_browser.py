@@ -51,3 +51,40 @@ def test_the_drawing_follows_the_switch(plan: Any) -> None:
     before = plan.evaluate(fill)
     plan.evaluate("document.getElementById('theme').click()")
     assert plan.evaluate(fill) != before
+
+
+@pytest.fixture
+def trace(browser: Any, tmp_path: Path) -> Any:
+    """The page of a trace of a run of `a` and `b`."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 3], name="x")
+        b = tf.tanh(tf.add(x, 1.0, name="a"), name="b")
+        metadata = tf.RunMetadata()
+        session.run(b, {x: np.ones((2, 3))}, tf.RunOptions(trace=True), metadata)
+    path = tmp_path / "trace.html"
+    metadata.save_trace(path)
+    browser.open(path)
+    return browser
+
+
+def test_the_page_of_a_trace_draws_its_events_without_an_error(trace: Any) -> None:
+    assert trace.errors == []
+    tips = trace.evaluate(
+        "[...document.querySelectorAll('#timeline .event')].map((e) => e.dataset.tip.split('\\n')[0])"
+    )
+    assert {"a", "b"} <= set(tips)
+
+
+def test_a_timeline_is_zoomed_by_buttons_and_keys(trace: Any) -> None:
+    window = "document.getElementById('window').textContent"
+    whole = trace.evaluate(window)
+    trace.evaluate("document.getElementById('nearer').click()")
+    assert trace.evaluate(window) != whole
+    trace.evaluate("document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', { key: '0' }))")
+    assert trace.evaluate(window) == whole
+
+
+def test_search_of_a_trace_leaves_the_events_with_the_words(trace: Any) -> None:
+    trace.evaluate("document.getElementById('search').value = 'tanh'")
+    trace.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
+    assert trace.evaluate("[...document.querySelectorAll('#events tbody th')].map((e) => e.textContent)") == ["b"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from os import PathLike
+from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any
 
@@ -244,8 +244,16 @@ class RunMetadata:
         self.partition_graphs: list[Any] = []
 
     def save_trace(self, path: str | PathLike[str]) -> None:
-        """Writes the timeline to a file; raises InvalidArgumentError if the run was not traced."""
+        """Writes the timeline to a file: a page where its name ends in ``.html``, else what Perfetto reads.
+
+        Raises InvalidArgumentError if the run was not traced.
+        """
         if self.trace is None:
             raise InvalidArgumentError("RunMetadata has no trace; run with RunOptions(trace=True)")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(self.trace, file)
+            if fspath(path).endswith(".html"):
+                from timberframe_core.drawing.trace import trace_page
+
+                file.write(trace_page(self.trace))
+            else:
+                json.dump(self.trace, file)
