@@ -60,6 +60,21 @@ def test_windows_are_placed_as_the_attrs_say(op: str, attrs: Mapping[str, Any]) 
     _check(op, attrs, _random((2, 11, 13, 6)), _random((3, 3, 6, 2)))
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [3, 8, 20, 70])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_depthwise_windows_are_right_in_wide_rows(isa: str, channels: int, stride: int, dilation: int) -> None:
+    attrs = EVEN | {"strides": (1, stride, stride, 1), "dilations": (1, dilation, dilation, 1)}
+    _check("DepthwiseConv2dNative", attrs, _random((2, 7, 43, channels)), _random((3, 3, channels, 1)), isa)
+
+
+@pytest.mark.parametrize("attrs", [EVEN, EVEN | {"strides": (1, 2, 1, 1)}, EVEN | {"padding": "VALID"}], ids=str)
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("depth", [6, 3])
+def test_windows_of_one_tap_are_right(attrs: Mapping[str, Any], isa: str, depth: int) -> None:
+    _check("Conv2D", attrs, _random((3, 5, 7, 6)), _random((1, 1, depth, 70)), isa)
+
+
 @pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
 def test_channels_first_gives_the_same_values(op: str) -> None:
     x, w = _random((2, 5, 6, 3)), _random((3, 3, 3, 4))

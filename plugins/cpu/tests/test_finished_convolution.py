@@ -18,8 +18,10 @@ def random(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(F)
 
 
-def layer(x: Any, channels: int, bias: bool, norm: bool, activation: Any, depth: int = 4, **how: Any) -> Any:
-    y = tf.nn.conv2d(x, tf.constant(random(3, 3, depth, channels)), [1, 1, 1, 1], "SAME")
+def layer(
+    x: Any, channels: int, bias: bool, norm: bool, activation: Any, depth: int = 4, taps: int = 3, **how: Any
+) -> Any:
+    y = tf.nn.conv2d(x, tf.constant(random(taps, taps, depth, channels)), [1, 1, 1, 1], "SAME")
     if bias:
         y = tf.nn.bias_add(y, tf.constant(random(channels)))
     if norm:
@@ -49,12 +51,15 @@ def check_bits(y: Any, feeds: Any, parts: int, options: Any = None, **optimizati
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
-def test_the_bits_are_those_of_the_parts(isa: str, channels: int, bias: bool, norm: bool, activation: Any) -> None:
+@pytest.mark.parametrize("taps", [1, 3])
+def test_the_bits_are_those_of_the_parts(
+    isa: str, channels: int, bias: bool, norm: bool, activation: Any, taps: int
+) -> None:
     x = random(*IMAGES)
-    x[0, 0, 0, 0], x[1, 3, 3, 1] = np.nan, -np.inf
+    x[0, 0, 0, 0], x[1, 3, 3, 1], x[1, 2, 2] = np.nan, -np.inf, -0.0
     with tf.Graph().as_default(), tf.device("/cpu:0"):
         placeholder = tf.placeholder(tf.float32, IMAGES)
-        y = layer(placeholder, channels, bias, norm, activation)
+        y = layer(placeholder, channels, bias, norm, activation, taps=taps)
         check_bits(y, {placeholder: x}, 1 + bias + norm + (activation is not None), {"CPU": {"isa": isa}})
 
 

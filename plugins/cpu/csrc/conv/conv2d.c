@@ -31,9 +31,10 @@
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */
 
-/* The first tap of a pixel's window, negative where it hangs over the edge, and the element where its result begins. */
+/* The first tap of a pixel's window, negative where it hangs over the edge, its element in the image, and the element
+ * where its result begins. */
 typedef struct position {
-  int64_t image, y, x, out;
+  int64_t y, x, in, out;
 } position;
 
 #define T float

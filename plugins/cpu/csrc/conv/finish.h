@@ -11,16 +11,49 @@
 
 enum { NO_ACTIVATION, RELU, RELU6 };
 
-/* Numbers for each channel, those of a group padded to `padded`. bias, factors: NULL for none. */
-#define FINISH(NAME, T)                                \
-  typedef struct finish_##NAME {                       \
-    const T *bias, *centers, *factors, *offsets;       \
-    int64_t activation, padded;                        \
-  } finish_##NAME;
-FINISH(float, float)
-FINISH(double, double)
-FINISH(int32, uint32_t)
-#undef FINISH
+/* Numbers for each channel, those of a group padded to `padded`. bias, factors: NULL for none. Results lie from `lower`
+ * to `upper`. */
+typedef struct finish_float {
+  const float *bias, *centers, *factors, *offsets;
+  float lower, upper;
+  int64_t padded;
+} finish_float;
+
+/* Finishes sum[0 to ROWS - 1][v], registers with the channels from `at` on. Where a step is absent, numbers take its
+ * place that leave each value as it is, to the bit: -0 for a sum, 0 for a difference, 1 for a product, infinities. */
+#define FINISH_SUMS_float(KIND, UNALIGNED_KIND, ROWS, finish, at, v)                                            \
+  do {                                                                                                          \
+    const KIND zero = {0}, lower = zero + (finish)->lower, upper = zero + (finish)->upper;                      \
+    KIND bias = -zero, center = zero, factor = zero + 1, offset = -zero;                                        \
+    if ((finish)->bias) bias = (KIND)*(const UNALIGNED_KIND *)((finish)->bias + (at));                          \
+    if ((finish)->factors) {                                                                                    \
+      center = (KIND)*(const UNALIGNED_KIND *)((finish)->centers + (at));                                       \
+      factor = (KIND)*(const UNALIGNED_KIND *)((finish)->factors + (at));                                       \
+      offset = (KIND)*(const UNALIGNED_KIND *)((finish)->offsets + (at));                                       \
+    }                                                                                                           \
+    UNROLL for (int r = 0; r < (ROWS); r++) {                                                                   \
+      KIND x = (sum[r][v] + bias - center) * factor + offset;                                                   \
+      x = SELECTED(KIND, x <= lower, lower, x);                                                                 \
+      sum[r][v] = SELECTED(KIND, x > upper, upper, x);                                                          \
+    }                                                                                                           \
+  } while (0)
+#define SELECTED(KIND, mask, a, b) (KIND)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b)))
+
+/* The same for the channels from `first` to `last` of one pixel, one by one. */
+static inline void finish_channels_float(const finish_float *finish, int64_t first, int64_t last, float *out) {
+  for (int64_t c = first; c < last; c++) {
+    float x = out[c];
+    if (finish->bias) x += finish->bias[c];
+    if (finish->factors) x = (x - finish->centers[c]) * finish->factors[c] + finish->offsets[c];
+    x = x <= finish->lower ? finish->lower : x;
+    out[c] = x > finish->upper ? finish->upper : x;
+  }
+}
+
+/* Only float32 is finished; images of other types have no numbers for it. */
+#define FINISH_SUMS_double(KIND, UNALIGNED_KIND, ROWS, finish, at, v) (void)(at)
+#define FINISH_SUMS_int32(KIND, UNALIGNED_KIND, ROWS, finish, at, v) (void)(at)
+#define finish_channels_double(finish, first, last, out) (void)(finish)
 
 /* The parameters of kernels for float32 images with channels last, in this order. The workspace follows `outputs`
  * outputs; at finish_at it has room for four numbers for each channel, those of a group padded to `padded`. bias, norm:
@@ -47,7 +80,9 @@ static inline finish_float find_finish(const finished_shape *s, const tf_tensor 
                                        tf_tensor *const *outputs) {
   int64_t channels = s->conv.groups * s->conv.out_channels, row = s->conv.groups * s->padded;
   float *room = (float *)((char *)outputs[s->outputs]->data + s->finish_at), *factors = room + row;
-  finish_float finish = {.activation = s->activation, .padded = s->padded};
+  finish_float finish = {.lower = -INFINITY, .upper = INFINITY, .padded = s->padded};
+  if (s->activation != NO_ACTIVATION) finish.lower = 0;
+  if (s->activation == RELU6) finish.upper = 6;
   if (s->bias) finish.bias = spread_channels(s, inputs[s->bias]->data, room);
   if (!s->norm) return finish;
   const float *scale = inputs[s->norm]->data, *mean = inputs[s->norm + 2]->data, *variance = inputs[s->norm + 3]->data;
