@@ -1,4 +1,4 @@
-"""The command `conformance`: run, todo, list, repro, compare, report, bench, fuzz, hostile and mutants."""
+"""The command `conformance`: run, verify, todo, list, repro, compare, report, bench, fuzz, hostile and mutants."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
     UsageError,
     cores,
+    counted,
     current_commit,
     duration,
     open_device,
     select,
     split_names,
     whole,
+    writable,
 )
 from timberframe_conformance.fuzz import command as fuzz
 from timberframe_conformance.hostile import command as hostile
@@ -82,8 +84,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    run.add_argument("--submit", type=Path, metavar="DIR", help="write all that `verify` needs, to be published")
+    run.add_argument("--bench", type=Path, metavar="FILE", help="of `bench --json`: figures to submit, too")
     run.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the device's kernels first")
     run.set_defaults(command=_run)
+
+    verify = commands.add_parser("verify", help="say whether a submission of `run --submit` is what it seems")
+    verify.add_argument("folder", type=Path, metavar="DIR")
+    verify.set_defaults(command=_verify)
 
     cases = commands.add_parser("list", help="print the ids of the cases")
     _selection(cases)
@@ -162,6 +170,7 @@ def _options(given: argparse.Namespace) -> Options:
 
 def _run(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.mutants.catalogue import MUTANTS
+    from timberframe_conformance.reports.submission import write_submission
     from timberframe_conformance.reports.terminal import progress, summary
     from timberframe_conformance.runner import NoStartError, run
 
@@ -169,9 +178,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     if given.mutant and given.mutant not in MUTANTS:
         raise UsageError(f"mutant {given.mutant!r} is not known; `conformance mutants --list` shows all")
     target = open_device(options)
-    for path in (given.json, given.html, given.junit):
-        if path is not None and not path.resolve().parent.is_dir():
-            raise UsageError(f"report {path}: its folder does not exist")
+    _check_outputs(options, given)
     try:
         with progress(console, target.spec) as update:
             done = run(target, options, jobs=given.jobs, progress=update)
@@ -180,12 +187,49 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     if given.json:
         given.json.write_text(done.to_json())
     _write(done, given)
+    if given.submit:
+        write_submission(given.submit, done, Path(options.profile) if options.profile else None, given.bench)
     summary(console, done)
     if not done.results:
         raise UsageError(_why_none(options))
     if given.require:
         return OK if done.reaches(given.require) else FAILED
     return FAILED if done.failed else OK
+
+
+def _check_outputs(options: Options, given: argparse.Namespace) -> None:
+    """Refuses before the run what could not be written after it."""
+    for path in (given.json, given.html, given.junit):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"report {path}: its folder does not exist")
+    if given.bench and not given.submit:
+        raise UsageError(f"--bench {given.bench} without --submit; figures are part of a submission")
+    if given.bench and not given.bench.is_file():
+        raise UsageError(f"--bench {given.bench}: there is no such file; one of `conformance bench --json` is required")
+    if given.submit:
+        if options.partial or options.mutant:
+            raise UsageError("--submit with a part of the suite: leave out --op, --suite, -k, --share and --mutant")
+        writable("--submit", given.submit)
+
+
+def _verify(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.reports.submission import MANIFEST, PROFILE, REPORT, load_submission
+
+    try:
+        run, problems = load_submission(given.folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        raise UsageError(
+            f"verify {given.folder}: {MANIFEST}, {REPORT} or {PROFILE} cannot be read: {e}; "
+            "a folder of `conformance run --submit` is required"
+        ) from e
+    for problem in problems:
+        console.print(f"[red]refused[/] {escape(problem)}", highlight=False)
+    reached = [name for name, level in run.levels().items() if level["reached"]]
+    level = f"{reached[-1]} reached" if reached else "no level reached"
+    verdict = counted(len(problems), "problem") if problems else "verified"
+    text = f"{given.folder}: {run.device['spec']}, {counted(len(run.results), 'case')}, {level}: {verdict}"
+    console.print(escape(text), highlight=False)
+    return FAILED if problems else OK
 
 
 def _required(options: Options, given: argparse.Namespace) -> Options:
