@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import sys
+from typing import Any
 
 import pytest
 
@@ -18,3 +20,12 @@ def pytest_collection_finish() -> None:
     """Leaves what collection has made, millions of objects, out of the garbage collections of tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_ops_of_tests() -> None:
+    """Fails where the import of a test module has defined an op: all later tests of the process would have it, too."""
+    registry: Any = sys.modules.get("timberframe_core.ops.definition.registry")
+    modules = {op.name: op.shape.__module__.split(".")[-1] for op in registry._ops.values()} if registry else {}
+    left = {op: module for op, module in modules.items() if module.startswith("test_") or module == "conftest"}
+    assert left == {}, "these ops are defined on import of test modules; define them within temporary_ops()"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from timberframe_core.ops.definition import registry
 
 
 @pytest.mark.slow
@@ -27,18 +24,7 @@ def test_reference_device_needs_no_plugin() -> None:
     assert " pass" in done.stdout
 
 
-@pytest.fixture
-def ops_of_the_tree() -> Iterator[None]:
-    """Without what tests define when they are imported, often without samples: a commit's share may have hit them."""
-    others = {name: op for name, op in registry._ops.items() if ">" in name}
-    for name in others:
-        del registry._ops[name]
-    yield
-    registry._ops.update(others)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("ops_of_the_tree")
 def test_reference_device_passes_the_share_of_the_commit(command: Any) -> None:
     status, output, _ = command("run", "--device=reference", "--share=commit/24", "--jobs=0")
     assert status == 0, output

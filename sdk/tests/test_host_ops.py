@@ -10,10 +10,9 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import define_op
-from timberframe_core.plugin import host_ops
 from timberframe_sdk import HostCall, host_op
+from timberframe_sdk.testing.loaded import temporary_ops
 
 DEVICES = ("/device:CPU:0", "/device:NUMPY:0", "/device:ASYNC:0")
 WITH_GATHER = ("/device:CPU:0", "/device:ASYNC:0")
@@ -28,26 +27,25 @@ def session(request: pytest.FixtureRequest) -> Iterator[tf.Session]:
 
 
 @pytest.fixture
-def record(monkeypatch: pytest.MonkeyPatch) -> Record:
+def record() -> Iterator[Record]:
     """Defines Acme>Record, which gives its input and keeps what it was handed."""
-    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
-    monkeypatch.setattr(host_ops, "_registered", dict(host_ops._registered))
-    define_op(
-        "Acme>Record", inputs=["x: float"], outputs=["y: float"], doc="x.", shape=lambda c: [c.shapes[0]], on_host=True,
-        stateful=True,
-    )  # fmt: skip
+    with temporary_ops():
+        define_op(
+            "Acme>Record", inputs=["x: float"], outputs=["y: float"], doc="x.", shape=lambda c: [c.shapes[0]],
+            on_host=True, stateful=True,
+        )  # fmt: skip
 
-    def register(**settings: Any) -> list[Any]:
-        found: list[Any] = []
+        def register(**settings: Any) -> list[Any]:
+            found: list[Any] = []
 
-        def run(call: HostCall) -> Any:
-            found.append(call.inputs[0])
-            return call.inputs
+            def run(call: HostCall) -> Any:
+                found.append(call.inputs[0])
+                return call.inputs
 
-        host_op("Acme>Record", **settings)(run)
-        return found
+            host_op("Acme>Record", **settings)(run)
+            return found
 
-    return register
+        yield register
 
 
 def fed() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,10 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.plugin import loader
 from timberframe_sdk import EXACT, KernelDef, KernelNode, Launch, RunContext, define_op, hookimpl
+from timberframe_sdk.testing.loaded import loaded_plugin, temporary_ops
 
 LIMIT_SECONDS = 20
-
-define_op(
-    "Acme>Wait", inputs=["x: float"], outputs=["y: float"], doc="x, once the run is cancelled or x is positive.",
-    shape=lambda c: [c.shapes[0]], reference=lambda attrs, x: x, accuracy=EXACT,
-)  # fmt: skip
 
 
 def build(node: KernelNode) -> Launch:
@@ -33,11 +29,21 @@ def build(node: KernelNode) -> Launch:
     return Launch(launch, context=True)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def plugin() -> Iterator[None]:
+    kernels = [KernelDef("Acme>Wait", device, build) for device in ("CPU", "NUMPY")]
+    made = types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: kernels))
+    with temporary_ops(), loaded_plugin("waiting", made):
+        define_op(
+            "Acme>Wait", inputs=["x: float"], outputs=["y: float"],
+            doc="x, once the run is cancelled or x is positive.",
+            shape=lambda c: [c.shapes[0]], reference=lambda attrs, x: x, accuracy=EXACT,
+        )  # fmt: skip
+        yield
+
+
 @pytest.fixture(params=["/device:CPU:0", "/device:NUMPY:0"])
 def waiting(request: pytest.FixtureRequest) -> Any:
-    if "waiting" not in loader.registry.plugins:
-        kernels = [KernelDef("Acme>Wait", device, build) for device in ("CPU", "NUMPY")]
-        loader.registry.add("waiting", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: kernels)))
     with tf.Graph().as_default(), tf.device(request.param):
         yield lambda x: apply_op("Acme>Wait", [x])
 

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from timberframe_core.errors import AlreadyExistsError
+from timberframe_core.ops.definition import registry
 from timberframe_core.plugin import loader
+from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.plugin.loader import Plugin
-from timberframe_sdk import KernelDef, hookimpl
-from timberframe_sdk.testing.loaded import loaded_plugin
+from timberframe_sdk import KernelDef, define_op, define_source, hookimpl, host_op
+from timberframe_sdk.elementwise.sources import SOURCES
+from timberframe_sdk.testing.loaded import loaded_plugin, temporary_ops
 
 NAME = "for-some-tests"
 
@@ -59,3 +62,21 @@ def test_an_installed_plugin_that_is_not_loaded_comes_back() -> None:
     with loaded_plugin(NAME, module()):
         assert loader.registry.plugins[NAME] is not installed
     assert loader.registry.plugins.pop(NAME) is installed
+
+
+def test_temporary_ops_are_gone_after_the_block() -> None:
+    with temporary_ops():
+        define_op("Test>Gone", inputs=["x: float"], doc="A test.", shape=lambda c: [], on_host=True)
+        define_source("Test>Gone", floats="{0}")
+        host_op("Test>Gone")(lambda call: [])
+    assert registry.find("Test>Gone") is None
+    assert find_host_op("Test>Gone") is None
+    assert "Test>Gone" not in SOURCES
+
+
+def test_ops_from_before_the_block_stay() -> None:
+    with temporary_ops():
+        define_op("Test>Early", inputs=["x: float"], doc="A test.", shape=lambda c: [])
+        with temporary_ops():
+            pass
+        assert registry.find("Test>Early") is not None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.plugin import loader
 from timberframe_sdk import EXACT, KernelDef, NativeLibrary, define_op, hookimpl, include_directory
+from timberframe_sdk.testing.loaded import loaded_plugin, temporary_ops
 
 SOURCE = """
 #include "timberframe/kernel.h"
@@ -34,10 +35,15 @@ int32_t add_words(tf_context *context, const tf_tensor *const *inputs, tf_tensor
 """
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
-define_op(
-    "Acme>AddWords", inputs=["x: float"], outputs=["y: float"], doc="x + 3.5.", shape=lambda c: [c.shapes[0]],
-    reference=lambda attrs, x: x + 3.5, accuracy=EXACT,
-)  # fmt: skip
+
+@pytest.fixture(autouse=True, scope="module")
+def ops() -> Iterator[None]:
+    with temporary_ops():
+        define_op(
+            "Acme>AddWords", inputs=["x: float"], outputs=["y: float"], doc="x + 3.5.", shape=lambda c: [c.shapes[0]],
+            reference=lambda attrs, x: x + 3.5, accuracy=EXACT,
+        )  # fmt: skip
+        yield
 
 
 def library(folder: Path, mark: str = "TF_KERNEL_LIBRARY", size: str = "0") -> NativeLibrary:
@@ -54,8 +60,13 @@ def test_a_kernel_of_a_library_runs_and_its_error_is_reported(tmp_path: Path) ->
     kernel = KernelDef(
         "Acme>AddWords", "CPU", lambda node: found.pop().kernel("add_words", [3, 0.5], ["x[{0}] is negative"])
     )
-    loader.registry.add("words", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel])))
-    with tf.Graph().as_default() as graph, tf.device("/cpu:0"), tf.Session(graph=graph) as session:
+    plugin = types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel]))
+    with (
+        loaded_plugin("words", plugin),
+        tf.Graph().as_default() as graph,
+        tf.device("/cpu:0"),
+        tf.Session(graph=graph) as session,
+    ):
         x = tf.placeholder(tf.float32, [2])
         y = apply_op("Acme>AddWords", [x], name="y")
         np.testing.assert_array_equal(session.run(y, {x: [1, 2]}), [4.5, 5.5])
@@ -67,14 +78,14 @@ def test_a_kernel_of_a_library_runs_and_its_error_is_reported(tmp_path: Path) ->
 
 def test_a_kernel_knows_how_much_of_the_error_there_is(tmp_path: Path) -> None:
     """So that a kernel which was compiled against a later header leaves alone what this one lacks."""
-    kernel = library(tmp_path, size="context->error->struct_size").kernel("add_words", [0, 0.0], ["{1} bytes"])
-    loader.registry.add(
-        "error-size",
-        types.SimpleNamespace(
-            timberframe_kernels=hookimpl(lambda: [KernelDef("Acme>AddWords", "CPU", lambda node: kernel, label="size")])
-        ),
-    )
-    with tf.Graph().as_default() as graph, tf.device("/cpu:0"), tf.Session(graph=graph) as session:
+    run = library(tmp_path, size="context->error->struct_size").kernel("add_words", [0, 0.0], ["{1} bytes"])
+    kernel = KernelDef("Acme>AddWords", "CPU", lambda node: run, label="size")
+    with (
+        loaded_plugin("error-size", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel]))),
+        tf.Graph().as_default() as graph,
+        tf.device("/cpu:0"),
+        tf.Session(graph=graph) as session,
+    ):
         y = apply_op("Acme>AddWords", [[-1.0]], {"_kernel": "size"})
         with pytest.raises(tf.errors.InvalidArgumentError, match=": 56 bytes"):
             session.run(y)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.opdef import define_op
+from timberframe_sdk.testing.loaded import temporary_ops
 
 gate = threading.Event()
 
@@ -19,15 +22,19 @@ def _open(attrs: Any, x: np.ndarray) -> np.ndarray:
     return x
 
 
-define_op(
-    "Test>Open",
-    inputs=["x: T"],
-    outputs=["y: T"],
-    attrs=["T: type"],
-    doc="x; opens the gate that another device waits for.",
-    shape=lambda c: [c.shapes[0]],
-    reference=_open,
-)
+@pytest.fixture(autouse=True, scope="module")
+def ops() -> Iterator[None]:
+    with temporary_ops():
+        define_op(
+            "Test>Open",
+            inputs=["x: T"],
+            outputs=["y: T"],
+            attrs=["T: type"],
+            doc="x; opens the gate that another device waits for.",
+            shape=lambda c: [c.shapes[0]],
+            reference=_open,
+        )
+        yield
 
 
 def test_copy_is_started_before_work_that_does_not_need_it() -> None:

@@ -13,19 +13,13 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.plugin import loader
 from timberframe_sdk import EXACT, KernelDef, KernelNode, Launcher, define_op, hookimpl
+from timberframe_sdk.testing.loaded import loaded_plugin, temporary_ops
 
 F = np.float32
 made: list[Any] = []
 forms: list[weakref.ref[np.ndarray]] = []
 fails: list[bool] = []
-
-define_op(
-    "Acme>ByRows", inputs=["x: float", "w: float"], outputs=["y: float"],
-    doc="x times the matrix w, whose transpose a kernel prepares.", shape=lambda c: [(c.shapes[0][0], c.shapes[1][1])],
-    reference=lambda attrs, x, w: x @ w, accuracy=EXACT,
-)  # fmt: skip
 
 
 def transposed(w: Any) -> Any:
@@ -44,14 +38,26 @@ def build(node: KernelNode) -> Launcher:
     return lambda x, w, out: np.matmul(x, w, out=out)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def plugin() -> Iterator[None]:
+    kernels = [KernelDef("Acme>ByRows", device, build) for device in ("CPU", "NUMPY")]
+    with (
+        temporary_ops(),
+        loaded_plugin("rows", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: kernels))),
+    ):
+        define_op(
+            "Acme>ByRows", inputs=["x: float", "w: float"], outputs=["y: float"],
+            doc="x times the matrix w, whose transpose a kernel prepares.",
+            shape=lambda c: [(c.shapes[0][0], c.shapes[1][1])], reference=lambda attrs, x, w: x @ w, accuracy=EXACT,
+        )  # fmt: skip
+        yield
+
+
 @pytest.fixture(autouse=True)
-def added() -> None:
+def nothing_made() -> None:
     made.clear()
     forms.clear()
     fails.clear()
-    if "rows" not in loader.registry.plugins:
-        kernels = [KernelDef("Acme>ByRows", device, build) for device in ("CPU", "NUMPY")]
-        loader.registry.add("rows", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: kernels)))
 
 
 @pytest.fixture(params=["/device:CPU:0", "/device:NUMPY:0"])

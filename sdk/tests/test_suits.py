@@ -25,6 +25,7 @@ from timberframe_sdk import (
     hookimpl,
 )
 from timberframe_sdk.testing import asynchronous_device, reference_device
+from timberframe_sdk.testing.loaded import loaded_plugin, temporary_ops
 
 F = np.float32
 REASON = "7 elements are odd; it takes even numbers"
@@ -48,16 +49,17 @@ def build_double(node: KernelNode) -> Launcher:
     return doubling(2)(node)
 
 
-define_op(
-    "Acme>Even", inputs=["x: T"], outputs=["y: T"], attrs=["mode: string = 'any'", "T: {float, int64}"],
-    doc="Twice x.", shape=lambda c: [c.shapes[0]], reference=lambda attrs, x: x * 2, accuracy=EXACT,
-    samples=lambda: [Sample([Arg((n,))]) for n in (4, 7)],
-)  # fmt: skip
-for _name in ("Raises", "Undecided", "Both"):
+def define_ops() -> None:
     define_op(
-        f"Acme>{_name}", inputs=["x: float"], outputs=["y: float"], doc="x.", shape=lambda c: [c.shapes[0]],
-        reference=lambda attrs, x: x, accuracy=EXACT,
+        "Acme>Even", inputs=["x: T"], outputs=["y: T"], attrs=["mode: string = 'any'", "T: {float, int64}"],
+        doc="Twice x.", shape=lambda c: [c.shapes[0]], reference=lambda attrs, x: x * 2, accuracy=EXACT,
+        samples=lambda: [Sample([Arg((n,))]) for n in (4, 7)],
     )  # fmt: skip
+    for name in ("Raises", "Undecided", "Both"):
+        define_op(
+            f"Acme>{name}", inputs=["x: float"], outputs=["y: float"], doc="x.", shape=lambda c: [c.shapes[0]],
+            reference=lambda attrs, x: x, accuracy=EXACT,
+        )  # fmt: skip
 
 
 class DecidingDevice(asynchronous_device.AsynchronousDevice):
@@ -94,11 +96,12 @@ def devices(config: Mapping[str, Any]) -> list[Any]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def added() -> None:
-    if "reference" not in loader.registry.plugins:
-        loader.registry.add("reference", reference_device)
+def plugins() -> Iterator[None]:
     made = hookimpl(lambda: [*kernels("CPU"), *kernels("NUMPY")])
-    loader.registry.add("even", types.SimpleNamespace(timberframe_kernels=made, timberframe_devices=devices))
+    even_plugin = types.SimpleNamespace(timberframe_kernels=made, timberframe_devices=devices)
+    with temporary_ops(), loaded_plugin("reference", reference_device), loaded_plugin("even", even_plugin):
+        define_ops()
+        yield
 
 
 @pytest.fixture(params=["/device:CPU:0", "/device:NUMPY:0", "/device:DECIDING:0"])

@@ -10,38 +10,15 @@ import pytest
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.opdef import InferenceContext, define_op
-from timberframe_core.plugin import loader
 from timberframe_core.shapes import Shape
 from timberframe_sdk import KernelDef, hookimpl
+from timberframe_sdk.testing.loaded import loaded_plugin, temporary_ops
 
 DEVICES = ("CPU", "NUMPY")
 
 
 def _shape(c: InferenceContext) -> list[Shape]:
     return []
-
-
-define_op(
-    "Test>Push",
-    inputs=["var: resource", "speed: resource", "force: T"],
-    attrs=["T: {float, double}"],
-    doc="speed += force; var += speed.",
-    shape=_shape,
-    reference=lambda attrs, var, speed, force: (var + speed + force, speed + force),
-    updates=("var", "speed"),
-    stateful=True,
-)
-define_op(
-    "Test>Twice",
-    inputs=["resource: resource"],
-    outputs=["y: dtype"],
-    attrs=["dtype: type"],
-    doc="Twice the variable.",
-    shape=lambda c: [c.handles[0][1]],
-    reference=lambda attrs, resource: resource * 2,
-    reads=("resource",),
-    stateful=True,
-)
 
 
 _in_place: list[bool] = []
@@ -66,7 +43,31 @@ class _Kernels:
         ]
 
 
-loader.registry.add("test-updates", _Kernels())
+@pytest.fixture(autouse=True, scope="module")
+def plugin() -> Iterator[None]:
+    with temporary_ops(), loaded_plugin("test-updates", _Kernels()):
+        define_op(
+            "Test>Push",
+            inputs=["var: resource", "speed: resource", "force: T"],
+            attrs=["T: {float, double}"],
+            doc="speed += force; var += speed.",
+            shape=_shape,
+            reference=lambda attrs, var, speed, force: (var + speed + force, speed + force),
+            updates=("var", "speed"),
+            stateful=True,
+        )
+        define_op(
+            "Test>Twice",
+            inputs=["resource: resource"],
+            outputs=["y: dtype"],
+            attrs=["dtype: type"],
+            doc="Twice the variable.",
+            shape=lambda c: [c.handles[0][1]],
+            reference=lambda attrs, resource: resource * 2,
+            reads=("resource",),
+            stateful=True,
+        )
+        yield
 
 
 @pytest.fixture(params=DEVICES)

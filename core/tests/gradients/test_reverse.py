@@ -5,6 +5,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.ops.definition.opdef import define_op
+from timberframe_sdk.testing.loaded import temporary_ops
 
 
 def evaluate(fetches: object, feed: dict[object, object] | None = None) -> object:
@@ -89,8 +90,11 @@ def test_complex_results_need_grad_ys() -> None:
 
 
 def test_an_op_that_declares_no_gradient_is_named() -> None:
-    define_op("Test>Opaque", inputs=["x: float"], outputs=["y: float"], doc="A test.", shape=lambda c: [c.shapes[0]])
     x = tf.constant(1.0)
-    opaque = tf.get_default_graph().apply("Test>Opaque", [x], {}, "shut").outputs[0]
+    with temporary_ops():
+        define_op(
+            "Test>Opaque", inputs=["x: float"], outputs=["y: float"], doc="A test.", shape=lambda c: [c.shapes[0]]
+        )
+        opaque = tf.get_default_graph().apply("Test>Opaque", [x], {}, "shut").outputs[0]
     with pytest.raises(LookupError, match="Test>Opaque 'shut': no gradient is declared"):
         tf.gradients(opaque, [x])

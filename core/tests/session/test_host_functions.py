@@ -13,33 +13,31 @@ import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import get_default_graph
-from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import NotDifferentiable, define_op
-from timberframe_core.plugin import host_ops
 from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.plugin.waiting import CancelToken
 from timberframe_core.runtime.functions import Streams
+from timberframe_sdk.testing.loaded import temporary_ops
 
 NAME = "Acme>Apply"
 
 
 @pytest.fixture
-def define(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+def define() -> Iterator[Callable[[Any], None]]:
     """Defines an op with a function among its attrs, and what it does."""
-    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
-    monkeypatch.setattr(host_ops, "_registered", dict(host_ops._registered))
-    define_op(
-        NAME,
-        inputs=["x: float", "captured: T"],
-        outputs=["y: float"],
-        attrs=["f: func", "T: list(type) >= 0"],
-        doc="What the test says.",
-        shape=lambda c: [None],
-        gradient=NotDifferentiable("it is a test"),
-        on_host=True,
-        stateful=True,
-    )
-    return lambda run: host_op(NAME)(run) and None
+    with temporary_ops():
+        define_op(
+            NAME,
+            inputs=["x: float", "captured: T"],
+            outputs=["y: float"],
+            attrs=["f: func", "T: list(type) >= 0"],
+            doc="What the test says.",
+            shape=lambda c: [None],
+            gradient=NotDifferentiable("it is a test"),
+            on_host=True,
+            stateful=True,
+        )
+        yield lambda run: host_op(NAME)(run) and None
 
 
 @pytest.fixture

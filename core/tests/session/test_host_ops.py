@@ -11,35 +11,33 @@ import pytest
 import timberframe as tf
 from timberframe_core.errors import AlreadyExistsError, OutOfRangeError, UnimplementedError, UnknownError
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import define_op
-from timberframe_core.plugin import host_ops
 from timberframe_core.plugin.host_ops import HostCall, host_op
+from timberframe_sdk.testing.loaded import temporary_ops
 
 NAME = "Acme>Look"
 Define = Callable[..., None]
 
 
 @pytest.fixture
-def define(monkeypatch: pytest.MonkeyPatch) -> Define:
+def define() -> Iterator[Define]:
     """Defines the op, and registers a function for it where one is given."""
-    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
-    monkeypatch.setattr(host_ops, "_registered", dict(host_ops._registered))
+    with temporary_ops():
 
-    def define(run: Any = None, output: str = "y: float", on_host: bool = True, **settings: Any) -> None:
-        define_op(
-            NAME,
-            inputs=["x: float"],
-            outputs=[output],
-            attrs=["by: int = 2"],
-            doc="What the test says.",
-            shape=lambda c: [c.shapes[0]],
-            on_host=on_host,
-        )
-        if run is not None:
-            host_op(NAME, **settings)(run)
+        def define(run: Any = None, output: str = "y: float", on_host: bool = True, **settings: Any) -> None:
+            define_op(
+                NAME,
+                inputs=["x: float"],
+                outputs=[output],
+                attrs=["by: int = 2"],
+                doc="What the test says.",
+                shape=lambda c: [c.shapes[0]],
+                on_host=on_host,
+            )
+            if run is not None:
+                host_op(NAME, **settings)(run)
 
-    return define
+        yield define
 
 
 @pytest.fixture

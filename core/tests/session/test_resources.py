@@ -13,10 +13,9 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
-from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import define_op
-from timberframe_core.plugin import host_ops
 from timberframe_core.plugin.host_ops import HostCall, host_op
+from timberframe_sdk.testing.loaded import temporary_ops
 
 
 class Box:
@@ -57,35 +56,35 @@ def _take(call: HostCall) -> list[Any]:
 
 
 @pytest.fixture(autouse=True)
-def _ops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
-    monkeypatch.setattr(host_ops, "_registered", dict(host_ops._registered))
-    define_op(
-        "Acme>Box",
-        outputs=["handle: resource"],
-        attrs=["container: string = ''", "shared_name: string = ''"],
-        doc="A box.",
-        shape=lambda c: [()],
-        on_host=True,
-        resource="box",
-        stateful=True,
-    )
-    for name, inputs, outputs in (
-        ("Put", ["box: resource", "x: float"], []),
-        ("Take", ["box: resource"], ["x: float"]),
-    ):
+def _ops() -> Iterator[None]:
+    with temporary_ops():
         define_op(
-            f"Acme>{name}",
-            inputs=inputs,
-            outputs=outputs,
-            doc="Puts or takes.",
-            shape=lambda c: [()] * len(c.op.outputs),
+            "Acme>Box",
+            outputs=["handle: resource"],
+            attrs=["container: string = ''", "shared_name: string = ''"],
+            doc="A box.",
+            shape=lambda c: [()],
             on_host=True,
-            kinds={"box": "box"},
+            resource="box",
             stateful=True,
         )
-    for name, run in (("Box", _make), ("Put", _put), ("Take", _take)):
-        host_op(f"Acme>{name}")(run)
+        for name, inputs, outputs in (
+            ("Put", ["box: resource", "x: float"], []),
+            ("Take", ["box: resource"], ["x: float"]),
+        ):
+            define_op(
+                f"Acme>{name}",
+                inputs=inputs,
+                outputs=outputs,
+                doc="Puts or takes.",
+                shape=lambda c: [()] * len(c.op.outputs),
+                on_host=True,
+                kinds={"box": "box"},
+                stateful=True,
+            )
+        for name, run in (("Box", _make), ("Put", _put), ("Take", _take)):
+            host_op(f"Acme>{name}")(run)
+        yield
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import define_op
+from timberframe_sdk.testing.loaded import temporary_ops
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +57,14 @@ def test_list_output_is_a_list() -> None:
     assert [v.tolist() for v in run(parts)] == [[1, 2], [3, 4]]
 
 
-def test_op_of_a_vendor_is_called_with_an_underscore(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
+@pytest.fixture
+def own_ops() -> Iterator[None]:
+    with temporary_ops():
+        yield
+
+
+@pytest.mark.usefixtures("own_ops")
+def test_op_of_a_vendor_is_called_with_an_underscore() -> None:
     define_op(
         "Acme>Half",
         inputs=["x: T"],
@@ -77,8 +84,8 @@ def test_float_attr_has_the_value_of_a_float32() -> None:
     assert tf.raw_ops.LeakyRelu(features=[1.0]).op.get_attr("alpha") == float(np.float32(0.2))
 
 
-def test_attr_with_the_name_of_a_keyword_gets_an_underscore(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_ops", dict(registry._ops))
+@pytest.mark.usefixtures("own_ops")
+def test_attr_with_the_name_of_a_keyword_gets_an_underscore() -> None:
     define_op(
         "Acme>Shrink",
         inputs=["x: T"],

@@ -17,6 +17,7 @@ from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_cpu.device import CpuDevice
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.testing import infer_attrs, output_dtypes
+from timberframe_sdk.testing.loaded import temporary_ops
 
 
 class GraphBuilder:
@@ -106,24 +107,34 @@ def counting() -> Callable[..., Cluster]:
     return count_to
 
 
-def _define_test_ops() -> list[KernelDef]:
+@pytest.fixture(autouse=True, scope="module")
+def ops() -> Iterator[None]:
     """Ops that only Python kernels have."""
-    define_op(
-        "Test>Negate", inputs=["x: T"], outputs=["y: T"], attrs=["T: type"], doc="-x", shape=lambda c: [c.shapes[0]]
-    )
-    define_op(
-        "Test>Raise", inputs=["x: T"], outputs=["y: T"], attrs=["T: type"], doc="Fails", shape=lambda c: [c.shapes[0]]
-    )
-    define_op(
-        "Test>Positive",
-        inputs=["x: T"],
-        outputs=["y: T"],
-        attrs=["T: type"],
-        doc="Elements above 0",
-        shape=lambda c: [(None,)],
-        bound=lambda c: [(int(np.prod(c.shapes[0])),)],
-    )
+    with temporary_ops():
+        define_op(
+            "Test>Negate", inputs=["x: T"], outputs=["y: T"], attrs=["T: type"], doc="-x", shape=lambda c: [c.shapes[0]]
+        )
+        define_op(
+            "Test>Raise",
+            inputs=["x: T"],
+            outputs=["y: T"],
+            attrs=["T: type"],
+            doc="Fails",
+            shape=lambda c: [c.shapes[0]],
+        )
+        define_op(
+            "Test>Positive",
+            inputs=["x: T"],
+            outputs=["y: T"],
+            attrs=["T: type"],
+            doc="Elements above 0",
+            shape=lambda c: [(None,)],
+            bound=lambda c: [(int(np.prod(c.shapes[0])),)],
+        )
+        yield
 
+
+def _test_kernels() -> list[KernelDef]:
     def negate(x: np.ndarray, y: np.ndarray) -> None:
         np.negative(x, out=y)
 
@@ -139,7 +150,7 @@ def _define_test_ops() -> list[KernelDef]:
     return [KernelDef(op, "CPU", lambda node, launcher=launcher: launcher) for op, launcher in kernels.items()]
 
 
-TEST_KERNELS = _define_test_ops()
+TEST_KERNELS = _test_kernels()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from timberframe_sdk import Pointwise, apply_op, define_op, define_source
 from timberframe_sdk.elementwise.expressions import source_types
 from timberframe_sdk.elementwise.sources import SOURCES, Source
 from timberframe_sdk.settings import CACHE_VARIABLE
+from timberframe_sdk.testing.loaded import temporary_ops
 
 N = 20_011
 
@@ -50,8 +52,12 @@ def _define(name: str, floats: str, branches: bool = False) -> None:
     define_source(name, floats, integers="{0} + ({T}){share} * ({1} - {0})", branches=branches)
 
 
-_define("Acme>Blend", "{0} + ({T}){share} * ({1} - {0})")
-_define("Acme>Wrong", "acme_no_such_function({0}, {1})", branches=True)
+@pytest.fixture(autouse=True, scope="module")
+def ops() -> Iterator[None]:
+    with temporary_ops():
+        _define("Acme>Blend", "{0} + ({T}){share} * ({1} - {0})")
+        _define("Acme>Wrong", "acme_no_such_function({0}, {1})", branches=True)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import mmap
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from timberframe_core.errors import InternalError, InvalidArgumentError, NotFoun
 from timberframe_core.ops.definition.opdef import define_op
 from timberframe_cpu import native, testing
 from timberframe_sdk.native import Native, words
+from timberframe_sdk.testing.loaded import temporary_ops
 
 
 def test_copy_kernel_copies_bytes() -> None:
@@ -51,10 +53,13 @@ def test_non_contiguous_array_is_refused() -> None:
 
 
 @pytest.fixture
-def copy_op() -> str:
+def copy_op() -> Iterator[str]:
     name = "Test>Copy"
-    define_op(name, inputs=["x: T"], outputs=["y: T"], attrs=["T: type"], doc="A copy.", shape=lambda c: [c.shapes[0]])
-    return name
+    with temporary_ops():
+        define_op(
+            name, inputs=["x: T"], outputs=["y: T"], attrs=["T: type"], doc="A copy.", shape=lambda c: [c.shapes[0]]
+        )
+        yield name
 
 
 def _use(monkeypatch: pytest.MonkeyPatch, op: str, build: object) -> None:

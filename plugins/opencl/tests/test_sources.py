@@ -9,32 +9,38 @@ import pytest
 
 import timberframe as tf
 from timberframe_sdk import Pointwise, apply_op, define_op, define_source
+from timberframe_sdk.testing.loaded import temporary_ops
 
 SPEC = "/device:OPENCL:0"
 N = 20_011
 
-define_op(
-    "Acme>Bend",
-    inputs=["x: T"],
-    outputs=["y: T"],
-    attrs=["strength: float = 1.0", "T: {float, double, half, int32}"],
-    doc="x + strength * x * x.",
-    shape=lambda c: [c.shapes[0]],
-    reference=lambda attrs, x: (x + np.asarray(attrs["strength"], x.dtype) * x * x).astype(x.dtype),
-    elementwise=True,
-    accuracy=Pointwise(float32=2, float64=2),
-)
-define_source(
-    "Acme>Bend",
-    floats="{0} + acme_bent_{f}(({T}){strength}, {0})",
-    integers="{0} + (({T}){strength}) * {0} * {0}",
-    functions="""
-static inline float acme_bent_f32(float strength, float x) { return strength * x * x; }
-#ifndef TF_NO_FLOAT64
-static inline double acme_bent_f64(double strength, double x) { return strength * x * x; }
-#endif
-""",
-)
+
+@pytest.fixture(autouse=True, scope="module")
+def ops() -> Iterator[None]:
+    with temporary_ops():
+        define_op(
+            "Acme>Bend",
+            inputs=["x: T"],
+            outputs=["y: T"],
+            attrs=["strength: float = 1.0", "T: {float, double, half, int32}"],
+            doc="x + strength * x * x.",
+            shape=lambda c: [c.shapes[0]],
+            reference=lambda attrs, x: (x + np.asarray(attrs["strength"], x.dtype) * x * x).astype(x.dtype),
+            elementwise=True,
+            accuracy=Pointwise(float32=2, float64=2),
+        )
+        define_source(
+            "Acme>Bend",
+            floats="{0} + acme_bent_{f}(({T}){strength}, {0})",
+            integers="{0} + (({T}){strength}) * {0} * {0}",
+            functions="""
+        static inline float acme_bent_f32(float strength, float x) { return strength * x * x; }
+        #ifndef TF_NO_FLOAT64
+        static inline double acme_bent_f64(double strength, double x) { return strength * x * x; }
+        #endif
+        """,
+        )
+        yield
 
 
 @pytest.fixture

@@ -182,6 +182,12 @@ def host_op(name: str, *more: str, located: Sequence[str] = ()) -> Callable[[F],
     return register
 
 
+def unregister(name: str) -> None:
+    """Takes the function of an op out, if there is one."""
+    with _lock:
+        _registered.pop(name, None)
+
+
 def find_host_op(name: str) -> HostOp | None:
     """What was registered for an op, None if nobody has."""
     return _registered.get(name)

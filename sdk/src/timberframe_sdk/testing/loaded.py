@@ -1,4 +1,4 @@
-"""A plugin for some tests alone."""
+"""A plugin, and ops, for some tests alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from timberframe_core.errors import AlreadyExistsError
-from timberframe_core.plugin import loader
+from timberframe_core.ops.definition import registry
+from timberframe_core.plugin import host_ops, loader
+from timberframe_sdk.elementwise.sources import SOURCES
 
 
 @contextmanager
@@ -29,3 +31,17 @@ def loaded_plugin(name: str, module: object) -> Iterator[None]:
         loader.registry.remove(name)
         if before is not None:
             loader.registry.plugins[name] = before  # installed, and not loaded yet
+
+
+@contextmanager
+def temporary_ops() -> Iterator[None]:
+    """Takes away after the block what it has defined: ops, their host ops and their sources."""
+    before = {op.name for op in registry.all_ops()}
+    try:
+        yield
+    finally:
+        for op in registry.all_ops():
+            if op.name not in before:
+                registry.unregister(op.name)
+                host_ops.unregister(op.name)
+                SOURCES.pop(op.name, None)

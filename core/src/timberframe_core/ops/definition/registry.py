@@ -40,6 +40,12 @@ def substitute(op: OpDef) -> OpDef:
         return old
 
 
+def unregister(name: str) -> None:
+    """Takes an op out that a test has defined; graphs that have it keep it."""
+    with _lock:
+        del _ops[name]
+
+
 def find(name: str) -> OpDef | None:
     """The op, loading the package whose entry point names it; None if nobody has it."""
     op = _ops.get(name)
