@@ -20,8 +20,8 @@ def graph() -> Iterator[Any]:
         yield graph
 
 
-def goes_on(fetches: Any, before: Callable[[Any], Any] = lambda session: None) -> None:
-    """What a session draws after it was given the positions of another is what that one draws."""
+def assert_goes_on(fetches: Any, before: Callable[[Any], Any] = lambda session: None) -> None:
+    """A session that was given the positions of another draws what that one draws."""
     with tf.Session() as session:
         for _ in range(3):
             session.run(fetches)
@@ -35,24 +35,26 @@ def goes_on(fetches: Any, before: Callable[[Any], Any] = lambda session: None) -
 
 
 def test_streams_with_seeds_go_on_in_another_session() -> None:
-    goes_on(tf.random_normal([4], seed=1))
+    assert_goes_on(tf.random_normal([4], seed=1))
 
 
 def test_streams_without_seeds_go_on_in_another_session() -> None:
-    goes_on(tf.random_uniform([4]))
+    assert_goes_on(tf.random_uniform([4]))
 
 
 def test_dropout_goes_on_in_another_session() -> None:
-    goes_on(tf.nn.dropout(tf.ones([20]), rate=0.5))
+    assert_goes_on(tf.nn.dropout(tf.ones([20]), rate=0.5))
 
 
 def test_streams_in_loops_go_on_in_another_session() -> None:
-    goes_on(tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.random_uniform([2])), [0, tf.zeros([2])])[1])
+    assert_goes_on(
+        tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.random_uniform([2])), [0, tf.zeros([2])])[1]
+    )
 
 
 def test_a_stream_that_was_used_before_goes_on_from_the_position() -> None:
     x = tf.random_uniform([4])
-    goes_on(x, before=lambda session: session.run(x))
+    assert_goes_on(x, before=lambda session: session.run(x))
 
 
 def test_a_callable_made_before_draws_from_the_position() -> None:
@@ -108,7 +110,7 @@ def test_records_in_random_order_go_on_in_another_session(tmp_path: Path) -> Non
         for i in range(7):
             writer.write(b"%d" % i)
     attrs = {"file_pattern": str(tmp_path / "a"), "file_random_seed": 5, "file_buffer_size": 4, "batch_size": 3}
-    goes_on(tf.raw_ops.RecordInput(**attrs))
+    assert_goes_on(tf.raw_ops.RecordInput(**attrs))
 
 
 class Counter:
