@@ -16,7 +16,7 @@ from timberframe_conformance.fuzz.build import Built, build
 from timberframe_conformance.fuzz.expected import Expected, evaluate, expect, shown
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.target import needs_kernel
-from timberframe_core.compiler.support import kernel_node
+from timberframe_core.compiler.support import support
 from timberframe_core.errors import NoKernelError, OpError, UnimplementedError
 from timberframe_core.ops.definition import registry
 
@@ -147,9 +147,7 @@ class Subject:
         op = next((op for op in self.built.graph.get_operations() if op.name == name), None)
         if op is None:
             return False
-        return (
-            self.target.device.supports(kernel_node(op.op_def, op.name, op.attrs, op, self.target.device)) is not None
-        )
+        return support(op, self.target.device) is not None
 
     def session(self, built: Built | None = None, **config: Any) -> Any:
         """A session in which the variables have their first values; one for each run where runs draw random numbers."""

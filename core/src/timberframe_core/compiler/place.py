@@ -10,7 +10,7 @@ from typing import Any
 from timberframe_core.compiler.host_side import cannot_hold, stays_on_host
 from timberframe_core.compiler.ir import VARIABLE_ACCESSES, VARIABLE_WRITES, Node, Program
 from timberframe_core.compiler.state import variable_key, variable_name
-from timberframe_core.compiler.support import kernel_node, refused
+from timberframe_core.compiler.support import kernel_node, refused, support
 from timberframe_core.compiler.whole_bodies import why_driven
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, NoKernelError, UnavailableError
@@ -250,7 +250,7 @@ class Placer:
             return _assign_refusal(node.op, node, device)
         if node.op.role is not None or node.bodies or node.on_lists or node.op.on_host:
             return None
-        return device.supports(kernel_node(node.op, node.name, node.attrs, node, device))
+        return support(node, device)
 
     def _variable_elsewhere_error(self, node: Node, variable: str, device: Device, why: str) -> Exception:
         tail = f"  [{node.where}]" if node.where else ""
@@ -340,7 +340,7 @@ class _VariableUsers:
             if op.op_def.role in VARIABLE_WRITES:
                 why = _assign_refusal(op.op_def, op, device) if op.op_def.update_op else None
             else:
-                why = refused(device.supports(kernel_node(op.op_def, op.name, op.attrs, op, device)))
+                why = refused(support(op, device))
             if why is not None:
                 return f"{op.type} '{op.name}', which uses it: {why}"
         return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.ir import Node, Output
+from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import UNKNOWN_RANK, Device, KernelNode, Support, Value
 
@@ -20,7 +21,6 @@ def refused(answer: Support) -> str | None:
 
 def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
     """The node as a device's `supports` sees it; see KernelNode.placing."""
-
     held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables
 
     def value(i: int, x: Any) -> Value:
@@ -34,10 +34,16 @@ def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, dev
     return KernelNode(op.name, name, attrs, inputs, outputs, device, shaped.where, placing=True)
 
 
+def support(node: Node | Operation, device: Device) -> Support:
+    """What a device, which need not be the node's own, says of a node before its shapes are known."""
+    op = node.op if isinstance(node, Node) else node.op_def
+    return device.supports(kernel_node(op, node.name, node.attrs, node, device))
+
+
 def has_kernel(node: Node) -> bool:
     """Whether the device of a node that a pass made can run it, whatever the shapes will be."""
     assert node.device is not None
-    return node.device.supports(kernel_node(node.op, node.name, node.attrs, node, node.device)) is None
+    return support(node, node.device) is None
 
 
 def bound_node(node: Node, facts: Facts, device: Device) -> KernelNode:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from timberframe_core.compiler.ir import ARRAYS, VARIABLE_ACCESSES, Node
 from timberframe_core.compiler.state import variable_name
-from timberframe_core.compiler.support import kernel_node, refused
+from timberframe_core.compiler.support import kernel_node, refused, support
 from timberframe_core.dtypes import variant
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.operation import Operation
@@ -112,7 +112,7 @@ def _count_inside(
     if bodies:
         _check_taken(definition, op, device)
         return sum(_count(f, device, devices, counted) for f in bodies)
-    why = refused(device.supports(kernel_node(definition, op.name, op.attrs, op, device)))
+    why = refused(support(op, device))
     if why is not None:
         raise _NotWholeError(f"{what}: {why}")
     return 0

@@ -12,7 +12,7 @@ from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.compiler.lower import Lowering
 from timberframe_core.compiler.passes.rewriter import ProgramRewriter
 from timberframe_core.compiler.specialise import Facts, infer
-from timberframe_core.compiler.support import kernel_node
+from timberframe_core.compiler.support import support
 from timberframe_core.errors import OpError
 from timberframe_core.plugin.contracts import Device, RunContext
 from timberframe_core.plugin.passes import Pass
@@ -68,7 +68,7 @@ class _Folding:
         if not node.device.attributes.slow_compile:
             return node.device
         able = (d for d in self.rewriter.devices if d.host_memory and not d.attributes.slow_compile)
-        takes = (d for d in able if d.supports(kernel_node(node.op, node.name, node.attrs, node, d)) is None)
+        takes = (d for d in able if support(node, d) is None)
         return next(takes, node.device)
 
     def compute(self) -> list[Node]:
