@@ -265,9 +265,9 @@ def test_command_refuses_an_unknown_model(command: Any, monkeypatch: pytest.Monk
 
 
 def test_command_measures_models_and_writes_json(plugin_path: Path, tmp_path: Path) -> None:
-    report = tmp_path / "models.json"
+    report, page = tmp_path / "models.json", tmp_path / "models.html"
     command = [sys.executable, "-m", "timberframe_conformance.cli", "bench", "--device=reference", "--models"]
-    options = ["--quick", "-k", "GRU", "--vs", "", "--threads=1", f"--json={report}"]
+    options = ["--quick", "-k", "GRU", "--vs", "", "--threads=1", f"--json={report}", f"--html={page}"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     data = json.loads(report.read_text())
@@ -275,3 +275,10 @@ def test_command_measures_models_and_writes_json(plugin_path: Path, tmp_path: Pa
     assert data["method"]["threads"] == 1
     assert set(data["rows"][0]["times"]) == {"device", "device, variables"}
     assert "GRU" in done.stdout
+    assert "<title>Speed of /device:REFERENCE:0</title>" in page.read_text()
+
+
+def test_a_page_of_a_profile_is_refused(command: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    status, _, errors = command("bench", "--device=reference", "--models", "--profile", f"--html={page}")
+    assert (status, "--html with --profile" in errors, page.exists()) == (2, True, False)

@@ -203,3 +203,42 @@ def test_sixty_six_thousand_cases_open_in_two_seconds(browser: Any, tmp_path: Pa
     page.write_text(html([Run(device("/device:ACME:0"), {}, found, 1.0)]), encoding="utf-8")
     assert browser.open(page) < 2000
     assert browser.evaluate("document.getElementById('count').textContent") == "66,000 of 66,000 cases"
+
+
+def two_cores(bench: dict[str, Any]) -> dict[str, Any]:
+    """The bench on twice as many cores, where everything takes half the time."""
+    faster = [{**m, "seconds": m["seconds"] / 2} for m in bench["measurements"]]
+    return {**bench, "environment": {**bench["environment"], "cores": 4}, "measurements": faster}
+
+
+MODELS = {
+    "device": "/device:ACME:0", "environment": {"cores": 2, "processor": "other"}, "method": {"threads": 2},
+    "rows": [
+        {"name": "LeNet", "batch": batch, "times": {"device": {"median": t}, "numpy": {"median": 2 * t}}}
+        for batch, t in ((1, 1e-3), (8, 4e-3))
+    ],
+}  # fmt: skip
+TITLES = "[...document.querySelectorAll('figure h3')].map((e) => e.textContent)"
+
+
+@pytest.mark.slow
+def test_benches_alone_are_a_page_with_roofline_and_scaling(browser: Any, command: Any, tmp_path: Path) -> None:
+    benches = {"one": BENCH, "two": two_cores(BENCH), "models": MODELS}
+    for name, content in benches.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    page = tmp_path / "page.html"
+    assert command("report", *(str(tmp_path / f"{n}.json") for n in benches), f"--output={page}")[0] == 0
+    browser.open(page, height=6000)
+    titles = browser.evaluate(TITLES)
+    assert browser.errors == []
+    assert {"Roofline of /device:ACME:0", "Batches, /device:ACME:0", "Cores, /device:ACME:0"} <= set(titles)
+    tips = browser.evaluate("[...document.querySelectorAll('[data-tip]')].map((e) => e.dataset.tip)")
+    assert any(tip.startswith("LeNet, device\nbatch 1: 1,000 a second\nbatch 8: 2,000 a second") for tip in tips)
+
+
+def test_a_folder_of_a_submission_is_its_report_and_bench(runs: list[Run], tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(runs[0].to_json())
+    (tmp_path / "bench.json").write_text(json.dumps(BENCH))
+    (tmp_path / "submission.json").write_text("{}")
+    found, benches = load_all([tmp_path])
+    assert ([r.device["spec"] for r in found], benches) == (["/device:ACME:0"], [BENCH])

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from timberframe_conformance.commands import open_device, split_names
+from timberframe_conformance.commands import UsageError, open_device, split_names
 
 BENDING = (
     "OPENBLAS_",
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with charts, not with --profile")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="models: write the tables for documents")
     parser.add_argument(
         "--peaks",
@@ -91,11 +92,14 @@ def _batches(text: str) -> list[int]:
 
 def bench(given: argparse.Namespace, console: Console) -> int:
     """Measures; status 1 where a target is missed with --check, or a model fails."""
+    if given.html and given.profile:
+        raise UsageError("--html with --profile; a page shows measurements, and --json writes profiles")
     if CLEARED not in os.environ:
         _start_again(given.one_core)
     from timberframe_conformance.bench.sides import installed
     from timberframe_conformance.bench.table import Figures, show
     from timberframe_conformance.options import Options
+    from timberframe_conformance.reports.html import bench_html
     from timberframe_conformance.reports.terminal import waiting
 
     target = open_device(Options(given.device))
@@ -114,6 +118,8 @@ def bench(given: argparse.Namespace, console: Console) -> int:
     show(figures, console, ["device", *peers])
     if given.json:
         given.json.write_text(json.dumps(figures.to_dict(), indent=2) + "\n")
+    if given.html:
+        given.html.write_text(bench_html([figures.to_dict()]), encoding="utf-8")
     return 1 if given.check and figures.missed else 0
 
 

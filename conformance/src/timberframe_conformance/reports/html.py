@@ -11,6 +11,7 @@ from timberframe_core.drawing.page import asset, page
 
 FOLDER = "timberframe_conformance.reports.page"
 """The files of which pages are made."""
+_CHARTS = ("charts.js", "speed.js", "bench.js")
 _SCRIPTS = ("charts.js", "cases.js", "matrix.js", "accuracy.js", "speed.js", "overview.js", "report.js")
 
 
@@ -24,4 +25,13 @@ def html(runs: Sequence[Run], benches: Sequence[dict[str, Any]] = ()) -> str:
     return page(
         f"Conformance of {names}", asset(FOLDER, "report.html"), data, [asset(FOLDER, "report.css")],
         [asset(FOLDER, name) for name in _SCRIPTS],
+    )  # fmt: skip
+
+
+def bench_html(benches: Sequence[dict[str, Any]]) -> str:
+    """The page of benches: against peers, against the roofline, and how speed grows with sizes, batches and cores."""
+    names = ", ".join(dict.fromkeys(b["device"] for b in benches))
+    return page(
+        f"Speed of {names}", asset(FOLDER, "bench.html"), list(benches), [asset(FOLDER, "report.css")],
+        [asset(FOLDER, name) for name in _CHARTS],
     )  # fmt: skip

@@ -73,9 +73,12 @@ def merged(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def load_all(paths: Iterable[Path]) -> tuple[list[Run], list[dict[str, Any]]]:
-    """The runs and the benches among JSON files. Raises ValueError, which names the file, for what is neither."""
+    """The runs and the benches among JSON files, and in folders of submissions.
+
+    Raises ValueError, which names the file, for a file that is neither.
+    """
     runs, benches = [], []
-    for path in paths:
+    for path in (file for given in paths for file in _files(given)):
         try:
             data = json.loads(path.read_text())
         except json.JSONDecodeError as e:
@@ -89,6 +92,12 @@ def load_all(paths: Iterable[Path]) -> tuple[list[Run], list[dict[str, Any]]]:
         else:
             runs.append(load_run(path))
     return runs, benches
+
+
+def _files(path: Path) -> list[Path]:
+    """A file itself; of a folder its report, and its bench if it has one."""
+    bench = path / "bench.json"
+    return [path / "report.json", *([bench] if bench.exists() else [])] if path.is_dir() else [path]
 
 
 def by_device(runs: Iterable[Run]) -> list[list[Run]]:

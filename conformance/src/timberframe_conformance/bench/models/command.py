@@ -16,6 +16,7 @@ from timberframe_conformance.bench.models.profile import show as show_profile
 from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, markdown, show
 from timberframe_conformance.bench.models.sides import PEERS, Sides, installed
 from timberframe_conformance.commands import UsageError, cores, split_names
+from timberframe_conformance.reports.html import bench_html
 from timberframe_conformance.reports.terminal import waiting
 
 BATCHES = (1, 8)
@@ -39,6 +40,8 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
             if given.json:  # after each row, so that an interrupted run keeps its results
                 given.json.write_text(json.dumps(results.to_dict(), indent=1) + "\n")
     show(results, console)
+    if given.html:
+        given.html.write_text(bench_html([results.to_dict()]), encoding="utf-8")
     if given.markdown:
         given.markdown.write_text(markdown(results))
     return 1 if results.failed else 0

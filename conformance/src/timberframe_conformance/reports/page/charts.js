@@ -33,7 +33,7 @@ const charts = (() => {
     return { at: (v) => from + (to - from) * (Math.max(a, Math.min(b, logb(v))) - a) / (b - a), ticks, low: base ** a, high: base ** b };
   }
   const figure = (title, width, height, names, content, note) => el("figure", { class: "chart" },
-    el("h3", {}, title), names.length > 1 ? legend(names) : null,
+    el("h3", {}, title), names.length ? legend(names) : null,
     svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title }, content),
     note ? el("figcaption", {}, note) : null);
 

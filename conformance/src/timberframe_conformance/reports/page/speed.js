@@ -61,9 +61,10 @@ const speed = (() => {
   }
   function roofLine(slope, k, x, y) {
     const from = Math.max(x.low, y.low * 1e9 / slope.rate), ridge = Math.min(Math.max(slope.operations / slope.rate, from), x.high);
+    const label = from * (ridge / from) ** 0.5;
     const corners = [from, ridge, x.high].map((at) => `${x.at(at)},${y.at(roofOf(slope, at) / 1e9)}`);
     return [page.svg("polyline", { points: corners.join(" "), fill: "none", stroke: "var(--text)", "stroke-width": 1.5, "stroke-dasharray": k ? "6 4" : null }),
-      charts.text(x.at(from) + 8, y.at(roofOf(slope, from) / 1e9) - 10 + (k ? 26 : 0), slope.name, { class: "muted" })];
+      charts.text(x.at(label) + (k ? 8 : -8), y.at(roofOf(slope, label) / 1e9) + (k ? 12 : -6), slope.name, { class: "muted", "text-anchor": k ? "start" : "end" })];
   }
 
   // Kernels of one name and several sizes, such as matmul 64, 256 and 1024: rates by size.
@@ -101,8 +102,12 @@ const speed = (() => {
   // Benches of one device with different numbers of cores: how many times as fast as with the fewest.
   function byCores(benches) {
     const groups = new Map();
-    for (const b of benches) (groups.get(b.device) ?? groups.set(b.device, []).get(b.device)).push(b);
-    return [...groups].flatMap(([device, own]) => {
+    for (const b of benches) {
+      const key = `${b.device}/${b.environment.processor}`; // times of two machines are not compared
+      (groups.get(key) ?? groups.set(key, []).get(key)).push(b);
+    }
+    return [...groups.values()].flatMap((own) => {
+      const device = own[0].device;
       const few = own.reduce((a, b) => (b.cores < a.cores ? b : a)), more = own.filter((b) => b.cores > few.cores).sort((a, b) => a.cores - b.cores);
       const rows = few.rows.map((r) => ({ name: r.name, points: more.flatMap((b, k) => {
         const other = b.rows.find((o) => o.name === r.name);
