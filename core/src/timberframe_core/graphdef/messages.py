@@ -42,6 +42,8 @@ BundleHeaderProto: Any
 BundleEntryProto: Any
 VariableDef: Any
 CheckpointState: Any
+TrackableObjectGraph: Any
+QueueRunnerDef: Any
 RunOptionsMessage: Any
 Summary: Any
 SummaryMetadata: Any

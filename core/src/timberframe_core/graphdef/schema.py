@@ -179,6 +179,17 @@ _SAVING = {
     "snapshot_name 3 string, save_slice_info_def 4 SaveSliceInfoDef, is_resource 5 bool, trainable 7 bool, "
     "synchronization 8 VariableSynchronization, aggregation 9 VariableAggregation",
     "SaveSliceInfoDef": "full_name 1 string, full_shape 2 [int64], var_offset 3 [int64], var_shape 4 [int64]",
+    "TrackableObjectGraph": "nodes 1 [TrackableObjectGraph.TrackableObject]",
+    "TrackableObjectGraph.TrackableObject": "children 1 [TrackableObjectGraph.TrackableObject.ObjectReference], "
+    "attributes 2 [TrackableObjectGraph.TrackableObject.SerializedTensor], "
+    "slot_variables 3 [TrackableObjectGraph.TrackableObject.SlotVariableReference]",
+    "TrackableObjectGraph.TrackableObject.ObjectReference": "node_id 1 int32, local_name 2 string",
+    "TrackableObjectGraph.TrackableObject.SerializedTensor": "name 1 string, full_name 2 string, "
+    "checkpoint_key 3 string",
+    "TrackableObjectGraph.TrackableObject.SlotVariableReference": "original_variable_node_id 1 int32, "
+    "slot_name 2 string, slot_variable_node_id 3 int32",
+    "QueueRunnerDef": "queue_name 1 string, enqueue_op_name 2 [string], close_op_name 3 string, "
+    "cancel_op_name 4 string, queue_closed_exception_types 5 [int32]",
     "CheckpointState": "model_checkpoint_path 1 string, all_model_checkpoint_paths 2 [string], "
     "all_model_checkpoint_timestamps 3 [double], last_preserved_timestamp 4 double",
 }

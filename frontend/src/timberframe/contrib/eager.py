@@ -29,14 +29,15 @@ from timberframe.eager.tape import GradientTape as GradientTape
 from timberframe.eager.tensor_spec import TensorSpec as TensorSpec
 from timberframe.eager.testing import run_all_tests_in_graph_and_eager_modes as run_all_tests_in_graph_and_eager_modes
 from timberframe.eager.testing import run_test_in_graph_and_eager_modes as run_test_in_graph_and_eager_modes
+from timberframe.train.object_checkpoints import Checkpoint as Checkpoint
 from timberframe.train.saver import Saver as _Saver
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.gradients.custom import custom_gradient as custom_gradient
 
 __all__ = [
     "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT", "DEVICE_PLACEMENT_SILENT_FOR_INT32",
-    "DEVICE_PLACEMENT_WARN", "SYNC", "EagerVariableStore", "GradientTape", "Iterator", "Saver", "TensorSpec",
-    "Variable", "async_wait", "custom_gradient", "defun", "enable_eager_execution", "executing_eagerly",
+    "DEVICE_PLACEMENT_WARN", "SYNC", "Checkpoint", "EagerVariableStore", "GradientTape", "Iterator", "Saver",
+    "TensorSpec", "Variable", "async_wait", "custom_gradient", "defun", "enable_eager_execution", "executing_eagerly",
     "execution_mode", "get_optimizer_variables", "gradients_function", "implicit_gradients",
     "implicit_value_and_gradients", "in_eager_mode", "list_devices", "make_template", "metrics", "num_gpus", "py_func",
     "run_all_tests_in_graph_and_eager_modes", "run_test_in_graph_and_eager_modes", "set_execution_mode",

@@ -7,14 +7,17 @@ from typing import Any
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast
 from timberframe.api.state import Variable
+from timberframe.saving.trackable import Trackable
 from timberframe_core.dtypes import float64, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.shapes import compatible, format_shape
 
 
-class Metric:
+class Metric(Trackable):
     """Base of metrics: a call adds values, `result` gives what they come to, `init_variables` begins again."""
+
+    _untracked = ("variables",)
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or type(self).__name__

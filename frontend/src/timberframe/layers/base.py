@@ -10,6 +10,7 @@ from typing import Any
 from timberframe.api.framework import GraphKeys, add_to_collection, name_scope
 from timberframe.api.state import Variable
 from timberframe.api.variable_scope import VariableScope, get_variable, variable_scope
+from timberframe.saving.trackable import Trackable
 from timberframe_core import nest
 from timberframe_core.dtypes import DType, as_dtype, float32
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
@@ -52,13 +53,15 @@ class InputSpec:
                 )
 
 
-class Layer:
+class Layer(Trackable):
     """Base of layers: `build` makes variables for the shape of the first input, `call` computes.
 
     trainable: whether optimizers change its variables. name: of its variable scope; by default that of the class in
     small letters, made unique. dtype: of its variables; by default that of the first input. `_scope` and `_reuse` are
     how the functions of `tf.layers` open a scope by a given name and use its variables again.
     """
+
+    _untracked = ("_variables",)
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Checkpoints and saved models as files: our own format, and TensorFlow's for reading."""
+"""Checkpoints and saved models as files, in our own format and in TensorFlow's."""

@@ -97,10 +97,17 @@ def map_file(path: Path) -> np.ndarray:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Makes `data` the content of a file, in one step: readers see the old content or the new one. Makes its folder."""
+    with replaced_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[IO[bytes]]:
+    """`replace_file` with what the block writes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{new_token()}{_TEMPORARY}")
     with new_file(temporary) as file:
-        file.write(data)
+        yield file
         finish(file)
         os.replace(temporary, path)
     sync_folder(path.parent)

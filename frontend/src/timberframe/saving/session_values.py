@@ -14,19 +14,21 @@ from timberframe_core.errors import FailedPreconditionError, InvalidArgumentErro
 from timberframe_core.runtime.session import BaseSession
 
 
-def check_session(session: object, given: Sequence[Variable | PartitionedVariable]) -> BaseSession:
+def check_session(
+    session: object, given: Sequence[Variable | PartitionedVariable], owner: str = "Saver"
+) -> BaseSession:
     """The session, if it is one and runs the graph of these variables; in eager execution the one that has them."""
     variables = parts_of(given)
     if variables and variables[0].handle.eager:
         session = variables[0].graph.session  # type: ignore[attr-defined]  # an EagerGraph has one
     if not isinstance(session, BaseSession):
-        raise InvalidArgumentError(f"Saver: sess is {type(session).__name__}; a tf.Session is required")
+        raise InvalidArgumentError(f"{owner}: sess is {type(session).__name__}; a tf.Session is required")
     if session.closed:
-        raise FailedPreconditionError("Saver: the session is closed; an open one is required")
+        raise FailedPreconditionError(f"{owner}: the session is closed; an open one is required")
     foreign = [v.name for v in variables if v.graph is not session.graph]
     if foreign:
         raise InvalidArgumentError(
-            f"Saver: variable '{foreign[0]}' is of another graph than the session's; use a session of its graph"
+            f"{owner}: variable '{foreign[0]}' is of another graph than the session's; use a session of its graph"
         )
     return session
 
@@ -34,7 +36,7 @@ def check_session(session: object, given: Sequence[Variable | PartitionedVariabl
 Savable = Variable | PartitionedVariable
 
 
-def current_values(session: BaseSession, variables: Mapping[str, Savable]) -> dict[str, Saved]:
+def current_values(session: BaseSession, variables: Mapping[str, Savable], owner: str = "Saver") -> dict[str, Saved]:
     """The values of all variables at one moment, without copies of those in host memory; partitioned ones as a whole.
 
     Raises FailedPreconditionError that names every variable without a value.
@@ -45,7 +47,7 @@ def current_values(session: BaseSession, variables: Mapping[str, Savable]) -> di
     if absent:
         listed = ", ".join(f"'{v.op.name}'" + (f" ({v.op.where})" if v.op.where else "") for v in absent)
         raise FailedPreconditionError(
-            f"Saver: {len(absent)} of {len(parts)} variables have no value: {listed}; "
+            f"{owner}: {len(absent)} of {len(parts)} variables have no value: {listed}; "
             "run their initializers, or leave them out of var_list"
         )
     return {name: _saved(variable, [values[v] for v in parts_of([variable])]) for name, variable in variables.items()}

@@ -19,6 +19,15 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
+def write_varint(number: int) -> bytes:
+    """A number, seven bits a byte, the lowest first."""
+    made = bytearray()
+    while number >= 128:
+        made.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*made, number])
+
+
 def expand(data: bytes) -> bytes:
     """The data that was compressed; DataLossError where that is not what `data` is."""
     size, at = read_varint(data, 0)

@@ -7,15 +7,16 @@ prefix that it shares with the key before. Each block has a checksum and may be 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from timberframe.saving.snappy import expand, read_varint
+from timberframe.saving.snappy import expand, read_varint, write_varint
 from timberframe_core.crc32c import crc32c, masked
 from timberframe_core.errors import DataLossError, UnimplementedError
 
 _FOOTER = 48  # two block handles, filled up, and the magic number
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER = 5  # kind of compression and checksum, after each block
+_BLOCK = 1 << 16  # bytes of entries after which another block begins
 
 
 def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -69,3 +70,31 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += fresh
         yield key, block[at : at + size]
         at += size
+
+
+def write_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The file of these keys and values, which come in the order of their keys. Nothing in it is compressed."""
+    made, index, waiting, size = bytearray(), [], list[tuple[bytes, bytes]](), 0
+    for entry in entries:
+        if size > _BLOCK:
+            index.append((waiting[-1][0], _add_block(made, waiting)))
+            waiting, size = [], 0
+        waiting.append(entry)
+        size += len(entry[0]) + len(entry[1])
+    if waiting:
+        index.append((waiting[-1][0], _add_block(made, waiting)))
+    handles = _add_block(made, []) + _add_block(made, index)
+    return bytes(made) + handles.ljust(_FOOTER - 8, b"\0") + struct.pack("<Q", _MAGIC)
+
+
+def _add_block(made: bytearray, entries: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Adds a block, all of whose keys are whole, and gives its handle."""
+    content, starts = bytearray(), []
+    for key, value in entries:
+        starts.append(len(content))
+        content += b"\0" + write_varint(len(key)) + write_varint(len(value)) + key + value
+    starts = starts or [0]
+    content += struct.pack(f"<{len(starts) + 1}I", *starts, len(starts))
+    handle = write_varint(len(made)) + write_varint(len(content))
+    made += content + b"\0" + struct.pack("<I", masked(crc32c(bytes(content) + b"\0")))
+    return handle

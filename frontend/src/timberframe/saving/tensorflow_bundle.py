@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints, version 2, for reading.
+"""Reads TensorFlow's checkpoints, version 2.
 
 `PREFIX.index` is a table from tensor names to BundleEntryProto, with a BundleHeaderProto under the empty name;
 `PREFIX.data-00000-of-00001` and so on hold the elements. Layout: tensorflow/core/util/tensor_bundle.
@@ -28,7 +28,7 @@ from timberframe_core.graphdef.tensors import decode_shape
 from timberframe_core.shapes import StaticShape, format_shape, num_elements
 
 INDEX = ".index"
-_VERSION = 1  # of the format: kTensorBundleVersion
+VERSION = 1  # of the format: kTensorBundleVersion
 
 
 class TensorFlowBundle(CheckpointReader):
@@ -48,8 +48,8 @@ class TensorFlowBundle(CheckpointReader):
         table = dict(read_table(data))
         header = messages.as_message(table.pop(b"", b""), messages.BundleHeaderProto, "header")
         self._shard_count: int = header.num_shards
-        if header.version.min_consumer > _VERSION:
-            raise UnimplementedError(f"has version {header.version.producer}; {_VERSION} is the latest one known here")
+        if header.version.min_consumer > VERSION:
+            raise UnimplementedError(f"has version {header.version.producer}; {VERSION} is the latest one known here")
         if header.endianness or sys.byteorder != "little":
             raise UnimplementedError("was written, or is read, on a big-endian machine; only little-endian is known")
         entries: dict[str, Entry] = {}

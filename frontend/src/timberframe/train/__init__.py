@@ -65,6 +65,7 @@ if _TYPE_CHECKING:
     from timberframe.train.batching import shuffle_batch_join as shuffle_batch_join
     from timberframe.train.checkpoint_hooks import CheckpointSaverHook as CheckpointSaverHook
     from timberframe.train.checkpoint_hooks import CheckpointSaverListener as CheckpointSaverListener
+    from timberframe.train.checkpoint_manager import CheckpointManager as CheckpointManager
     from timberframe.train.device_setter import replica_device_setter as replica_device_setter
     from timberframe.train.graph_files import write_graph as write_graph
     from timberframe.train.input_producers import input_producer as input_producer
@@ -77,6 +78,7 @@ if _TYPE_CHECKING:
     from timberframe.train.monitored_session import MonitoredSession as MonitoredSession
     from timberframe.train.monitored_session import MonitoredTrainingSession as MonitoredTrainingSession
     from timberframe.train.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+    from timberframe.train.object_checkpoints import Checkpoint as Checkpoint
     from timberframe.train.progress_hook import ProgressHook as ProgressHook
     from timberframe.train.scaffold import Scaffold as Scaffold
     from timberframe.train.server import ClusterSpec as ClusterSpec
@@ -127,9 +129,11 @@ else:
         "NanTensorHook StopAtStepHook",
         "basic_loops": "basic_train_loop",
         "checkpoint_hooks": "CheckpointSaverHook CheckpointSaverListener",
+        "checkpoint_manager": "CheckpointManager",
         "looper_thread": "LooperThread",
         "monitored_session": "MonitoredSession MonitoredTrainingSession SingularMonitoredSession",
         "progress_hook": "ProgressHook",
+        "object_checkpoints": "Checkpoint",
         "scaffold": "Scaffold",
         "server": "ClusterSpec Server",
         "session_creators": "ChiefSessionCreator SessionCreator WorkerSessionCreator",

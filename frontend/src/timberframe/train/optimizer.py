@@ -10,6 +10,7 @@ from timberframe.api.framework import tuple as gated_together
 from timberframe.api.selection import cast
 from timberframe.api.state import Variable, outermost
 from timberframe.api.variable_collections import trainable_variables
+from timberframe.saving.trackable import Trackable
 from timberframe.train import slots
 from timberframe_core import nest
 from timberframe_core.arguments import brief, listed
@@ -28,7 +29,7 @@ _STOPS = 4  # operations that a message names at most
 _FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
-class Optimizer:
+class Optimizer(Trackable):
     """Changes variables so that a loss falls; a base class.
 
     A subclass defines `_resource_apply_dense(gradient, variable)` and `_resource_apply_sparse(gradient, variable,
@@ -252,6 +253,17 @@ class Optimizer:
             own += [v for (owner, _), v in named.items() if owner is graph]
         return sorted(own, key=lambda v: str(v.name))
 
+    def _tracked(self) -> dict[str, Any]:
+        """Its variables in the current graph that are no slots."""
+        graph = outermost(get_default_graph())
+        own = {name: v for (name, owner), v in self._non_slots.items() if owner is graph}
+        return dict(sorted(own.items()))
+
+    def _slots_of(self, variable: Any) -> dict[str, Any]:
+        """The slots of a variable."""
+        found = {name: self.get_slot(variable, name) for name in self.get_slot_names()}
+        return {name: slot for name, slot in found.items() if slot is not None}
+
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, lambda: slots.create_slot(var, val, op_name))
 
@@ -269,6 +281,8 @@ class Optimizer:
         named = self._slots.setdefault(name, {})
         if _key(var) not in named:
             named[_key(var)] = make()
+            if self._restoration is not None:
+                self._restoration.go_on()
         return named[_key(var)]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
@@ -276,6 +290,8 @@ class Optimizer:
         if (name, graph) not in self._non_slots:
             with graph.as_default(), graph.colocate_with(colocate_with.op):
                 self._non_slots[name, graph] = Variable(initial_value, name=name, trainable=False)
+            if self._restoration is not None:
+                self._restoration.go_on()
         return self._non_slots[name, graph]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
