@@ -31,6 +31,33 @@ def trained(session: tf.Session, folder: Path) -> str:
     return path
 
 
+@pytest.mark.parametrize("scope", [None, "a/b"])
+def test_queue_runners_come_back(session: tf.Session, scope: str | None) -> None:
+    tf.train.batch(tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue(), 3, name="pairs")
+    meta = tf.train.export_meta_graph()
+    assert len(meta.collection_def["queue_runners"].bytes_list.value) == 2
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as other:
+        tf.train.import_meta_graph(meta, import_scope=scope)
+        other.run(tf.local_variables_initializer())
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(other, coordinator)
+        taken = f"{scope}/pairs:0" if scope else "pairs:0"
+        assert [other.run(taken).tolist() for _ in range(2)] == [[0, 1, 2], [3, 4, 5]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            other.run(taken)
+        coordinator.request_stop()
+        coordinator.join(threads)
+
+
+def test_a_queue_runner_keeps_what_closes_its_queue() -> None:
+    queue = tf.FIFOQueue(2, tf.float32, name="q")
+    closed_by = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+    runner = tf.train.QueueRunner(queue, [queue.enqueue(1.0)] * 2, queue_closed_exception_types=closed_by)
+    copy = tf.train.QueueRunner.from_proto(runner.to_proto())
+    assert (copy.name, copy.enqueue_ops, copy.close_op) == (runner.name, runner.enqueue_ops, runner.close_op)
+    assert (copy.cancel_op, copy.queue_closed_exception_types) == (runner.cancel_op, closed_by)
+
+
 def test_graph_and_collections_come_back(session: tf.Session, tmp_path: Path) -> None:
     path = trained(session, tmp_path)
     expected = session.run(["y:0", tf.get_collection("train_op")[0], "y:0"], {"x:0": X})[0]

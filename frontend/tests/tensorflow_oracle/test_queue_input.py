@@ -76,3 +76,22 @@ def test_input_is_tensorflows(tensorflow: Any, tmp_path: Path, build: Any) -> No
         (tmp_path / f"{i}.txt").write_text("title\n" + "".join(f"{i},{j}\n" for j in range(3)))
     (tmp_path / "bytes").write_bytes(bytes(range(21)))
     assert results(ours, build, tmp_path) == results(tensorflow, build, tmp_path)
+
+
+@pytest.mark.parametrize("direction", ["ours", "theirs"])
+def test_queue_runners_of_meta_graphs_carry_over(tensorflow: Any, direction: str) -> None:
+    source, target = (ours, tensorflow) if direction == "ours" else (tensorflow, ours)
+    with source.Graph().as_default():
+        numbers = source.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
+        source.train.batch([numbers], 3, name="triples")
+        meta = source.train.export_meta_graph()
+    with target.Graph().as_default(), target.Session() as session:
+        given = target.MetaGraphDef.FromString(meta.SerializeToString())
+        target.train.import_meta_graph(given, import_scope="within")
+        session.run(target.local_variables_initializer())
+        coordinator = target.train.Coordinator()
+        threads = target.train.start_queue_runners(session, coordinator)
+        found = [session.run("within/triples:0").tolist() for _ in range(2)]
+        coordinator.request_stop()
+        coordinator.join(threads)
+    assert found == [[0, 1, 2], [3, 4, 5]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.state import Variable
+from timberframe.train.queue_runner import QueueRunner
 from timberframe_core import __version__, logging
 from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -76,7 +77,9 @@ def remove_devices(graph_def: Any) -> None:
 
 def _write_collection(meta: Any, key: str, items: Sequence[Any]) -> None:
     target = meta.collection_def[key]
-    if all(isinstance(x, Variable) for x in items):
+    if all(isinstance(x, Variable) for x in items) or (
+        key == GraphKeys.QUEUE_RUNNERS and all(isinstance(x, QueueRunner) for x in items)
+    ):
         target.bytes_list.value.extend(x.to_proto().SerializeToString() for x in items)
     elif all(isinstance(x, Tensor | Operation) for x in items):
         target.node_list.value.extend(x.name for x in items)
@@ -148,6 +151,8 @@ def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[byte
                 yield graph.as_graph_element(f"{scope}/{value}" if scope else value)
             elif kind == "bytes_list" and key in _VARIABLES:
                 yield _variable(value, scope, known)
+            elif kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
+                yield QueueRunner.from_proto(value, scope or None)
             else:
                 yield value
         except OpError as e:

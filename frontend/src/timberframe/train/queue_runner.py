@@ -11,10 +11,18 @@ from timberframe.api.framework import GraphKeys
 from timberframe.api.queues import QueueBase
 from timberframe.train.coordinator import Coordinator
 from timberframe_core import logging
-from timberframe_core.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError, WrongStateError
+from timberframe_core.errors import (
+    CODES,
+    CancelledError,
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    WrongStateError,
+)
 from timberframe_core.graph.defaults import get_default_session
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graphdef import messages
 
 
 class QueueRunner:
@@ -22,31 +30,70 @@ class QueueRunner:
 
     enqueue_ops: one for each thread. close_op: run when an enqueue_op raises one of queue_closed_exception_types
     (OutOfRangeError if None) in all threads; it closes the queue if None. cancel_op: run when a coordinator stops them;
-    closes the queue and ends what waits to be added if None.
+    closes the queue and ends what waits to be added if None. queue_runner_def: a QueueRunnerDef that names all these in
+    the current graph, within import_scope, instead.
     """
 
     def __init__(
         self,
-        queue: QueueBase,
-        enqueue_ops: Sequence[Operation | Tensor],
+        queue: QueueBase | None = None,
+        enqueue_ops: Sequence[Operation | Tensor] | None = None,
         close_op: Operation | None = None,
         cancel_op: Operation | None = None,
-        queue_closed_exception_types: tuple[type[BaseException], ...] | None = None,
+        queue_closed_exception_types: tuple[type[OpError], ...] | None = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
     ) -> None:
-        if not enqueue_ops:
-            raise InvalidArgumentError("QueueRunner: enqueue_ops is empty; one operation at least is required")
-        self._queue = queue
-        self._enqueue_ops = list(enqueue_ops)
-        self._close_op = queue.close() if close_op is None else close_op
-        self._cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
-        self._closed_by = queue_closed_exception_types or (OutOfRangeError,)
+        if queue_runner_def is not None:
+            self._find(messages.as_message(queue_runner_def, messages.QueueRunnerDef, "queue_runner_def"), import_scope)
+        elif queue is None or not enqueue_ops:
+            missing = "queue is None" if queue is None else "enqueue_ops is empty"
+            raise InvalidArgumentError(f"QueueRunner: {missing}; a queue and one operation at least are required")
+        else:
+            self._queue: Any = queue
+            self._enqueue_ops = list(enqueue_ops)
+            self._close_op = queue.close() if close_op is None else close_op
+            self._cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+            self._closed_by = queue_closed_exception_types or (OutOfRangeError,)
         self._lock = threading.Lock()
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._errors: list[BaseException] = []
 
+    def _find(self, proto: Any, import_scope: str | None) -> None:
+        """Takes the queue's operation, and the others, from the current graph."""
+        graph, prefix = get_default_graph(), f"{import_scope}/" if import_scope else ""
+
+        def element(name: str) -> Any:
+            return graph.as_graph_element(prefix + name)
+
+        self._queue = element(proto.queue_name)
+        self._enqueue_ops = [element(name) for name in proto.enqueue_op_name]
+        self._close_op, self._cancel_op = element(proto.close_op_name), element(proto.cancel_op_name)
+        self._closed_by = tuple(CODES[n] for n in proto.queue_closed_exception_types) or (OutOfRangeError,)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Its QueueRunnerDef. export_scope: names are within this scope, and without it in the message."""
+
+        def name(element: Any) -> str:
+            found: str = element.name
+            return found.removeprefix(f"{export_scope}/") if export_scope else found
+
+        return messages.QueueRunnerDef(
+            queue_name=name(self._queue),
+            enqueue_op_name=[name(op) for op in self._enqueue_ops],
+            close_op_name=name(self._close_op),
+            cancel_op_name=name(self._cancel_op),
+            queue_closed_exception_types=[kind.error_code for kind in self._closed_by],
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """The runner that a QueueRunnerDef describes, in the current graph."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
     @property
-    def queue(self) -> QueueBase:
-        """The queue that it fills."""
+    def queue(self) -> Any:
+        """The queue that it fills; of a QueueRunnerDef the operation that makes it."""
         return self._queue
 
     @property
@@ -67,10 +114,11 @@ class QueueRunner:
     @property
     def name(self) -> str:
         """Name of the queue."""
-        return self._queue.name
+        found: str = self._queue.name
+        return found
 
     @property
-    def queue_closed_exception_types(self) -> tuple[type[BaseException], ...]:
+    def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
         """The errors that mean that the queue was closed."""
         return self._closed_by
 
