@@ -15,6 +15,8 @@ from timberframe_core.plugin.waiting import CancelToken
 from timberframe_core.runtime.functions import Streams
 from timberframe_core.shapes import Shape, compatible, format_shape
 
+_IDLE = CancelToken()
+
 
 class IteratorResource:
     """An iterator. Each call of `next` gives another element, also where threads call it at the same time.
@@ -109,7 +111,12 @@ class IteratorResource:
             assert self._context is not None
             assert cursor is not None
             self._context.cancel = cancel
-            return cursor.next(), cursor.fresh
+            try:
+                return cursor.next(), cursor.fresh
+            finally:
+                self._context.cancel = (
+                    _IDLE  # that of a run which fails has the error, and so all that was being called
+                )
 
     # Positions
 
