@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -166,7 +167,7 @@ def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape],
 
 def _check_host_size(node: Node, result: Iterable[Shape]) -> None:
     for shape in result:
-        if is_static(shape) and shape and int(np.prod([d or 0 for d in shape], dtype=object)) > _HOST_VALUE_ELEMENTS:
+        if is_static(shape) and math.prod(d or 0 for d in shape or ()) > _HOST_VALUE_ELEMENTS:
             raise InvalidArgumentError(
                 f"{node.op.name} '{node.name}': a value of shape {format_shape(shape)} is used to plan shapes; "
                 f"at most {_HOST_VALUE_ELEMENTS} elements may be",
