@@ -15,6 +15,7 @@ from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.variable_value import handle_of
 from timberframe_core.ops.definition.opdef import NotDifferentiable
+from timberframe_core.ops.definition.registered_gradients import gradient_named, is_registered
 from timberframe_core.shapes import compatible, format_shape
 
 Gradient = Tensor | IndexedSlices
@@ -257,15 +258,18 @@ def backpropagate(
 
 def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
     """What the gradient function of an operation, or of the record of one, makes of the gradients of its outputs."""
-    if op.gradient is None:
+    gradient = op.gradient
+    if gradient is None and is_registered(op.type):
+        gradient = gradient_named(op.type)
+    if gradient is None:
         raise NotFoundError(
             f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
-            "(define_op takes gradient=, and tf.stop_gradient cuts a path)",
+            "(define_op takes gradient=, tf.RegisterGradient registers one, and tf.stop_gradient cuts a path)",
             op.name,
         )
     given = _given(op, totals)
     passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
-    made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in op.gradient(op, *given)]
+    made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in gradient(op, *given)]
     if len(made) != len(op.inputs):
         raise InvalidArgumentError(
             f"{op.type} '{op.name}': its gradient function returned {len(made)} gradients; the operation has "

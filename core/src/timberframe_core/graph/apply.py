@@ -10,6 +10,7 @@ import numpy as np
 from timberframe_core.arguments import shown
 from timberframe_core.dtypes import DType, as_dtype, bool_, float32, int32, string, uint64
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
+from timberframe_core.graph import conversions
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -148,6 +149,9 @@ def convert_to_tensor(
     if isinstance(value, list | tuple) and _holds_tensor(value):
         known = wanted or _first_dtype(value)
         return _pack(value, known, name)
+    converted = conversions.tensor_of(value, wanted, name)
+    if converted is not None:
+        return converted
     array, kind = to_array(value, wanted, None if wanted else preferred_dtype or dtype_hint)
     return constant_op(array, kind, name)
 
@@ -173,7 +177,10 @@ def _holds_tensor(value: Sequence[Any], depth: int = 1) -> bool:
         raise InvalidArgumentError(
             f"value {_brief(value)} is nested over {MAX_ARRAY_RANK} deep; a tensor has at most so many dimensions"
         )
-    return any(is_tensor(v) or (isinstance(v, list | tuple) and _holds_tensor(v, depth + 1)) for v in value)
+    return any(
+        is_tensor(v) or conversions.converts(v) or (isinstance(v, list | tuple) and _holds_tensor(v, depth + 1))
+        for v in value
+    )
 
 
 def _first_dtype(value: Sequence[Any]) -> DType | None:

@@ -39,6 +39,7 @@ class FuncGraph(Graph):
         if outer is not None:
             self._collections = outer._collections  # bodies have no collections of their own
             self._scopes.container = outer._scopes.container
+            self._scopes.gradients = outer._scopes.gradients
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}

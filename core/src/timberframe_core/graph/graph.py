@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from timberframe_core.arguments import instance, listed
+from timberframe_core.arguments import listed
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, MissingNameError, WrongStateError
 from timberframe_core.graph.attributes import complete_attrs
+from timberframe_core.graph.collections import Collections
 from timberframe_core.graph.defaults import Defaults
+from timberframe_core.graph.gradient_overrides import GradientOverrides
 from timberframe_core.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.variable_value import value_of
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.registered_gradients import ATTR, gradient_named
 
 if TYPE_CHECKING:
     from timberframe_core.graph.function import FuncGraph
@@ -36,9 +39,10 @@ class Scopes(threading.local):
         self.control: list[tuple[Operation, ...] | None] = []
         self.colocation: list[Operation | None] = []
         self.container = ""
+        self.gradients: Mapping[str, str] = {}
 
 
-class Graph:
+class Graph(Collections, GradientOverrides):
     """A dataflow graph. Operations are only ever added; several threads may add to one graph."""
 
     is_body = False
@@ -50,8 +54,8 @@ class Graph:
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
-        self._collections: dict[Any, list[Any]] = {}
-        self._scopes = Scopes()
+        self._collections = {}
+        self._scopes: Scopes = Scopes()
         self._lock = threading.RLock()
         self._finalized = False
         self.functions: dict[str, FuncGraph] = {}
@@ -95,6 +99,8 @@ class Graph:
             if self._finalized:
                 raise WrongStateError("graph is finalized; operations can be added only before finalize()")
             name = self._claim_name(name or op_def.name, exact_name)
+            if self._scopes.gradients and op_def.name in self._scopes.gradients:
+                attrs = {**attrs, ATTR: self._scopes.gradients[op_def.name]}
             full = complete_attrs(op_def, name, attrs, self._scopes.container)
             tensors = tuple(self._own(t, op_def, name) for t in inputs)
             op = Operation(self, op_def, name, tensors, full, self._control_inputs(tensors, control_inputs))
@@ -102,6 +108,8 @@ class Graph:
             infer_outputs(op, defer_errors)
             op.colocation = colocation or self._colocation()
             op.device = self._device_for(op) if device is None else device
+            if ATTR in full:
+                op.gradient = gradient_named(full[ATTR])
             op.id = len(self._operations)
             self._operations.append(op)
             self._by_name[name] = op
@@ -178,7 +186,7 @@ class Graph:
                 self.version += 1
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether a run may replace this tensor's value."""
+        """Whether a run may replace this value."""
         return tensor.graph is self and tensor.dtype.name not in ("resource", "variant")
 
     is_fetchable = is_feedable
@@ -362,36 +370,6 @@ class Graph:
     def _colocation(self) -> tuple[str, ...]:
         return tuple(op.name for op in self._scopes.colocation if op is not None)
 
-    # Collections
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends a value to a collection."""
-        self._collections.setdefault(_key(name), []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends a value to each of these collections, once."""
-        for name in dict.fromkeys((names,) if isinstance(names, str) else names):
-            self.add_to_collection(name, value)
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection, with `scope` only the items whose name matches it as a regular expression."""
-        items = self._collections.get(_key(name), [])
-        if scope is None:
-            return list(items)
-        return [x for x in items if re.match(_text(scope, "scope"), getattr(x, "name", ""))]
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection itself."""
-        return self._collections.setdefault(_key(name), [])
-
-    def get_all_collection_keys(self) -> list[Any]:
-        """The names of all collections."""
-        return [k for k in self._collections if isinstance(k, str)]
-
-    def clear_collection(self, name: Any) -> None:
-        """Drops a collection."""
-        self._collections.pop(_key(name), None)
-
     # The default graph
 
     @contextmanager
@@ -420,11 +398,6 @@ def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise InvalidTypeError(f"{what} is {value!r} of type {type(value).__name__}; a str is required")
     return value
-
-
-def _key(name: Any) -> Any:
-    """The name of a collection, which may be anything that can be the key of a dict."""
-    return instance(name, Hashable, "name of a collection", "a str or another key")
 
 
 _defaults = Defaults()

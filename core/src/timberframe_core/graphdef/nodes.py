@@ -17,6 +17,7 @@ from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.graphdef.attributes import decode_attr, is_empty
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.registered_gradients import ATTR as GRADIENT
 from timberframe_core.ops.definition.signature import AttrDef, parse_attr
 from timberframe_core.shapes import format_shape, merge
 
@@ -25,8 +26,8 @@ PLACEHOLDER_SHAPES = 24
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
-KERNEL_LABEL = parse_attr("_kernel: string")
-"""The one private attr that is kept: it selects the kernels that were registered under a label."""
+_KEPT = {a.name: a for a in map(parse_attr, ("_kernel: string", f"{GRADIENT}: string"))}
+"""The private attrs that are kept: the label of the kernels to choose from, and the name of the gradient."""
 
 LISTED = 8  # names in an error that could have thousands
 
@@ -235,7 +236,7 @@ class NodeBuilder:
             return {"f": proto.op, **types}
         attrs: dict[str, Any] = {}
         for key, value in proto.attr.items():
-            declared = KERNEL_LABEL if key == KERNEL_LABEL.name else op_def.attrs.get(key)
+            declared = _KEPT.get(key) or op_def.attrs.get(key)
             if declared is not None:
                 attrs[key] = self._decode(proto, declared, value)
             elif not key.startswith("_") and not self._is_default(proto.op, key, value):

@@ -13,6 +13,7 @@ from timberframe_core.arguments import listed
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, ResourceExhaustedError
 from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor, is_tensor, to_array
+from timberframe_core.graph.conversions import register_tensor_conversion_function
 from timberframe_core.graph.device_spec import DeviceSpec
 from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.graph import Graph, get_default_graph, reset_default_graph
@@ -31,7 +32,7 @@ __all__ = [
     "control_dependencies", "convert_to_tensor", "device", "dimension_value", "executing_eagerly", "get_collection",
     "get_collection_ref", "get_default_graph", "get_static_value", "group", "import_graph_def", "is_tensor",
     "make_ndarray", "make_tensor_proto", "name_scope", "op_scope", "placeholder", "placeholder_with_default",
-    "reset_default_graph", "tuple",
+    "register_tensor_conversion_function", "reset_default_graph", "tuple",
 ]  # fmt: skip
 
 

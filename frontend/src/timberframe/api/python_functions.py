@@ -13,9 +13,9 @@ from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
-from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.operation import Operation, Tensor
 
-__all__ = ["Print", "numpy_function", "py_func"]
+__all__ = ["Print", "numpy_function", "py_func", "py_function"]
 
 
 def py_func(
@@ -71,6 +71,42 @@ def numpy_function(
 ) -> Any:
     """`py_func` by its newer name."""
     return py_func(func, inp, Tout, stateful, name)
+
+
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,  # noqa: N803 - TensorFlow's name
+    name: str | None = None,
+) -> Any:
+    """What a function of eager tensors returns for the values of tensors, whenever it is run; it is differentiated.
+
+    func: gets an eager tensor for each of inp and may compute with `tf.*`, or with `.numpy()`. Tout: as for `py_func`.
+    Gradients flow to floating inp through what func did last; variables that it reads get none.
+    """
+    from timberframe.eager.python_functions import EagerFunction, is_real  # here: eager execution is loaded when used
+
+    if not callable(func):
+        raise InvalidTypeError(f"py_function: func is {func!r}; a function is required")
+    inputs, many = [convert_to_tensor(x) for x in inp or ()], isinstance(Tout, list | tuple)
+    dtypes = [as_dtype(t) for t in (Tout if many else [Tout])]
+    if get_default_graph().eager:
+        found = EagerFunction.results_of(func(*inputs), dtypes)
+        return found if many else found[0]
+    held = EagerFunction(func, [x.dtype for x in inputs], dtypes)
+    made = py_func(held, inputs, dtypes, name=name or "EagerPyFunc")
+    if not dtypes:
+        return made
+
+    def gradient(op: Operation, *grads: Any) -> list[Any]:
+        given = [g for g, d in zip(grads, dtypes, strict=True) if is_real(d)]
+        wanted = [x.dtype for x in op.inputs if is_real(x.dtype)]
+        with get_default_graph().control_dependencies([op]):
+            found = iter(py_func(held.gradient, given, wanted, name="EagerPyFuncGrad") if wanted else ())
+        return [next(found) if is_real(x.dtype) else None for x in op.inputs]
+
+    made[0].op.gradient = gradient
+    return made if many else made[0]
 
 
 def Print(  # noqa: N802 - TensorFlow's name
