@@ -193,6 +193,8 @@ def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
 
     TensorFlow casts as NumPy does, and wraps, cuts off or takes for true what the dtype does not hold.
     """
+    if array.dtype == dtype.numpy:
+        return array
     if array.dtype.kind == "O":
         return _cast_value(array.tolist(), dtype)
     if array.dtype.kind not in (_REAL if not dtype.is_complex else _REAL + "c"):
