@@ -16,10 +16,13 @@ from timberframe.compat.programs import check, resolve
 
 PROGRAM = """
 import tensorflow.compat.v1 as tf
+import tensorflow
 from tensorflow.contrib import rnn
 from tensorflow.python_io import TFRecordWriter
 
 tf.disable_v2_behavior()
+
+assert tensorflow.__version__ == tf.VERSION == "1.15.5"
 
 def main(argv):
     x = tf.placeholder(tf.float32, [None, 4])

@@ -19,6 +19,11 @@ from timberframe_core.errors import InvalidArgumentError
 
 _ROOTS = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow._api.v1", "tensorflow")
 
+VERSION = "1.15.5"
+"""The version of TensorFlow that programs are answered: the last one with the names that are here."""
+
+_VERSIONS = ("__version__", "VERSION")
+
 
 def public_name(module: str) -> str:
     """The name below `tf` of a module of TensorFlow: of `tensorflow.contrib.rnn` it is `contrib.rnn`."""
@@ -70,9 +75,11 @@ class _Answer(ModuleType):
     """A module of TensorFlow's name whose attributes are timberframe's."""
 
     def __getattr__(self, name: str) -> Any:
+        inside = public_name(self.__name__)
+        if not inside and name in _VERSIONS:
+            return VERSION
         if name.startswith("__"):
             raise AttributeError(name)
-        inside = public_name(self.__name__)
         full = f"{inside}.{name}" if inside else name
         try:
             return resolve(full)
