@@ -67,6 +67,7 @@ from timberframe.api.string_parts import *
 from timberframe.api.strings import *
 from timberframe.api.templates import *
 from timberframe.api.tensor_array import *
+from timberframe.api.type_assertions import *
 from timberframe.api.types import *
 from timberframe.api.unary import *
 from timberframe.api.variable_collections import *
@@ -79,6 +80,7 @@ from timberframe_core import __version__ as __version__
 from timberframe_core import errors as errors
 from timberframe_core import logging as logging
 from timberframe_core import nest as nest
+from timberframe_core.errors import OpError as OpError
 from timberframe_core.graph.defaults import get_default_session as get_default_session
 from timberframe_core.library import add_library_folder as _add_library_folder
 from timberframe_core.runtime.device_array import DeviceArray as DeviceArray
@@ -89,18 +91,24 @@ if _TYPE_CHECKING:
     from timberframe import app as app
     from timberframe import compat as compat
     from timberframe import data as data
+    from timberframe import debugging as debugging
+    from timberframe import dtypes as dtypes
     from timberframe import estimator as estimator
     from timberframe import feature_column as feature_column
     from timberframe import flags as flags
     from timberframe import gfile as gfile
     from timberframe import graph_util as graph_util
+    from timberframe import io as io
     from timberframe import layers as layers
+    from timberframe import manip as manip
     from timberframe import metrics as metrics
     from timberframe import python as python
     from timberframe import python_io as python_io
+    from timberframe import queue as queue
     from timberframe import saved_model as saved_model
     from timberframe import summary as summary
     from timberframe import test as test
+    from timberframe import version as version
     from timberframe.api.messages import *
     from timberframe.eager.function import function as function
     from timberframe.eager.tape import GradientTape as GradientTape
@@ -109,8 +117,8 @@ if _TYPE_CHECKING:
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
-        "app", "compat", "data", "estimator", "feature_column", "flags", "gfile", "graph_util", "layers", "metrics",
-        "python", "python_io", "saved_model", "summary", "test",
+        "app", "compat", "data", "debugging", "dtypes", "estimator", "feature_column", "flags", "gfile", "graph_util",
+        "io", "layers", "manip", "metrics", "python", "python_io", "queue", "saved_model", "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",
@@ -130,6 +138,7 @@ else:
 
 
 __git_version__ = f"v{__version__}"
+VERSION, GIT_VERSION = __version__, __git_version__
 _add_library_folder(__file__)
 _SPACES = (
     bitwise,

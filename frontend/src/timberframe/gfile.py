@@ -57,7 +57,8 @@ def _of_files(function: F) -> F:
     return call  # type: ignore[return-value]  # it has the same signature
 
 
-def _path(name: Any) -> str:
+def path_of(name: Any) -> str:
+    """The path that a name means, as a text."""
     text = os.fspath(name)
     text = text.decode() if isinstance(text, bytes) else text
     scheme, found, rest = text.partition("://")
@@ -90,7 +91,7 @@ class GFile:
     @property
     def _opened(self) -> Any:
         if self._file is None:
-            path = _path(self._name)
+            path = path_of(self._name)
             try:
                 self._file = open(path, self._mode, encoding=None if "b" in self._mode else "utf-8")  # noqa: SIM115 - the object closes it
             except OSError as e:
@@ -175,69 +176,69 @@ class FileStatistics(NamedTuple):
 @_of_files
 def Exists(filename: Any) -> bool:  # noqa: N802 - TensorFlow's name
     """Whether there is such a file or folder."""
-    return os.path.exists(_path(filename))
+    return os.path.exists(path_of(filename))
 
 
 @_of_files
 def IsDirectory(dirname: Any) -> bool:  # noqa: N802 - TensorFlow's name
     """Whether there is such a folder."""
-    return os.path.isdir(_path(dirname))
+    return os.path.isdir(path_of(dirname))
 
 
 @_of_files
 def MakeDirs(dirname: Any) -> None:  # noqa: N802 - TensorFlow's name
     """Makes a folder and those that it is in, unless they are there."""
-    os.makedirs(_path(dirname), exist_ok=True)
+    os.makedirs(path_of(dirname), exist_ok=True)
 
 
 @_of_files
 def MkDir(dirname: Any) -> None:  # noqa: N802 - TensorFlow's name
     """Makes a folder in one that is there."""
-    os.mkdir(_path(dirname))
+    os.mkdir(path_of(dirname))
 
 
 @_of_files
 def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 - TensorFlow's name
     """Names of what is in a folder."""
-    return os.listdir(_path(dirname))
+    return os.listdir(path_of(dirname))
 
 
 @_of_files
 def Glob(filename: Any) -> list[str]:  # noqa: N802 - TensorFlow's name
     """Files that a pattern, or any of a list of patterns, matches, in order."""
     patterns = filename if isinstance(filename, list | tuple) else [filename]
-    return [found for pattern in patterns for found in sorted(glob.glob(_path(pattern)))]
+    return [found for pattern in patterns for found in sorted(glob.glob(path_of(pattern)))]
 
 
 @_of_files
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802 - TensorFlow's name
     """Copies a file; AlreadyExistsError where there is one of the new name, unless overwrite."""
     _check_free(newpath, overwrite)
-    shutil.copyfile(_path(oldpath), _path(newpath))
+    shutil.copyfile(path_of(oldpath), path_of(newpath))
 
 
 @_of_files
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802 - TensorFlow's name
     """Moves a file or folder; AlreadyExistsError where there is one of the new name, unless overwrite."""
     _check_free(newname, overwrite)
-    os.replace(_path(oldname), _path(newname))
+    os.replace(path_of(oldname), path_of(newname))
 
 
 def _check_free(path: Any, overwrite: bool) -> None:
-    if not overwrite and os.path.exists(_path(path)):
+    if not overwrite and os.path.exists(path_of(path)):
         raise AlreadyExistsError(f"'{path}': exists; overwrite=True replaces it")
 
 
 @_of_files
 def Remove(filename: Any) -> None:  # noqa: N802 - TensorFlow's name
     """Deletes a file."""
-    os.remove(_path(filename))
+    os.remove(path_of(filename))
 
 
 @_of_files
 def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 - TensorFlow's name
     """Deletes a folder with all that is in it, or a file."""
-    path = Path(_path(dirname))
+    path = Path(path_of(dirname))
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -247,13 +248,13 @@ def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 - TensorFlow's name
 @_of_files
 def Stat(filename: Any) -> FileStatistics:  # noqa: N802 - TensorFlow's name
     """Size and time of a file."""
-    found = os.stat(_path(filename))
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(filename)))
+    found = os.stat(path_of(filename))
+    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path_of(filename)))
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802 - TensorFlow's name
     """(folder, folders in it, files in it) for a folder and all in it; in_order: each before those in it."""
-    return iter(os.walk(_path(top), topdown=in_order))
+    return iter(os.walk(path_of(top), topdown=in_order))
 
 
 guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this module

@@ -12,7 +12,7 @@ from typing import Any
 from timberframe.api.calls import call_op
 from timberframe.api.composites import sigmoid_cross_entropy_with_logits
 from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, name_scope
-from timberframe.api.reduction import reduction_axes
+from timberframe.api.reduction import reduction_axes, renamed
 from timberframe.api.selection import cast
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InvalidArgumentError
@@ -21,7 +21,7 @@ from timberframe_core.graph.operation import Tensor
 from timberframe_core.shapes import compatible, format_shape
 
 __all__ = [
-    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "get_losses",
+    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
     "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss",
     "log_loss", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
@@ -137,6 +137,21 @@ def absolute_difference(
     with name_scope(scope, "absolute_difference") as scope:
         wanted, made = _pair(labels, predictions, "absolute_difference")
         return compute_weighted_loss(call_op("Abs", made - wanted), weights, scope, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _BY_WEIGHTS, dim: int | None = None,
+) -> Any:  # fmt: skip
+    """1 - labels . predictions along axis (dim is its older name), both of length 1 already."""
+    along = renamed("axis", axis, "dim", dim)
+    if along is None:
+        raise InvalidArgumentError("tf.losses.cosine_distance: axis is None; it is required")
+    with name_scope(scope, "cosine_distance_loss") as scope:
+        wanted, made = _pair(labels, predictions, "cosine_distance")
+        near: Any = call_op("Sum", made * wanted, [along], keep_dims=True)
+        losses = 1 - near
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
 def huber_loss(

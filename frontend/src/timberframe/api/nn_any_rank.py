@@ -1,0 +1,145 @@
+"""`tf.nn.*` functions of windows over one, two or three spatial dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from timberframe.api.arrays import expand_dims, squeeze
+from timberframe.api.framework import name_scope
+from timberframe.api.nn import avg_pool, conv2d, max_pool
+from timberframe.api.nn_arguments import either, padding_attrs
+from timberframe.api.nn_backward import conv1d
+from timberframe.api.nn_windows import avg_pool3d, conv3d, max_pool3d
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.operation import Tensor
+
+NAMESPACES = {
+    "nn": ("atrous_conv2d", "atrous_conv2d_transpose", "avg_pool1d", "convolution", "max_pool1d", "pool"),
+}
+
+_LAYOUTS = {False: ("NWC", "NHWC", "NDHWC"), True: ("NCW", "NCHW", "NCDHW")}
+
+
+def _each(function: str, what: str, given: Any, count: int) -> list[int]:
+    """A value for each spatial dimension; 1 where none is given."""
+    values = [1] * count if given is None else list(given) if isinstance(given, Sequence) else [given] * count
+    if len(values) != count or any(int(v) < 1 for v in values):
+        raise InvalidArgumentError(f"tf.nn.{function}: {what} is {given}; {count} positive integers are required")
+    return [int(v) for v in values]
+
+
+def _layout(function: str, data_format: str | None, count: int) -> str:
+    if count not in (1, 2, 3):
+        raise InvalidArgumentError(f"tf.nn.{function}: {count} spatial dimensions are asked for; 1 to 3 are possible")
+    layout = _LAYOUTS[(data_format or "N").startswith("NC")][count - 1]
+    if data_format not in (None, layout):
+        raise InvalidArgumentError(f"tf.nn.{function}: data_format is {data_format!r}; {layout!r} is required")
+    return layout
+
+
+def convolution(
+    input: Any,
+    filter: Any = None,
+    padding: Any = None,
+    strides: Any = None,
+    dilation_rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Slides a filter [*sizes, input channels, output channels] over one, two or three spatial dimensions.
+
+    strides, dilation_rate (dilations is its newer name): a value for each spatial dimension, or one for all; one of
+    both may be above 1. padding: "SAME" or "VALID".
+    """
+    weights = convert_to_tensor(either("convolution", "filter", filter, "filters", filters))
+    count = (weights.shape.ndims or 0) - 2
+    layout = _layout("convolution", data_format, count)
+    steps = _each("convolution", "strides", strides, count)
+    spread = _each("convolution", "dilation_rate", dilation_rate if dilations is None else dilations, count)
+    if max(steps) > 1 and max(spread) > 1:
+        raise InvalidArgumentError(
+            f"tf.nn.convolution: strides are {steps} and dilation_rate is {spread}; one of them must be all 1"
+        )
+    with name_scope(name, "convolution", [input, weights]) as scope:
+        if count == 1:
+            return conv1d(input, weights, steps[0], padding, data_format=layout, dilations=spread[0])
+        if count == 2:
+            return conv2d(input, weights, steps, padding, data_format=layout, dilations=spread, name=scope)
+        return conv3d(input, weights, steps, padding, layout, spread, scope)
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
+    """`conv2d` with a distance of `rate` between the pixels that a filter sees."""
+    return convolution(value, filters, padding, dilation_rate=rate, name=name)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """The gradient of `atrous_conv2d` with respect to its images, of shape output_shape."""
+    attrs = {"strides": [1] * 4, "dilations": [1, rate, rate, 1], **padding_attrs(padding)}
+    inputs = [convert_to_tensor(output_shape, "int32"), filters, value]
+    made: Tensor = apply_op("Conv2DBackpropInput", inputs, attrs, name or "atrous_conv2d_transpose")
+    return made
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The largest value ("MAX") or the mean ("AVG") of windows over one, two or three spatial dimensions.
+
+    strides: a value for each, 1 if None. Windows with holes (dilation_rate above 1) raise UnimplementedError.
+    """
+    count = len(window_shape)
+    layout = _layout("pool", data_format, count)
+    window, steps = (_each("pool", w, v, count) for w, v in (("window_shape", window_shape), ("strides", strides)))
+    if pooling_type not in ("MAX", "AVG"):
+        raise InvalidArgumentError(f"tf.nn.pool: pooling_type is {pooling_type!r}; 'MAX' or 'AVG' is required")
+    spread = _each("pool", "dilation_rate", dilation_rate if dilations is None else dilations, count)
+    if max(spread) > 1:
+        raise UnimplementedError(f"tf.nn.pool: dilation_rate is {spread}; it must be all 1")
+    largest = pooling_type == "MAX"
+    with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
+        if count == 3:
+            return (max_pool3d if largest else avg_pool3d)(input, window, steps, padding, layout, scope)
+        flat = max_pool if largest else avg_pool
+        if count == 2:
+            return flat(input, window, steps, padding, layout, scope)
+        axis, flat_layout = (2, "NCHW") if layout == "NCW" else (1, "NHWC")
+        return squeeze(flat(expand_dims(input, axis), [1, *window], [1, *steps], padding, flat_layout), [axis])
+
+
+def max_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
+) -> Tensor:
+    """The largest value in each window of [N, width, channels]."""
+    return pool(input, _width("max_pool1d", ksize), "MAX", padding, None, _width("max_pool1d", strides), name,
+                data_format)  # fmt: skip
+
+
+def avg_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
+) -> Tensor:
+    """The mean of each window of [N, width, channels], padding not counted."""
+    return pool(input, _width("avg_pool1d", ksize), "AVG", padding, None, _width("avg_pool1d", strides), name,
+                data_format)  # fmt: skip
+
+
+def _width(function: str, given: Any) -> list[int]:
+    """The value for the width: the only one, or the one of three that is not 1."""
+    values = list(given) if isinstance(given, Sequence) else [given]
+    if len(values) == 3:
+        values = [max(values)]
+    return _each(function, "ksize or strides", values, 1)

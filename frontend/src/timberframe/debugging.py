@@ -1,0 +1,39 @@
+"""`tf.debugging`: assertions on values, dtypes and ranks."""
+
+from timberframe import Assert as Assert
+from timberframe import assert_equal as assert_equal
+from timberframe import assert_greater as assert_greater
+from timberframe import assert_greater_equal as assert_greater_equal
+from timberframe import assert_integer as assert_integer
+from timberframe import assert_less as assert_less
+from timberframe import assert_less_equal as assert_less_equal
+from timberframe import assert_near as assert_near
+from timberframe import assert_negative as assert_negative
+from timberframe import assert_non_negative as assert_non_negative
+from timberframe import assert_non_positive as assert_non_positive
+from timberframe import assert_none_equal as assert_none_equal
+from timberframe import assert_positive as assert_positive
+from timberframe import assert_proper_iterable as assert_proper_iterable
+from timberframe import assert_rank as assert_rank
+from timberframe import assert_rank_at_least as assert_rank_at_least
+from timberframe import assert_rank_in as assert_rank_in
+from timberframe import assert_same_float_dtype as assert_same_float_dtype
+from timberframe import assert_scalar as assert_scalar
+from timberframe import assert_type as assert_type
+from timberframe import check_numerics as check_numerics
+from timberframe import is_finite as is_finite
+from timberframe import is_inf as is_inf
+from timberframe import is_nan as is_nan
+from timberframe import is_non_decreasing as is_non_decreasing
+from timberframe import is_numeric_tensor as is_numeric_tensor
+from timberframe import is_strictly_increasing as is_strictly_increasing
+from timberframe import verify_tensor_all_finite as assert_all_finite
+
+__all__ = [
+    "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
+    "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
+    "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank",
+    "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_type",
+    "check_numerics", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
+    "is_strictly_increasing",
+]  # fmt: skip

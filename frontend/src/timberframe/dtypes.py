@@ -1,0 +1,33 @@
+"""`tf.dtypes`: the element types, and functions on them."""
+
+from timberframe import DType as DType
+from timberframe import as_dtype as as_dtype
+from timberframe import as_string as as_string
+from timberframe import bfloat16 as bfloat16
+from timberframe import bool as bool
+from timberframe import cast as cast
+from timberframe import complex as complex
+from timberframe import complex64 as complex64
+from timberframe import complex128 as complex128
+from timberframe import double as double
+from timberframe import float16 as float16
+from timberframe import float32 as float32
+from timberframe import float64 as float64
+from timberframe import half as half
+from timberframe import int8 as int8
+from timberframe import int16 as int16
+from timberframe import int32 as int32
+from timberframe import int64 as int64
+from timberframe import qint8 as qint8
+from timberframe import qint16 as qint16
+from timberframe import qint32 as qint32
+from timberframe import quint8 as quint8
+from timberframe import quint16 as quint16
+from timberframe import resource as resource
+from timberframe import saturate_cast as saturate_cast
+from timberframe import string as string
+from timberframe import uint8 as uint8
+from timberframe import uint16 as uint16
+from timberframe import uint32 as uint32
+from timberframe import uint64 as uint64
+from timberframe import variant as variant

@@ -1,0 +1,37 @@
+"""`tf.io`: what reads and writes files and records, and what their contents mean."""
+
+from timberframe import FixedLenFeature as FixedLenFeature
+from timberframe import FixedLenSequenceFeature as FixedLenSequenceFeature
+from timberframe import PaddingFIFOQueue as PaddingFIFOQueue
+from timberframe import PriorityQueue as PriorityQueue
+from timberframe import QueueBase as QueueBase
+from timberframe import RandomShuffleQueue as RandomShuffleQueue
+from timberframe import SparseFeature as SparseFeature
+from timberframe import VarLenFeature as VarLenFeature
+from timberframe import decode_base64 as decode_base64
+from timberframe import decode_csv as decode_csv
+from timberframe import decode_raw as decode_raw
+from timberframe import encode_base64 as encode_base64
+from timberframe import matching_files as matching_files
+from timberframe import parse_example as parse_example
+from timberframe import parse_sequence_example as parse_sequence_example
+from timberframe import parse_single_example as parse_single_example
+from timberframe import parse_single_sequence_example as parse_single_sequence_example
+from timberframe import read_file as read_file
+from timberframe import write_file as write_file
+from timberframe.image import decode_and_crop_jpeg as decode_and_crop_jpeg
+from timberframe.image import decode_bmp as decode_bmp
+from timberframe.image import decode_gif as decode_gif
+from timberframe.image import decode_image as decode_image
+from timberframe.image import decode_jpeg as decode_jpeg
+from timberframe.image import decode_png as decode_png
+from timberframe.image import encode_jpeg as encode_jpeg
+from timberframe.image import encode_png as encode_png
+from timberframe.image import extract_jpeg_shape as extract_jpeg_shape
+from timberframe.io import gfile as gfile
+from timberframe.python_io import TFRecordCompressionType as TFRecordCompressionType
+from timberframe.python_io import TFRecordOptions as TFRecordOptions
+from timberframe.python_io import TFRecordWriter as TFRecordWriter
+from timberframe.python_io import tf_record_iterator as tf_record_iterator
+from timberframe.train import match_filenames_once as match_filenames_once
+from timberframe.train import write_graph as write_graph
