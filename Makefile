@@ -136,9 +136,16 @@ endif
 	@time $(BIN)/python frontend/tests/saving/kill_writer.py --kills 200 --everywhere
 	@echo "== killed trainings"
 	@time $(BIN)/python frontend/tests/training/kill_training.py --kills 50 --everywhere
+ifneq ($(RAY),)
+	@echo "== killed workers and parameter servers"
+	@time $(BIN)/python plugins/ray/tests/kills.py --kills 100
+	@echo "== conformance on a worker of a cluster"
+	@time $(BIN)/python -m timberframe_ray up && { $(BIN)/conformance run --device=ray:local; status=$$?; \
+	  $(BIN)/python -m timberframe_ray down; exit $$status; }
+endif
 	@echo "== soak"
 	@time $(BIN)/conformance run --device=cpu --level soak --timeout 600
-	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers and trainings, soak)"
+	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, trainings and workers, soak)"
 
 sanitize: setup
 	@echo "== address, undefined behaviour and thread sanitizers"

@@ -293,6 +293,19 @@ def test_dropped_tensors_are_dropped_in_the_worker() -> None:
         assert allocator.statistics().used <= before + 8000
 
 
+def test_an_allocation_that_is_made_to_fail_in_a_worker_is_known_here() -> None:
+    x = tf.placeholder(tf.float32, [1000])
+    with tf.device("/job:worker/task:0"):
+        y = tf.exp(x)
+    with session() as s:
+        allocator = s.list_devices()[0].allocator
+        allocator.fail_at = 0
+        assert allocator.fail_at == 0
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            s.run(y, {x: np.ones(1000)})
+        assert allocator.fail_at is None
+
+
 @pytest.mark.parametrize("address", ["", "0", "two", "-1"])
 def test_a_target_without_a_number_of_processes_is_refused(address: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="a number of processes is required"):

@@ -5,6 +5,7 @@ Ray's own types say little (`remote` makes callables of any), so that it is Any 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -53,6 +54,8 @@ HEALTH = {
 class LostError(Exception):
     """The process that was to give a result has ended or cannot be reached; the call may have been carried out."""
 
+
+os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # a run raises its first error; Ray would print all others
 
 # Joining
 

@@ -101,7 +101,8 @@ class RemoteAllocator:
 
     @property
     def fail_at(self) -> int | None:
-        return None
+        found: int | None = self._device.call("fails_at")
+        return found
 
     @fail_at.setter
     def fail_at(self, value: int | None) -> None:

@@ -182,5 +182,8 @@ class TaskSession:
         s = device.allocator.statistics()
         return [s.used, s.peak, s.limit, s.live, s.total]
 
+    def do_fails_at(self, device: Device) -> int | None:
+        return device.allocator.fail_at
+
     def do_fail_at(self, device: Device, value: int | None) -> None:
         device.allocator.fail_at = value
