@@ -112,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     report.add_argument("files", type=Path, nargs="+", metavar="FILE.json", help="of `run --json` or `bench --json`")
     report.add_argument("--output", type=Path, metavar="PAGE.html", help="write a page of all of them")
+    report.add_argument("--markdown", type=Path, metavar="FILE", help="write a list of the devices")
+    report.add_argument("--badges", type=Path, metavar="DIR", help="write a badge for each device and level, as SVG")
     report.add_argument("--junit", type=Path, metavar="FILE", help="of one report")
     report.set_defaults(command=_report)
 
@@ -318,7 +320,20 @@ def _compare(given: argparse.Namespace, console: Console) -> int:
     return FAILED if counts["REGRESSION"] else OK
 
 
+def _write_badges(folder: Path, runs: Sequence[Run]) -> None:
+    """A badge for each level of each device: CPU-0-core.svg."""
+    from timberframe_conformance.reports.badge import badge
+    from timberframe_conformance.reports.merge import newest
+
+    folder = writable("--badges", folder)
+    for run in newest(runs):
+        name = run.device["spec"].removeprefix("/device:").replace(":", "-").replace("/", "-")
+        for level in LEVELS:
+            (folder / f"{name}-{level}.svg").write_text(badge(run, level), encoding="utf-8")
+
+
 def _report(given: argparse.Namespace, console: Console) -> int:
+    from timberframe_conformance.reports.devices import devices_page
     from timberframe_conformance.reports.html import bench_html, html
     from timberframe_conformance.reports.junit import junit
     from timberframe_conformance.reports.merge import load_all
@@ -334,7 +349,11 @@ def _report(given: argparse.Namespace, console: Console) -> int:
         given.output.write_text(html(runs, benches) if runs else bench_html(benches), encoding="utf-8")
     if given.junit:
         given.junit.write_text(junit(runs[0]))
-    if not given.output and not given.junit:
+    if given.markdown:
+        given.markdown.write_text(devices_page(runs), encoding="utf-8")
+    if given.badges:
+        _write_badges(given.badges, runs)
+    if not (given.output or given.junit or given.markdown or given.badges):
         for run in runs:
             summary(console, run)
     return OK

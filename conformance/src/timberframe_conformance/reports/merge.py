@@ -48,7 +48,7 @@ def merged(runs: Sequence[Run]) -> dict[str, Any]:
     else the newest.
     """
     devices = by_device(runs)
-    shown = [next((r for r in reversed(own) if not r.partial), own[-1]) for own in devices]
+    shown = newest(runs)
     suites, ops, types, details, kernels = (_Numbers() for _ in range(5))
     index: dict[str, int] = {}
     columns: dict[str, list[int]] = {"suite": [], "op": [], "types": [], "detail": []}
@@ -98,6 +98,11 @@ def _files(path: Path) -> list[Path]:
     """A file itself; of a folder its report, and its bench if it has one."""
     bench = path / "bench.json"
     return [path / "report.json", *([bench] if bench.exists() else [])] if path.is_dir() else [path]
+
+
+def newest(runs: Iterable[Run]) -> list[Run]:
+    """Of each device the newest run that tried the whole suite, or else the newest."""
+    return [next((r for r in reversed(own) if not r.partial), own[-1]) for own in by_device(runs)]
 
 
 def by_device(runs: Iterable[Run]) -> list[list[Run]]:

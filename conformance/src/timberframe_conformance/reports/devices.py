@@ -1,0 +1,62 @@
+"""The devices that reports are about, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timberframe_conformance.case import FAILING, LEVELS
+from timberframe_conformance.reports.merge import newest
+from timberframe_conformance.reports.summary import Run
+
+_HEAD = """# Devices
+
+What the conformance suite found about devices, from their newest reports. What the levels ask for:
+[conformance/README.md](../conformance/README.md#levels). This page is made by
+`conformance report conformance/results/CPU.json conformance/results/OPENCL.json --markdown docs/devices.md`.
+"""
+
+
+def devices_page(runs: Sequence[Run]) -> str:
+    """Markdown of the newest run of each device: levels, cases, and what it was run with."""
+    shown = newest(runs)
+    heads = ("device", "model", *LEVELS, "cases", "failing", "suite", "run on")
+    rows = [heads, ("-",) * len(heads), *(_row(run) for run in shown)]
+    table = "\n".join(f"|{'|'.join(row)}|" for row in rows)
+    return f"{_HEAD}\n{table}\n\n" + "\n".join(_section(run) for run in shown)
+
+
+def _row(run: Run) -> tuple[str, ...]:
+    device, counts = run.device, run.counts
+    return (
+        f"`{device['spec']}`", _cell(" ".join(str(device.get(k, "")) for k in ("vendor", "model"))),
+        *(_level(run, level) for level in LEVELS), f"{len(run.results):,}", f"{sum(counts[v] for v in FAILING):,}",
+        run.suite_version, str(run.environment.get("date", ""))[:10],
+    )  # fmt: skip
+
+
+def _level(run: Run, level: str) -> str:
+    found = run.levels().get(level)
+    if found is None or not found["cases"]:
+        return "not run"
+    return "reached" if found["reached"] else "part" if run.partial else "not reached"
+
+
+def _section(run: Run) -> str:
+    e = run.environment
+    plugins = ", ".join(f"{name} ({v})" for name, v in e.get("plugins", {}).items()) or "none"
+    lines = [
+        f"## {run.device['spec']}", "",
+        f"- driver: {run.device.get('driver') or 'none'}",
+        f"- machine: {e.get('processor', '')}, {e.get('cores', '?')} cores, {e.get('system', '')}",
+        f"- plugins: {plugins}",
+        f"- suite: {run.suite_version}, files {e.get('suite_hash', '')}, commit {e.get('git', '')[:12]}",
+    ]  # fmt: skip
+    lines += [f"- waiver {w['name']}, until {w['expires']}: {w['reason']}" for w in run.profile.get("waivers", ())]
+    for level, found in run.levels().items():
+        if missing := found["missing"]:
+            lines.append(f"- level {level} lacks {len(missing):,}, for example `{missing[0]}`")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").strip()

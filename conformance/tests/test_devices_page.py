@@ -1,0 +1,61 @@
+"""Badges of levels, and the list of devices."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.case import LEVELS, Result
+from timberframe_conformance.reports.badge import badge
+from timberframe_conformance.reports.devices import devices_page
+from timberframe_conformance.reports.merge import load_all
+from timberframe_conformance.reports.summary import Run
+
+ROOT = Path(__file__).parents[2]
+DEVICE = {"spec": "/device:ACME:0", "vendor": "A|B", "model": "One", "driver": "", "dtypes": [], "unsupported_ops": {}}
+
+
+def run(verdict: str = "pass") -> Run:
+    results = [
+        Result(f"forward/Relu/float32/{v}", "forward", "Relu", {"T": "float32"}, v, level="core")
+        for v in ("pass", verdict)
+    ]
+    return Run(DEVICE, {"date": "2026-02-03T00:00:00"}, results, 1.0, level="inference")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "level", "said"),
+    [
+        ("pass", "core", "reached"),
+        ("fail", "core", "not reached"),
+        ("pass", "inference", "not run"),
+        ("pass", "breadth", "not run"),
+    ],
+)
+def test_a_badge_says_whether_its_level_is_reached(verdict: str, level: str, said: str) -> None:
+    texts = [t.text for t in ET.fromstring(badge(run(verdict), level)).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == [f"timberframe {level}", said]
+
+
+def test_a_waived_failure_reaches_no_badge() -> None:
+    assert ">not reached<" in badge(run("waived"), "core")
+
+
+def test_devices_are_listed_with_their_levels() -> None:
+    (row,) = (line for line in devices_page([run("fail")]).splitlines() if line.startswith("|`/device:ACME:0`"))
+    assert row == r"|`/device:ACME:0`|A\|B One|not reached|not run|not run|not run|2|1|0.1.0|2026-02-03|"
+
+
+def test_the_page_of_devices_is_what_the_reports_make() -> None:
+    runs, _ = load_all([ROOT / "conformance/results/CPU.json", ROOT / "conformance/results/OPENCL.json"])
+    assert (ROOT / "docs/devices.md").read_text() == devices_page(runs)
+
+
+def test_the_command_writes_a_badge_for_each_level(command: Any, tmp_path: Path) -> None:
+    report, badges = tmp_path / "run.json", tmp_path / "badges"
+    report.write_text(run().to_json())
+    assert command("report", str(report), f"--badges={badges}")[0] == 0
+    assert sorted(p.name for p in badges.iterdir()) == sorted(f"ACME-0-{level}.svg" for level in LEVELS)
