@@ -16,7 +16,7 @@ from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRe
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.hooks import hookimpl
-from timberframe_core.plugin.passes import Pass, PassRegistry
+from timberframe_core.plugin.passes import Pass, PassRegistry, with_passes
 
 Join = Callable[..., None]
 
@@ -231,3 +231,11 @@ def test_passes_run_before_those_that_they_name() -> None:
     registry = PassRegistry()
     registry.register([CUBES, Pass("squares", "program", cubes_by_products, "", before=("cubes",))])
     assert [p.name for p in registry.selected((), {})] == ["squares", "cubes"]
+
+
+def test_passes_of_a_plugin_that_is_loaded_within_the_block_stay() -> None:
+    registry = PassRegistry()
+    own, other = (Pass(name, "program", lambda rewriter: None, "A test.") for name in ("own", "other"))
+    with with_passes(registry, [own]):
+        registry.register([other], "acme")
+    assert registry.selected(["acme"], {}) == [other]

@@ -92,12 +92,13 @@ def with_passes(registry: PassRegistry, passes: Iterable[Pass]) -> Iterator[None
 
     So conformance judges what becomes of passes that fail. No new device is made for it.
     """
-    before = registry._owners
-    registry.register(passes)
+    own = tuple(passes)
+    registry.register(own)
     try:
         yield
     finally:
-        registry._owners = before
+        with registry._lock:
+            registry._owners = {p: owner for p, owner in registry._owners.items() if p not in own}
 
 
 def _check(new: Pass, known: Collection[Pass]) -> None:
