@@ -114,9 +114,7 @@ class IteratorResource:
             try:
                 return cursor.next(), cursor.fresh
             finally:
-                self._context.cancel = (
-                    _IDLE  # that of a run which fails has the error, and so all that was being called
-                )
+                self._context.cancel = _IDLE  # that of a run that fails refers to the error, and so to its frames
 
     # Positions
 
