@@ -62,6 +62,7 @@ from timberframe.api.settings import *
 from timberframe.api.slicing import *
 from timberframe.api.sparse import *
 from timberframe.api.sparse_math import *
+from timberframe.api.special import *
 from timberframe.api.state import *
 from timberframe.api.string_parts import *
 from timberframe.api.strings import *

@@ -92,6 +92,33 @@ def test_close_values_pass_and_others_fail(session: tf.Session) -> None:
         session.run(check, {x: 1.001})
 
 
+BOXES = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 1, 0, 0.9], [0, 10, 1, 11]], np.float32)
+
+
+def test_the_best_of_boxes_that_cover_each_other_stay(session: tf.Session) -> None:
+    scores = [0.8, 0.9, 0.7, 0.1]
+    assert session.run(tf.image.non_max_suppression(BOXES, scores, 4)).tolist() == [1, 2, 3]
+    assert session.run(tf.image.non_max_suppression(BOXES, scores, 4, score_threshold=0.1)).tolist() == [1, 2]
+    assert session.run(tf.image.non_max_suppression(BOXES, scores, 1)).tolist() == [1]
+    found, count = session.run(tf.image.non_max_suppression_padded(BOXES, scores, 5, pad_to_max_output_size=True))
+    assert (found.tolist(), count) == ([1, 2, 3, 0, 0], 3)
+
+
+def test_soft_suppression_makes_scores_smaller(session: tf.Session) -> None:
+    made = tf.image.non_max_suppression_with_scores(BOXES, [0.8, 0.9, 0.7, 0.1], 4, 1.0, 0.05, soft_nms_sigma=0.5)
+    found, kept = session.run(made)
+    assert sorted(found.tolist()) == [0, 1, 2, 3]
+    assert kept[0] == np.float32(0.9)
+    assert kept[found.tolist().index(0)] < 0.5
+
+
+def test_counts_of_numbers(session: tf.Session) -> None:
+    assert session.run(tf.bincount([3, 1, 1])).tolist() == [0, 2, 0, 1]
+    assert session.run(tf.bincount([3, 1, 1], [0.5, 1.0, 2.0])).tolist() == [0, 3, 0, 0.5]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="arr has negative numbers"):
+        session.run(tf.bincount([-1]))
+
+
 X = np.zeros((1, 4, 4, 1), np.float32)
 
 
@@ -118,6 +145,11 @@ X = np.zeros((1, 4, 4, 1), np.float32)
         (lambda: tf.assert_scalar(X), "a scalar is required"),
         (lambda: tf.assert_same_float_dtype([tf.constant(X)], tf.float16), "has dtype float32; float16 is required"),
         (lambda: tf.assert_proper_iterable("ab"), "values is 'ab'; a list or tuple is required"),
+        (lambda: tf.image.non_max_suppression(BOXES, [1.0], 3), "4 boxes and 1 scores; each box needs one"),
+        (lambda: tf.image.non_max_suppression(BOXES[:, :3], [1.0] * 4, 3), r"\(4, 3\); \[boxes, 4\] is required"),
+        (lambda: tf.Session().run(tf.image.non_max_suppression(BOXES, [1.0] * 4, 3, 1.5)), "iou_threshold is 1.5"),
+        (lambda: tf.Session().run(tf.image.non_max_suppression(BOXES, [1.0] * 4, -3)), "max_output_size is -3"),
+        (lambda: tf.math.polyval(3, X), "coeffs is 3; a list is required"),
         (lambda: tf.assert_proper_iterable(3), "something to iterate over is required"),
     ],
 )

@@ -153,6 +153,27 @@ def test_fused_networks_run_backwards(session: tf.Session) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+def test_a_convolution_of_one_pixel_is_a_plain_lstm(session: tf.Session) -> None:
+    cell = rnn.Conv2DLSTMCell(input_shape=[1, 1, 2], output_channels=4, kernel_shape=[1, 1])
+    output, _ = run(session, cell(X[:, :1, None], tuple(s[:, None, None] for s in (C, H))))
+    v = variables(session)
+    assert [*v] == [f"conv_2d_lstm_cell/{n}" for n in ("kernel", "biases")]
+    gates = np.concatenate([X[:, 0], H], 1) @ v["conv_2d_lstm_cell/kernel"][0, 0]
+    i, j, f, o = np.split(gates, 4, 1)
+    c = C * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
+    np.testing.assert_allclose(output[:, 0, 0], np.tanh(c) * sigmoid(o), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("count", "skip"), [(1, False), (2, True), (3, False)])
+def test_convolutional_cells_run_along_time(session: tf.Session, count: int, skip: bool) -> None:
+    sizes = [5, 4, 3][:count]
+    cell = rnn.ConvLSTMCell(count, [*sizes, 2], 3, [3] * count, skip_connection=skip)
+    outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 6, *sizes, 2]), dtype=tf.float32)
+    got, last = run(session, [outputs, state.h])
+    assert got.shape == (2, 6, *sizes, 5 if skip else 3)
+    assert got[:, -1, ..., :3].tolist() == last.tolist()
+
+
 def test_attention_to_the_last_outputs(session: tf.Session) -> None:
     cell = rnn.AttentionCellWrapper(tf.nn.rnn_cell.BasicRNNCell(4), attn_length=3)
     state = (H, RANDOM.standard_normal((3, 4)).astype(np.float32), RANDOM.standard_normal((3, 12)).astype(np.float32))
@@ -226,6 +247,7 @@ def test_stacks_that_run_both_ways(session: tf.Session) -> None:
         (lambda: rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(4), 0), "attn_length is 0; it must be above zero"),
         (lambda: rnn.OutputProjectionWrapper(3, 4), "cell is 3; an RNNCell is required"),
         (lambda: rnn.GRUBlockCell(), "give one of them"),
+        (lambda: rnn.ConvLSTMCell(2, [4, 1], 2, [1]), r"input_shape is \[4, 1\] for 2 dimensions; one more"),
         (lambda: rnn.stack_bidirectional_dynamic_rnn([], [], X), "two lists of equal length are required"),
         (lambda: rnn.LSTMBlockFusedCell(4)(X), "initial_state and dtype are None"),
     ],

@@ -22,6 +22,9 @@ FILTERS = values(3, 3, 4), values(3, 2, 3, 4), values(2, 3, 2, 3, 4)
 LARGE, OTHER = values(2, 40, 47, 3), values(2, 40, 47, 3)
 BYTES = [RANDOM.integers(0, 256, (2, 16, 17, 3)).astype(np.uint8) for _ in range(2)]
 SMALL_SCALES = [0.4, 0.6]
+CENTRES = RANDOM.uniform(0, 1, (100, 2))
+BOXES = np.concatenate([CENTRES, CENTRES + RANDOM.uniform(-0.4, 0.4, (100, 2))], 1).astype(np.float32)
+SCORES = np.round(RANDOM.uniform(0, 1, 100), 2).astype(np.float32)  # some are equal
 
 CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "convolution of series": (lambda tf, x: tf.nn.convolution(x, FILTERS[0], "SAME", [2]), SERIES),
@@ -57,6 +60,36 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "yiq_to_rgb": (lambda tf, x: tf.image.yiq_to_rgb(x), IMAGES),
     "image.transpose": (lambda tf, x: tf.image.transpose(x), IMAGES),
     "cosine_distance": (lambda tf, x: tf.losses.cosine_distance(OTHER, x, axis=2), LARGE),
+    "non_max_suppression": (
+        lambda tf, x: [tf.image.non_max_suppression(x, SCORES, 20, t, s) for t, s in ((0.5, 0.2), (0.1, 0.0))], BOXES,
+    ),
+    "non_max_suppression of all": (lambda tf, x: tf.image.non_max_suppression(x, SCORES, 100), BOXES),
+    "non_max_suppression_padded": (
+        lambda tf, x: tf.raw_ops.NonMaxSuppressionV4(
+            boxes=x, scores=SCORES, max_output_size=50, iou_threshold=0.2, score_threshold=0.0,
+            pad_to_max_output_size=True,
+        ),
+        BOXES,
+    ),
+    "non_max_suppression_with_scores": (
+        lambda tf, x: [
+            tf.stop_gradient(part)
+            for settings in ((0.3,), (1.0, 0.1, 0.5), (0.4, 0.3, 0.2))
+            for part in tf.image.non_max_suppression_with_scores(x, SCORES, 30, *settings)
+        ],
+        BOXES,
+    ),
+    "bincount": (lambda tf, x: [tf.bincount([3, 1, 1, 0]), tf.bincount([3, 1, 1], minlength=6, maxlength=3),
+                                tf.bincount([5, 1, 5], maxlength=4)], SERIES),
+    "bincount of weights": (lambda tf, x: tf.stop_gradient(tf.bincount([3, 1, 1], x[0, :3, 0])), SERIES),
+    "unsorted_segment_mean": (lambda tf, x: tf.unsorted_segment_mean(x, [3, 1], 5), SERIES),
+    "unsorted_segment_sqrt_n": (
+        lambda tf, x: tf.unsorted_segment_sqrt_n(x, np.arange(18).reshape(2, 9) % 4 - 1, 4), SERIES,
+    ),
+    "polyval": (lambda tf, x: tf.math.polyval([2.0, 3.0, x[0], -1.0], x), SERIES),
+    "lbeta": (lambda tf, x: tf.lbeta(3 * x), SERIES),
+    "unravel_index": (lambda tf, x: [tf.unravel_index([22, 41, 37], (7, 6)), tf.unravel_index(1621, (6, 7, 8, 9))],
+                      SERIES),
     "is_non_decreasing": (lambda tf, x: [tf.is_non_decreasing([1, 2, 2]), tf.is_non_decreasing([2, 1]), x], SERIES),
     "is_strictly_increasing": (lambda tf, x: [tf.is_strictly_increasing([1, 2, 2]), tf.is_strictly_increasing([]), x],
                                SERIES),
@@ -74,8 +107,10 @@ def test_results_and_gradients_are_the_same(tensorflow: Any, name: str) -> None:
             made = build(tf, x)
             parts = list(made) if isinstance(made, list | tuple) else [made]
             smooth = [p for p in parts if p.dtype == tf.float32]
-            grad = tf.gradients([tf.reduce_sum(tf.sin(p)) for p in smooth], x)
-            found.append((session.run([*parts, *grad]), [p.shape.as_list() for p in parts]))
+            grad = tf.gradients([tf.reduce_sum(tf.sin(p)) for p in smooth], x) if smooth else []
+            found.append(
+                (session.run([*parts, *(g for g in grad if g is not None)]), [p.shape.as_list() for p in parts])
+            )
     (mine, shapes), (theirs, wanted_shapes) = found
     for one, two in zip(mine, theirs, strict=True):
         np.testing.assert_allclose(one, two, rtol=2e-4, atol=2e-5)

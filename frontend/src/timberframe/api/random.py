@@ -25,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 NAMESPACES = {
+    "image": ("random_crop",),
     "random": (
         "categorical", "gamma", "multinomial", "normal", "poisson", "shuffle", "truncated_normal", "uniform",
     ),

@@ -10,10 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from timberframe.api.framework import GraphKeys, add_to_collection, get_collection
+from timberframe.api.control_flow import cond
+from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, get_static_value
 from timberframe.api.framework import device as on_device
+from timberframe.api.framework import is_tensor as is_tensor
+from timberframe.api.state import Variable
 from timberframe.api.variable_scope import get_variable
 from timberframe.boundary import guard
+from timberframe.contrib.checkpoints import assign_from_checkpoint_fn as assign_from_checkpoint_fn
+from timberframe.contrib.checkpoints import assign_from_values_fn as assign_from_values_fn
 from timberframe.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
 from timberframe.train.checkpoint_utils import list_variables as list_variables
 from timberframe.train.checkpoint_utils import load_checkpoint as load_checkpoint
@@ -22,13 +27,16 @@ from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step
 from timberframe_core import nest as nest
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.graph import get_default_graph
 
 __all__ = [
-    "add_arg_scope", "add_model_variable", "arg_scope", "create_global_step", "current_arg_scope", "get_global_step",
-    "get_model_variables", "get_or_create_global_step", "get_trainable_variables", "get_variables",
-    "get_variables_by_name", "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "list_variables",
-    "load_checkpoint", "load_variable", "model_variable", "nest", "variable",
+    "add_arg_scope", "add_model_variable", "arg_scope", "assign_from_checkpoint_fn", "assign_from_values_fn",
+    "create_global_step", "current_arg_scope", "get_global_step", "get_local_variables", "get_model_variables",
+    "get_name_scope", "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
+    "get_variables_by_name", "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "is_tensor",
+    "list_variables", "load_checkpoint", "load_variable", "local_variable", "model_variable", "nest", "smart_cond",
+    "variable",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -153,6 +161,45 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
     """`get_variables` of GraphKeys.MODEL_VARIABLES."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
+
+
+def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """`get_variables` of GraphKeys.LOCAL_VARIABLES."""
+    return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
+
+
+def get_unique_variable(var_op_name: str) -> Any:
+    """The only variable of this name, its scope included; InvalidArgumentError where there is none."""
+    found = [v for v in get_collection(GraphKeys.GLOBAL_VARIABLES) if v.op.name == var_op_name]
+    if len(found) != 1:
+        raise InvalidArgumentError(
+            f"get_unique_variable: there are {len(found)} variables {var_op_name!r}; exactly one is required"
+        )
+    return found[0]
+
+
+def local_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None,
+                   use_resource: bool | None = None) -> Any:  # fmt: skip
+    """A variable of GraphKeys.LOCAL_VARIABLES, which is neither trained nor saved."""
+    return Variable(initial_value, False, [GraphKeys.LOCAL_VARIABLES], validate_shape, name=name)
+
+
+def get_name_scope() -> str:
+    """The name scope that is open, without a slash at its end."""
+    return get_default_graph().get_name_scope()
+
+
+def smart_cond(
+    pred: Any, true_fn: Callable[..., Any] | None = None, false_fn: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """What one of two functions returns: chosen now where pred is known, else in the run, as tf.cond does."""
+    if not callable(true_fn) or not callable(false_fn):
+        raise InvalidTypeError("smart_cond: true_fn or false_fn is not callable; both must be functions")
+    known = get_static_value(pred) if is_tensor(pred) else pred
+    if known is None:
+        return cond(pred, true_fn, false_fn, name=name)
+    return true_fn() if known else false_fn()
 
 
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:

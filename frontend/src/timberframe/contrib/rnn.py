@@ -6,6 +6,10 @@ from timberframe.boundary import guard as _guard
 from timberframe.contrib.cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
 from timberframe.contrib.cells import NASCell as NASCell
 from timberframe.contrib.cells import UGRNNCell as UGRNNCell
+from timberframe.contrib.convolutional_cells import Conv1DLSTMCell as Conv1DLSTMCell
+from timberframe.contrib.convolutional_cells import Conv2DLSTMCell as Conv2DLSTMCell
+from timberframe.contrib.convolutional_cells import Conv3DLSTMCell as Conv3DLSTMCell
+from timberframe.contrib.convolutional_cells import ConvLSTMCell as ConvLSTMCell
 from timberframe.contrib.fused_cells import FusedRNNCellAdaptor as FusedRNNCellAdaptor
 from timberframe.contrib.fused_cells import GRUBlockCell as GRUBlockCell
 from timberframe.contrib.fused_cells import GRUBlockCellV2 as GRUBlockCellV2

@@ -8,12 +8,17 @@ from timberframe.api.variable_scope import variable_scope as _variable_scope
 from timberframe.contrib import weights as _weights
 from timberframe.contrib.framework import add_arg_scope as add_arg_scope
 from timberframe.contrib.framework import arg_scope as arg_scope
+from timberframe.contrib.framework import assign_from_checkpoint_fn as assign_from_checkpoint_fn
+from timberframe.contrib.framework import assign_from_values_fn as assign_from_values_fn
+from timberframe.contrib.framework import get_local_variables as get_local_variables
 from timberframe.contrib.framework import get_model_variables as get_model_variables
 from timberframe.contrib.framework import get_or_create_global_step as get_or_create_global_step
 from timberframe.contrib.framework import get_trainable_variables as get_trainable_variables
+from timberframe.contrib.framework import get_unique_variable as get_unique_variable
 from timberframe.contrib.framework import get_variables as get_variables
 from timberframe.contrib.framework import get_variables_by_name as get_variables_by_name
 from timberframe.contrib.framework import get_variables_to_restore as get_variables_to_restore
+from timberframe.contrib.framework import local_variable as local_variable
 from timberframe.contrib.framework import model_variable as model_variable
 from timberframe.contrib.framework import variable as variable
 from timberframe.contrib.layers import *  # noqa: F403 - the same names
