@@ -1,5 +1,5 @@
 # make run    sets up, runs the conformance suite on the CPU and a share of it on OpenCL, then an example on real data
-# make check  sets up, then lint, types and the tests that take under a second each: for every edit, a minute or two
+# make check  sets up, then lint, types and the tests that take under half a second each: for every edit
 # make test   sets up, then lint, types and every package's tests: for every commit
 # make full   what takes longer: sanitizers, all mutants, soak levels, comparison with other systems, wheels
 # make release    wheels of all packages in dist/: docs/releases.md

@@ -160,6 +160,7 @@ def test_exception_of_python_while_building_is_a_failure(target: Target, redefin
     assert "KeyError" in failure[1]
 
 
+@pytest.mark.slow
 def test_all_oracles_compare_something(target: Target) -> None:
     verdict = judge(SMALL, target)
     assert verdict.failure is None

@@ -12,6 +12,7 @@ from timberframe_conformance.suites.distributions import DISTRIBUTIONS, Classes,
 from timberframe_core.ops.random.gamma_gradient import gamma_sample_slope
 
 
+@pytest.mark.slow
 def test_a_device_in_numpy_draws_the_right_streams(command: Any) -> None:
     ops = "RandomUniform,TruncatedNormal,Multinomial,StatelessRandomUniformFullIntV2"
     status, output, _ = command("run", "--device=reference", f"--op={ops}", "--suite=random", "--jobs=0")

@@ -27,6 +27,7 @@ def without_reader(*command: str, buffered: bool) -> subprocess.CompletedProcess
         os.close(writing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_command_ends_quietly_when_its_reader_left(command: tuple[str, ...], buffered: bool) -> None:

@@ -93,6 +93,7 @@ def test_a_shadow_tells_the_first_node_that_differs() -> None:
         run(lambda x: tf.exp(-x, name="e") + 1.0, shadow_device="cpu")
 
 
+@pytest.mark.slow
 def test_a_shadow_saves_a_script_that_shows_the_difference() -> None:
     with pytest.raises(tf.errors.InternalError) as caught:
         run(tf.exp, shadow_device="cpu")

@@ -103,6 +103,7 @@ def test_callable_with_options_fetches_on_the_device(session: tf.Session) -> Non
     assert np.asarray(found).tolist() == [2, 6, 12]
 
 
+@pytest.mark.slow
 def test_memory_of_a_fetched_array_goes_with_its_last_reference(session: tf.Session) -> None:
     world = World(session)
 

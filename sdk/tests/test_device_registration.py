@@ -127,6 +127,7 @@ def test_a_device_that_fails_to_close_stops_no_other(registry: loader.PluginRegi
     assert closed == [1, 0]
 
 
+@pytest.mark.slow
 def test_devices_are_closed_when_the_process_ends() -> None:
     script = """
 import timberframe as tf, timberframe_sdk as sdk, types

@@ -37,6 +37,7 @@ def test_tensor_goes_out_and_comes_in_without_a_copy(device: Any, dtype: Any, sh
     assert (taken.address, taken.shape, taken.dtype) == (given.address, shape, np.dtype(dtype))
 
 
+@pytest.mark.slow
 def test_memory_lives_as_long_as_the_last_view(device: Any) -> None:
     before = live(device)
     given = device.copy_in(np.arange(6.0))
@@ -48,12 +49,14 @@ def test_memory_lives_as_long_as_the_last_view(device: Any) -> None:
     assert live(device) == before
 
 
+@pytest.mark.slow
 def test_capsule_that_nobody_takes_keeps_nothing(device: Any) -> None:
     before = live(device)
     device.to_dlpack(device.copy_in(np.arange(6.0))).__dlpack__()
     assert live(device) == before
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_numpy_says_itself_that_it_cannot_take_the_memory(device: Any, capfd: pytest.CaptureFixture[str]) -> None:
     before = live(device)

@@ -101,17 +101,20 @@ def stuck(world: World) -> Iterator[None]:
         gate.set()
 
 
+@pytest.mark.slow
 def test_error_of_the_cpu_ends_a_run_that_waits_for_a_long_queue(world: World) -> None:
     with stuck(world), pytest.raises(tf.errors.InvalidArgumentError, match=r"'take_cpu': .*9.*device:CPU:0"):
         world.run(bad=CPU)
 
 
+@pytest.mark.slow
 def test_late_error_of_an_asynchronous_device_ends_a_loop_of_the_cpu(world: World) -> None:
     with pytest.raises(tf.errors.OpError, match=r"'take_async'.*device:ASYNC:0") as caught:
         world.run(bad=ASYNC, spin=1.0)
     assert caught.value.node == "take_async"
 
 
+@pytest.mark.slow
 def test_late_error_is_reported_by_a_run_that_fetches_nothing(world: World) -> None:
     taken = world.parts[ASYNC][1].op
     with pytest.raises(tf.errors.OpError, match=r"'take_async'.*device:ASYNC:0"):
@@ -130,6 +133,7 @@ def refuse(world: World, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(allocator, name, no_memory)
 
 
+@pytest.mark.slow
 def test_allocation_that_fails_on_the_cpu_ends_a_run_that_waits_for_a_long_queue(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +143,7 @@ def test_allocation_that_fails_on_the_cpu_ends_a_run_that_waits_for_a_long_queue
             world.run()
 
 
+@pytest.mark.slow
 def test_allocation_that_fails_on_the_asynchronous_device_ends_a_loop_of_the_cpu(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +157,7 @@ def fail() -> Any:
     raise RuntimeError("the cable is out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["copy_in", "start_copy_out"])
 def test_copy_that_fails_ends_a_loop_of_the_cpu(world: World, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     device = world.devices[ASYNC]
@@ -162,11 +168,13 @@ def test_copy_that_fails_ends_a_loop_of_the_cpu(world: World, how: str, monkeypa
             world.run(spin=1.0)
 
 
+@pytest.mark.slow
 def test_time_limit_ends_a_run_that_waits_for_a_long_queue(world: World) -> None:
     with stuck(world), pytest.raises(tf.errors.DeadlineExceededError):
         world.run(options=tf.RunOptions(timeout_in_ms=100))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_that_waits_for_a_long_queue(world: World) -> None:
     threading.Timer(0.2, _thread.interrupt_main).start()
     with stuck(world), pytest.raises(KeyboardInterrupt):

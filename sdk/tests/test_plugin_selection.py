@@ -118,6 +118,7 @@ with tf.Session(config=tf.SessionConfig(plugins=["-answers"])) as session:
 """
 
 
+@pytest.mark.slow
 def test_its_host_ops_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "extra_answers.py").write_text(HOST_OP)
     with installed_plugin(tmp_path, "answers", "extra_answers"):

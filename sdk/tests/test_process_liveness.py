@@ -194,6 +194,7 @@ def test_the_time_limit_of_one_run_is_kept_while_another_goes_on() -> None:
     running.join(10)
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_kept_by_a_kernel_that_looks_at_none() -> None:
     value = tf.placeholder_with_default(1.0, [])
     with tf.device("/job:worker"):
@@ -242,6 +243,7 @@ def test_sessions_leave_no_threads_handles_or_processes() -> None:
     assert all(after <= most for after, most in zip(counts(), before, strict=True))
 
 
+@pytest.mark.slow
 def test_workers_end_when_their_client_is_killed(tmp_path: Path) -> None:
     code = (
         "import timberframe as tf, time\n"

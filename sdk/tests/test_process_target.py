@@ -48,6 +48,7 @@ def end(task: int, number: int = signal.SIGKILL) -> None:
         process.wait(10)
 
 
+@pytest.mark.slow
 def test_devices_of_the_workers_come_before_those_of_this_process() -> None:
     with session() as s:
         names = [d.name for d in s.list_devices()]
@@ -256,6 +257,7 @@ def test_other_devices_go_on_when_a_worker_is_dead() -> None:
         assert s.run(results[1:], {x: 0}) == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_session_is_refused_by_another_incarnation_of_its_worker() -> None:
     x = tf.placeholder(tf.float32, [])
     with tf.device("/job:worker/task:1"):
@@ -329,6 +331,7 @@ def test_a_session_goes_on_after_an_interruption(monkeypatch: pytest.MonkeyPatch
         assert s.run(y, {x: 0}) == 1
 
 
+@pytest.mark.slow
 def test_workers_start_again_after_they_were_closed() -> None:
     with session() as first:
         first.run(tf.constant(1.0))

@@ -92,12 +92,14 @@ with Session(graph=graph):
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_core_without_front_end(what: str) -> None:
     program, printed = PROGRAMS[what]
     assert run(NO_FRONT_END + PRELUDE + program) == printed
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_prints_what_it_says() -> None:
     text = (Path(__file__).parents[2] / "core/README.md").read_text()
     found = re.search(r"```python\n(.*?)```\n```\n(.*?)\n```", text, re.DOTALL)

@@ -22,11 +22,13 @@ def nested(depth: int, x: Any, v: Any, count: int = 2) -> Any:
     return tf.while_loop(lambda i, _: i < count, lambda i, v: (i + 1, nested(depth - 1, x, v, count)), (0, v))[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_gradients_of_nested_loops(check_gradients: Check, depth: int) -> None:
     check_gradients(lambda x: nested(depth, x, x), AT)
 
 
+@pytest.mark.slow
 def test_third_order(check_gradients: Check) -> None:
     check_gradients(lambda x: nested(3, x, x), AT, orders=3)
 
@@ -66,6 +68,7 @@ def test_loop_in_a_branch_in_a_loop_in_a_branch(check_gradients: Check) -> None:
     check_gradients(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: outer(x), lambda: x * x), AT)
 
 
+@pytest.mark.slow
 def test_loop_variable_that_grows(check_gradients: Check) -> None:
     """The gradient has another shape in each iteration, as its variable has."""
 

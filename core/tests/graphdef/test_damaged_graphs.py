@@ -239,6 +239,7 @@ def test_calls_that_come_to_a_billion_nodes_are_refused() -> None:
         session.run("y:0", {"x:0": 1.0})
 
 
+@pytest.mark.slow
 def test_branches_that_run_the_same_function_many_times_are_planned_in_time() -> None:
     message = tf.GraphDef()
     for name in ("p", "x"):

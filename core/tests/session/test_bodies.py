@@ -286,6 +286,7 @@ def growing_beside(x: Any, n: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_a_loop_hands_on_large_arrays_without_a_copy(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [None])
     y = growing_beside(x, 200)[2][0]

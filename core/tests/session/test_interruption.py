@@ -179,6 +179,7 @@ def test_recursion_through_an_if_runs_and_has_a_limit() -> None:
         assert session.run(result, {"start:0": 3.0}) == 3.0
 
 
+@pytest.mark.slow
 def test_fork_after_a_run_works() -> None:
     done = in_a_child(
         """

@@ -63,6 +63,7 @@ def test_gradient_of_bodies_within_each_other(session: tf.Session) -> None:
     assert session.run(slope, {x: 0.0}) == 2
 
 
+@pytest.mark.slow
 @BUILD
 def test_more_bodies_within_each_other_than_can_be_are_refused(session: tf.Session, build: Build) -> None:
     limit = recursion.MAX_NESTING

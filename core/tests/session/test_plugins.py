@@ -61,6 +61,7 @@ def test_importing_timberframe_loads_no_plugin(tmp_path: Path) -> None:
     assert done.stdout.strip() == "built"
 
 
+@pytest.mark.slow
 def test_a_plugin_for_another_sdk_is_not_imported(tmp_path: Path) -> None:
     install(tmp_path, "future", "print('loaded')", requires="timberframe-sdk>=99")
     shown = python(tmp_path, SHOW)
@@ -96,6 +97,7 @@ def test_a_plugin_that_claims_a_kernel_of_another_is_refused_completely(tmp_path
     assert "no kernels match" in listed.stderr
 
 
+@pytest.mark.slow
 def test_a_plugin_with_a_misspelt_hook_is_refused(tmp_path: Path) -> None:
     source = """
         from timberframe_sdk import hookimpl
@@ -110,6 +112,7 @@ def test_a_plugin_with_a_misspelt_hook_is_refused(tmp_path: Path) -> None:
     assert "timberframe_devicez" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_function_without_the_hook_mark_is_refused(tmp_path: Path) -> None:
     install(tmp_path, "unmarked", "def timberframe_kernels():\n    return []\n")
     shown = python(tmp_path, SHOW)
@@ -122,6 +125,7 @@ def test_a_kernel_for_an_op_that_nobody_defines_is_refused() -> None:
         KernelRegistry().register([KernelDef("MatMull", "CPU", lambda node: print)])
 
 
+@pytest.mark.slow
 def test_environment_selects_plugins(tmp_path: Path) -> None:
     install(tmp_path, "broken", "raise OSError('no')")
     program = "import os; os.environ['TIMBERFRAME_PLUGINS'] = '-broken'\n" + SHOW

@@ -113,6 +113,7 @@ PACKAGE = """
 """
 
 
+@pytest.mark.slow
 def test_an_installed_target_is_loaded_when_a_session_first_uses_it(tmp_path: Path) -> None:
     (tmp_path / "far.py").write_text(textwrap.dedent(PACKAGE))
     information = tmp_path / "far-1.0.dist-info"

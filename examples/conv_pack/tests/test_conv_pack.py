@@ -139,6 +139,7 @@ with tf.Session() as session:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("selection", "plugins"), [("", "conv_pack"), ("-conv_pack", "cpu")])
 def test_an_installed_package_is_used_unless_it_is_switched_off(tmp_path: Path, selection: str, plugins: str) -> None:
     with installed_plugin(tmp_path, "conv_pack", "timberframe_conv_pack"):

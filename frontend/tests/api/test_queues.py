@@ -212,6 +212,7 @@ def test_closing_wakes_who_waits_to_take(session: tf.Session) -> None:
     assert isinstance(taker.end().error, tf.errors.OutOfRangeError)
 
 
+@pytest.mark.slow
 def test_closing_waits_for_what_is_to_be_added(session: tf.Session) -> None:
     queue = filled(session, [1], capacity=1)
     put, close, take = queue.enqueue(2), queue.close(), queue.dequeue()

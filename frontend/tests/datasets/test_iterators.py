@@ -191,6 +191,7 @@ def test_graphs_with_datasets_are_imported_as_they_were() -> None:
     assert found[0] == found[1] != []
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_while_threads_make_elements() -> None:
     program = """
 import time, itertools

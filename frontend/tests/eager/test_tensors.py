@@ -41,6 +41,7 @@ def test_execution_is_not_eager_inside_a_graph() -> None:
         assert not tf.executing_eagerly()
 
 
+@pytest.mark.slow
 def test_enable_eager_execution_switches_the_program() -> None:
     program = (
         "tf.enable_eager_execution(); tf.enable_eager_execution(); print(tf.executing_eagerly(), int(tf.add(1, 2)))"
@@ -48,6 +49,7 @@ def test_enable_eager_execution_switches_the_program() -> None:
     assert run_program(program) == "True 3"
 
 
+@pytest.mark.slow
 def test_enable_eager_execution_reaches_new_threads() -> None:
     program = (
         "import threading\ntf.enable_eager_execution()\n"
@@ -63,6 +65,7 @@ def test_enable_eager_execution_after_operations_is_an_error() -> None:
     assert run_program(program) == "True"
 
 
+@pytest.mark.slow
 def test_disable_eager_execution_goes_back_to_graphs() -> None:
     program = "tf.enable_eager_execution(); tf.disable_eager_execution(); print(tf.constant(1))"
     assert run_program(program) == 'Tensor("Const:0", shape=(), dtype=int32)'
@@ -341,6 +344,7 @@ def test_metrics_of_graphs_point_to_those_that_add_up() -> None:
         tf.metrics.mean(tf.constant(1.0))
 
 
+@pytest.mark.slow
 def test_threads_compute_at_the_same_time() -> None:
     found: list[Any] = []
 

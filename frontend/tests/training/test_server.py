@@ -37,15 +37,14 @@ class Engine:
         self.joined = True
 
 
-ENGINE = Engine()
-register_target("engine", ENGINE)
-
-
 @pytest.fixture(autouse=True)
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """The only target that serves tasks, for one test."""
     monkeypatch.setattr(targets._registry, "_entries", {})
-    ENGINE.__init__()  # type: ignore[misc]  # as it was
-    return ENGINE
+    monkeypatch.setattr(targets._registry, "_kinds", {})
+    found = Engine()
+    register_target("engine", found)
+    return found
 
 
 def test_a_cluster_says_what_tasks_it_has() -> None:

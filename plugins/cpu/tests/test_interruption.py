@@ -158,6 +158,7 @@ def test_child_of_a_fork_runs_with_threads_of_its_own():
     run_script(body)
 
 
+@pytest.mark.slow
 def test_fork_while_another_thread_runs():
     body = PREPARE + (
         "import threading\n"
@@ -176,6 +177,7 @@ def test_fork_while_another_thread_runs():
     run_script(body)
 
 
+@pytest.mark.slow
 def test_interpreter_exits_with_a_run_in_flight():
     body = PREPARE + (
         "import threading\n"

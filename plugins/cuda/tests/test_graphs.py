@@ -49,6 +49,7 @@ assert len(set(drawn)) == 4
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [CAPTURED, RANDOM], ids=["same bits", "fresh random numbers"])
 def test_graphs_change_nothing(emulated_environment: dict[str, str], program: str) -> None:
     environment = emulated_environment | {"TIMBERFRAME_PLUGINS": "cpu,cuda"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import numpy as np
 import timberframe as tf
@@ -28,6 +30,7 @@ with tf.Graph().as_default() as graph, tf.device("/device:CUDA:0"), tf.Session(g
 """
 
 
+@pytest.mark.slow
 def test_an_op_with_a_source_runs_by_itself_and_in_chains(emulated_environment: dict[str, str]) -> None:
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM],

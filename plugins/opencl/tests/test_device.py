@@ -76,6 +76,7 @@ def test_an_index_out_of_range_is_named_and_the_session_goes_on(session: tf.Sess
     assert session.run(taken, {rows: [1, 0]}).tolist() == [[2.0], [1.0]]
 
 
+@pytest.mark.slow
 def test_no_driver_is_no_fault_of_the_installation(tmp_path: Path) -> None:
     environment = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path)}
     command = [sys.executable, "-m", "timberframe", "devices"]

@@ -201,6 +201,7 @@ def test_variables_have_the_names_that_checkpoints_have(session: tf.Session) -> 
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_decoder_copies_its_memory(session: tf.Session) -> None:
     words = np.random.default_rng(1).integers(0, 8, (32, 4))
     memory = tf.concat([tf.one_hot(words, 8), tf.one_hot(np.tile(np.arange(4), (32, 1)), 4)], 2)
