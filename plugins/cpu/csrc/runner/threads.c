@@ -12,7 +12,9 @@
 #include "runner/program.h"
 #include "runner/runner.h"
 
-enum { SPINS = 400, MAX_WORKERS = 255, RANGES_PER_THREAD = 4 };
+/* A quarter to half a millisecond, depending on the processor: longer than most gaps between the parallel parts of a run.
+ * To wake a thread that sleeps takes a virtual machine longer than many of these parts. */
+enum { SPINS = 8000, MAX_WORKERS = 255, RANGES_PER_THREAD = 4 };
 
 typedef struct job {
   struct job *next;
