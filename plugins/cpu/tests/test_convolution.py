@@ -75,6 +75,29 @@ def test_windows_of_one_tap_are_right(attrs: Mapping[str, Any], isa: str, depth:
     _check("Conv2D", attrs, _random((3, 5, 7, 6)), _random((1, 1, depth, 70)), isa)
 
 
+_BEYOND = {"strides": (1, 1, 1, 1), "padding": "EXPLICIT", "explicit_paddings": (0, 0, 6, 7, 5, 8, 0, 0)}
+_SPREAD = {"strides": (1, 1, 2, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)}
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("attrs", [EVEN, _BEYOND, _SPREAD], ids=["same", "beyond", "spread"])
+@pytest.mark.parametrize(("depth", "groups"), [(3, 1), (24, 1), (40, 2)])
+@pytest.mark.parametrize("batch", [5, 6, 13])
+def test_images_of_a_batch_are_convolved_as_each_by_itself(
+    isa: str, attrs: Mapping[str, Any], depth: int, groups: int, batch: int
+) -> None:
+    x, w = _random((batch, 4, 5, depth)), _random((5, 3, depth // groups, 34))
+    (whole,) = run_op("Conv2D", attrs, [x, w], isa)
+    each = [run_op("Conv2D", attrs, [x[i : i + 1], w], isa)[0] for i in range(batch)]
+    np.testing.assert_array_equal(whole, np.concatenate(each))
+    _check("Conv2D", attrs, x[:1], w, isa)
+    sizes = np.array(x.shape, np.int32)
+    (back,) = run_op("Conv2DBackpropInput", attrs, [sizes, w, whole], isa)
+    sizes[0] = 1
+    parts = [run_op("Conv2DBackpropInput", attrs, [sizes, w, y], isa)[0] for y in each]
+    np.testing.assert_array_equal(back, np.concatenate(parts))
+
+
 @pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
 def test_channels_first_gives_the_same_values(op: str) -> None:
     x, w = _random((2, 5, 6, 3)), _random((3, 3, 3, 4))

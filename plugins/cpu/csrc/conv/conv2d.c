@@ -3,7 +3,8 @@
  *
  * No matrix of patches is built: a register tile of pixels by output channels reads the image through pointers, one
  * for each pixel and tap, that lead to a row of zeros where the window hangs over the edge. Each output element adds
- * up its terms in the filter's order, so results depend neither on the tiling nor on the number of threads. */
+ * up its terms in the filter's order, so results depend neither on the tiling nor on the number of threads. Terms of
+ * taps that hang over the edge are zeros, which a tile leaves out where it can: with finite filters that changes no bit. */
 #include <string.h>
 
 #include "common/table.h"
@@ -15,6 +16,7 @@
 #include "conv/volume_entry.h"
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
+#define MAXIMUM(a, b) ((a) > (b) ? (a) : (b))
 #if TF_VECTOR_BYTES == 64
 #define PANEL_VECTORS 4
 /* Registers of a tile: two where the rows that the filter is then read for but once are all there are. */
@@ -32,12 +34,31 @@
 #define UNITS_PER_THREAD 4   /* so many blocks of pixels and panels at least, where there are enough pixels */
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */
+#define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
+#define TOGETHER 6           /* images whose pixels at one place make a tile: they meet the same taps */
 
 /* The first tap of a pixel's window, negative where it hangs over the edge, its element in the image, and the element
  * where its result begins. */
 typedef struct position {
   int64_t y, x, in, out;
 } position;
+
+/* Taps from `first` to `end` of a window along one dimension. */
+typedef struct tap_range {
+  int64_t first, end;
+} tap_range;
+
+/* The taps that lie in the image for some of the windows whose first taps are at `least` to `most`; those windows follow
+ * each other. */
+static inline tap_range taps_inside(int64_t least, int64_t most, int64_t size, int64_t kernel, int64_t dilation) {
+  tap_range taps = {most < 0 ? -most : 0, size - least};
+  if (dilation != 1) {
+    taps.first = (taps.first + dilation - 1) / dilation;
+    taps.end = taps.end > 0 ? (taps.end + dilation - 1) / dilation : 0;
+  }
+  taps.end = MINIMUM(taps.end, kernel);
+  return taps.first < taps.end ? taps : (tap_range){0, 0};
+}
 
 #define T float
 #define NAME float
