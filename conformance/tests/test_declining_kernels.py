@@ -93,10 +93,8 @@ def results(target: Target, suite: str) -> list[Result]:
 JUDGING = [s for s in SUITES if s not in ("device", "models", "soak", "variants")]
 
 
-SLOW = ("networks", "targets")
-
-
-@pytest.mark.parametrize("suite", [pytest.param(s, marks=[pytest.mark.slow] * (s in SLOW)) for s in JUDGING])
+@pytest.mark.slow  # all together
+@pytest.mark.parametrize("suite", JUDGING)
 def test_declined_cases_are_unsupported(choosy: Target, suite: str) -> None:
     found = results(choosy, suite)
     assert [f"{r.id}: {r.message}" for r in found if r.verdict not in ACCEPTED] == []
@@ -106,6 +104,7 @@ def test_declined_cases_are_unsupported(choosy: Target, suite: str) -> None:
         assert any(REASON in r.message for r in found if r.verdict == "unsupported")
 
 
+@pytest.mark.slow  # all together
 @pytest.mark.parametrize("suite", ["forward", "errors", "guards", "aliasing", "faults", "gradient"])
 def test_cases_that_a_builder_says_are_unimplemented_are_unsupported(building: Target, suite: str) -> None:
     found = results(building, suite)

@@ -217,6 +217,7 @@ def test_script_runs_alone(target: Target, capsys: pytest.CaptureFixture[str]) -
     assert "0.4621" in output
 
 
+@pytest.mark.slow  # the first
 @pytest.mark.parametrize("number", range(6))
 def test_script_of_a_drawn_program_builds_the_same_graph(target: Target, pool: Pool, number: int) -> None:
     from timberframe_conformance.fuzz.build import build
@@ -278,6 +279,7 @@ def test_program_that_ends_its_process_is_reported(command: Any, tmp_path: Path,
     assert "1 program in" in output
 
 
+@pytest.mark.slow  # all together
 @pytest.mark.parametrize("path", regressions(), ids=lambda p: p.stem)
 def test_failure_of_the_past_stays_fixed(target: Target, path: Path) -> None:
     verdict = judge(Finding.from_json(path.read_text()).program, target)
