@@ -11,7 +11,6 @@ from timberframe.pipelines.base import Block, Captured, Context
 from timberframe_core.errors import OpError
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.ops.definition.opdef import row_forms
 from timberframe_core.runtime.functions import PreparedFunction
 
 _LEAST_ROWS = 4
@@ -93,7 +92,7 @@ def _add(made: FuncGraph, op: Operation, rows: set[Tensor], copies: dict[Tensor,
     inputs = [copies[t] for t in op.inputs]
     are_rows = [t in rows for t in op.inputs]
     if any(are_rows) and not _is_elementwise(op, are_rows):
-        on_rows = row_forms.get(op.type)
+        on_rows = op.op_def.on_rows
         outputs = None if on_rows is None else on_rows(op, inputs, are_rows)
         if outputs is None:
             return False

@@ -171,6 +171,7 @@ ShapeFunction = Callable[[InferenceContext], Sequence[Shape]]
 ValueFunction = Callable[[InferenceContext], Sequence[np.ndarray | None]]
 BoundFunction = Callable[[InferenceContext], Sequence[StaticShape]]
 PlannedFunction = Callable[[Attrs, Sequence[np.ndarray | None]], tuple[str, ...]]
+RowForm = Callable[[Any, Sequence[Any], Sequence[bool]], Sequence[Any] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +228,9 @@ class OpDef:
     reports_to_host: the op is there for what it reports to the host, such as an error: where the requested device has
         no kernel the host runs it, even without soft placement.
     commutative: the two inputs may be swapped.
+    on_rows: `f(op, inputs, are_rows)` adds nodes to the current graph that do for each row of inputs what the operation
+        `op` does for one value, and gives their outputs; None where there is no way. inputs: those marked in are_rows
+        have one more dimension in front, as the outputs do. An elementwise op needs none.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
     accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
     samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
@@ -270,6 +274,7 @@ class OpDef:
     total_value: bool = False
     reports_to_host: bool = False
     commutative: bool = False
+    on_rows: RowForm | None = None
     alias: tuple[tuple[int, int], ...] = ()
     accuracy: Accuracy = EXACT
     samples: Callable[[], Iterable[Sample]] = field(default=tuple)
@@ -317,16 +322,6 @@ class OpDef:
         return "shape" if arg.name in self.shape_inputs else "launch" if arg.name in self.launch_inputs else "data"
 
 
-RowForm = Callable[..., "Sequence[Any] | None"]
-
-row_forms: dict[str, RowForm] = {}
-"""How ops that are not elementwise do for each row of their inputs what they do for one value, by their names.
-
-``f(op, inputs, are_rows) -> outputs`` adds nodes to the current graph for an operation; None where there is no way.
-inputs: in the place of its own, those in are_rows with one more dimension in front, as the outputs have.
-"""
-
-
 def define_op(
     name: str,
     *,
@@ -339,13 +334,9 @@ def define_op(
 ) -> OpDef:
     """Declares an op and puts it into the registry. The docstring of `OpDef` explains each field.
 
-    on_rows, where it is given, becomes the op's entry in `row_forms`.
     inputs, outputs, attrs: in TensorFlow's notation. A single output that is a list may be ``"output: num * T"``.
     """
     attr_defs = {a.name: a for a in map(parse_attr, attrs)}
-    on_rows = rest.pop("on_rows", None)
-    if on_rows is not None:
-        row_forms[name] = on_rows
     if rest.get("refused") and rest.get("reference"):
         rest["reference"] = rest["refused"].checking(rest["reference"])
     op = OpDef(

@@ -1,4 +1,4 @@
-"""How nodes are made to work on rows: see `row_forms`."""
+"""How nodes are made to work on rows: see `OpDef.on_rows`."""
 
 from __future__ import annotations
 
