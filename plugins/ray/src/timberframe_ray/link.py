@@ -316,20 +316,22 @@ class _Watch:
 
     def _look(self) -> None:
         with self._lock:
-            steps, self._steps = self._steps, []
+            if not engine.joined():
+                self._steps = []
+            steps = going = list(self._steps)
             self._some.clear()
-        if not engine.joined():
-            return
-        going = [s for s in steps if s.link.lost is None and not s.done()]
-        for link in {id(s.link): s.link for s in going}.values():
-            link.look()
-        for step in going:
-            if not step.cancelled and any(c.reason is not None for c in step.cancels.values()):
-                step.cancel()
-        with self._lock:
-            self._steps += going
-            if self._steps:
-                self._some.set()
+        try:
+            going = [s for s in steps if s.link.lost is None and not s.done()]
+            for link in {id(s.link): s.link for s in going}.values():
+                link.look()
+            for step in going:
+                if not step.cancelled and any(c.reason is not None for c in step.cancels.values()):
+                    step.cancel()
+        finally:  # what fails now is tried again with the next look
+            with self._lock:
+                self._steps = going + self._steps[len(steps) :]
+                if self._steps:
+                    self._some.set()
 
 
 _watch = _Watch()
