@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -239,3 +240,12 @@ def test_passes_of_a_plugin_that_is_loaded_within_the_block_stay() -> None:
     with with_passes(registry, [own]):
         registry.register([other], "acme")
     assert registry.selected(["acme"], {}) == [other]
+
+
+def test_passes_that_are_registered_meanwhile_stay_when_a_plugin_is_refused() -> None:
+    registry = PassRegistry()
+    own, other = (Pass(name, "program", lambda rewriter: None, "A test.") for name in ("own", "other"))
+    with suppress(ValueError), registry.registered([own], "wrong"):
+        registry.register([other], "acme")
+        raise ValueError("its kernels are wrong")
+    assert registry.selected(["acme", "wrong"], {}) == [other]

@@ -63,13 +63,18 @@ class PassRegistry:
     @contextmanager
     def registered(self, passes: Iterable[Pass], plugin: str) -> Iterator[None]:
         """Registers a plugin's passes, and takes them back where what is done inside raises."""
-        before = self._owners
-        self.register(passes, plugin)
+        own = tuple(passes)
+        self.register(own, plugin)
         try:
             yield
         except BaseException:
-            self._owners = before
+            self.take_out(own)
             raise
+
+    def take_out(self, passes: Collection[Pass]) -> None:
+        """Takes these passes out; others may have been registered meanwhile."""
+        with self._lock:
+            self._owners = {p: owner for p, owner in self._owners.items() if p not in passes}
 
     def selected(self, plugins: Collection[str], switches: Mapping[str, bool]) -> list[Pass]:
         """The passes of the core and of these plugins that are not switched off, in order.
@@ -97,8 +102,7 @@ def with_passes(registry: PassRegistry, passes: Iterable[Pass]) -> Iterator[None
     try:
         yield
     finally:
-        with registry._lock:
-            registry._owners = {p: owner for p, owner in registry._owners.items() if p not in own}
+        registry.take_out(own)
 
 
 def _check(new: Pass, known: Collection[Pass]) -> None:
