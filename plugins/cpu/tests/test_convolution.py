@@ -110,6 +110,15 @@ def test_groups_see_their_own_channels_only() -> None:
     _check("Conv2D", EVEN, _random((2, 5, 5, 12)), _random((3, 3, 3, 20)))
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("channels", [144, 322])
+def test_one_pixel_has_the_bits_of_many(isa: str, dtype: Any, channels: int) -> None:
+    x, w = _random((1, 1, 2, 26), dtype), _random((1, 1, 13, channels), dtype)
+    two, one = (run_op("Conv2D", EVEN, [np.ascontiguousarray(v), w], isa, constants=(1,))[0] for v in (x, x[:, :, :1]))
+    assert one.tobytes() == np.ascontiguousarray(two[:, :, :1]).tobytes()
+
+
 def test_a_window_of_more_taps_than_are_held_at_a_time_is_right() -> None:
     _check("Conv2D", EVEN, _random((1, 20, 21, 2)), _random((11, 9, 2, 5)))
     _check("DepthwiseConv2dNative", EVEN, _random((1, 20, 21, 3)), _random((11, 9, 3, 2)))

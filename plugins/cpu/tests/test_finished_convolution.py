@@ -64,6 +64,16 @@ def test_the_bits_are_those_of_the_parts(
 
 
 @pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("channels", [128, 330])
+def test_one_pixel_of_many_channels_is_finished(isa: str, groups: int, channels: int) -> None:
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        placeholder = tf.placeholder(tf.float32, [1, 1, 1, 6])
+        y = layer(placeholder, channels, True, True, tf.nn.relu, depth=6 // groups, taps=1)
+        check_bits(y, {placeholder: random(1, 1, 1, 6)}, 4, {"CPU": {"isa": isa}})
+
+
+@pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("channels", [3, 16, 70])
 @pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
 def test_the_bits_of_a_depthwise_convolution_are_those_of_the_parts(isa: str, channels: int, activation: Any) -> None:

@@ -77,6 +77,14 @@ def test_a_packed_product_does_not_depend_on_the_number_of_threads():
     np.testing.assert_array_equal(one, four)
 
 
+@pytest.mark.parametrize("isa", [isa for isa in available_isas() if isa != "scalar"])  # which packs nothing
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_row_by_a_packed_matrix_has_the_bits_of_many(isa, threads):
+    a, b = rng().standard_normal((4, 900)).astype(F), rng().standard_normal((900, 333)).astype(F)
+    many, one = (run_op("MatMul", {}, [x, b], isa, constants=(1,), threads=threads)[0] for x in (a, a[:1]))
+    assert one.tobytes() == many[:1].tobytes()
+
+
 def test_weights_of_a_saved_model_are_packed_once(tmp_path):
     folder = str(tmp_path / "model")
     with tf.Graph().as_default(), tf.Session() as session:

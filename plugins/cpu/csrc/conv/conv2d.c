@@ -25,6 +25,8 @@
 #define PANEL_VECTORS 2
 #define TILE_VECTORS(vectors, pixels) (vectors)
 #endif
+#define ROW_VECTORS 8 /* registers of sums that a single pixel takes: as many as hide the time of an addition */
+#define ROW_PANELS (ROW_VECTORS / PANEL_VECTORS)
 #define MAXIMUM_ROWS 12
 #define AHEAD 32             /* rows of a panel that are fetched ahead */
 #define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */

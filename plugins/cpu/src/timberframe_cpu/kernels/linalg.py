@@ -19,7 +19,6 @@ BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be 
 _LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
 _LARGE_TILED = 2**22  # the same where csrc/linalg/panel_gemm.c serves the dtype
 _PACKED_WEIGHTS = 2**16  # elements of a matrix from which on it is packed
-_PACKED_FOR_A_ROW = 2**18  # most elements that are packed for a product with one row
 _PACKED_ROWS = 512  # most rows that a packed matrix is multiplied by
 _PACKED_TYPES = ("float32", "float64", "float16", "bfloat16", "int32")
 _TILED_COLUMNS, _TILED_BLOCK = 128, 2**20  # its blocks: columns in multiples of so many, and least multiplications
@@ -92,12 +91,10 @@ def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transpo
     """The product with the second operand packed once; None where that is not possible, or is slower.
 
     It is slower for few weights, which a near cache holds in any form, and for so many rows that packing in each run
-    costs nothing. One row reads each weight once; from memory, or to 16 registers, the BLAS does that as fast.
+    costs nothing.
     """
     weights, dtype = depth * columns, node.inputs[1].dtype
     if isa() == "scalar" or weights < _PACKED_WEIGHTS or columns < WIDEST_LANES or not 0 < rows <= _PACKED_ROWS:
-        return None
-    if rows == 1 and dtype.name == "float32" and (isa() == "avx2" or weights > _PACKED_FOR_A_ROW):
         return None
     image = 1, Window(1, 1, 1, 1, 1, 0), Window(rows, rows, 1, 1, 1, 0), (1, depth, columns)  # of one row of pixels
     pack = native(c_name("conv2d_pack", dtype), *conv_shape(*image))
