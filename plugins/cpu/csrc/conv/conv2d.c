@@ -19,16 +19,15 @@
 #define MAXIMUM(a, b) ((a) > (b) ? (a) : (b))
 #if TF_VECTOR_BYTES == 64
 #define PANEL_VECTORS 4
-/* Registers of a tile: two where the rows that the filter is then read for but once are all there are. */
-#define TILE_VECTORS(vectors, pixels) ((vectors) == 4 && (pixels) > 6 && (pixels) <= 12 ? 2 : (vectors))
 #else
 #define PANEL_VECTORS 2
-#define TILE_VECTORS(vectors, pixels) (vectors)
 #endif
 #define ROW_VECTORS 8 /* registers of sums that a single pixel takes: as many as hide the time of an addition */
 #define ROW_PANELS (ROW_VECTORS / PANEL_VECTORS)
 #define MAXIMUM_ROWS 12
-#define AHEAD 32             /* rows of a panel that are fetched ahead */
+#define AHEAD (8192 / (PANEL_VECTORS * TF_VECTOR_BYTES)) /* rows of a panel that are fetched ahead */
+/* To which cache level: to the second, to the first where a tile of few rows needs them soon. */
+#define NEARNESS(rows) ((rows) > TF_VECTOR_BYTES / 16 ? 2 : 3)
 #define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
 #define BLOCK_TERMS 1024     /* summed terms at a time: their part of a panel stays in the second-level cache */
 #define BLOCK_PIXELS 192     /* most pixels that share a panel while it is there */
