@@ -24,6 +24,7 @@ SNAPSHOT = Path(__file__).with_name("contract.txt")
 _STRUCT = re.compile(r"(?:typedef )?struct (\w+) \{(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r"(?P<type>[\w ]+?)\s*(?P<pointer>\**)\s*(?P<name>\w+)(?:\[(?P<count>\w+)\])?$")
 _CONSTANT = re.compile(r"(?:#define )?(TF_[A-Z0-9_]+)(?: = | )(\d+)")
+_OPTIONAL = re.compile(r"(, \w+: '[^']*' = [^,]+)+")
 _VERSION = re.compile(r"^CONTRACT = \((\d+), (\d+)\)$", re.MULTILINE)
 
 
@@ -43,7 +44,8 @@ def missing_version(before: str, after: str) -> str | None:
     """What is wrong with the version of `after`, by the rule in the docstring of CONTRACT; None if it is right."""
     found = changes(before, after)
     old, new = (tuple(map(int, _VERSION.findall(text)[0])) for text in (before, after))
-    if any(line.startswith("-") for line in found):
+    added = [line[1:] for line in found if line.startswith("+")]
+    if any(line.startswith("-") and not any(_extends(line[1:], new) for new in added) for line in found):
         wanted, what = (old[0] + 1, 0), "members have changed or gone"
     elif found:
         wanted, what = (old[0], old[1] + 1), "members have come"
@@ -52,6 +54,13 @@ def missing_version(before: str, after: str) -> str | None:
     if new >= wanted:
         return None
     return f"{what} and CONTRACT is {new}; raise it to {wanted}:\n" + "\n".join(found)
+
+
+def _extends(old: str, new: str) -> bool:
+    """Whether a function has only gained parameters at its end, all with defaults."""
+    end = old.rfind(") -> ")
+    gained = new[end : len(new) - len(old[end:])]
+    return end > 0 and new == old[:end] + gained + old[end:] and _OPTIONAL.fullmatch(gained) is not None
 
 
 def _exports() -> Iterator[str]:

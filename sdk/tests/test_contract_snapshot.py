@@ -49,6 +49,23 @@ def test_a_change_without_a_higher_version_is_not_written(
     assert snapshot.read_text() == BEFORE
 
 
+@pytest.mark.parametrize(
+    ("after", "wanted"),
+    [
+        ("def f(x: 'int', y: 'int' = 1, z: 'str' = '') -> 'None'", (1, 5)),
+        ("def f(x: 'int', y: 'int' = 1, z: 'str') -> 'None'", (2, 0)),
+        ("def f(z: 'int' = 1, x: 'int', y: 'int' = 1) -> 'None'", (2, 0)),
+        ("def f(x: 'int', y: 'int' = 1, z: 'str' = '') -> 'int'", (2, 0)),
+        ("def f(x: 'int') -> 'None'", (2, 0)),
+    ],
+)
+def test_optional_parameters_at_the_end_are_additions(after: str, wanted: tuple[int, int]) -> None:
+    before = "CONTRACT = (1, 4)\ndef f(x: 'int', y: 'int' = 1) -> 'None'"
+    found = contract_snapshot.missing_version(before, f"CONTRACT = (1, 4)\n{after}")
+    assert f"raise it to {wanted}" in found
+    assert contract_snapshot.missing_version(before, f"CONTRACT = {wanted}\n{after}") is None
+
+
 @pytest.mark.parametrize("after", ["CONTRACT = (1, 5)\ndef old()\ndef new()\n", "CONTRACT = (2, 0)\n", BEFORE])
 def test_a_change_with_its_version_is_written(after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = tmp_path / "contract.txt"

@@ -18,8 +18,9 @@ from timberframe_accelerator.launches import Function, Limits, Source
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges
 from timberframe_sdk.elementwise.fusion import FUSED, Fusion
+from timberframe_sdk.execution.kernel_executable import KernelExecutable
 from timberframe_sdk.include import include_directory
-from timberframe_sdk.kernel_device import KernelDevice, KernelExecutable
+from timberframe_sdk.kernel_device import KernelDevice
 
 DTYPES = (
     "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",

@@ -228,14 +228,14 @@ class OpDef:
     reports_to_host: the op is there for what it reports to the host, such as an error: where the requested device has
         no kernel the host runs it, even without soft placement.
     commutative: the two inputs may be swapped.
-    on_rows: `f(op, inputs, are_rows)` adds nodes to the current graph that do for each row of inputs what the operation
-        `op` does for one value, and gives their outputs; None where there is no way. inputs: those marked in are_rows
-        have one more dimension in front, as the outputs do. An elementwise op needs none.
     alias: (output, input) pairs that may share memory because the bytes are the same (Reshape, Identity).
     accuracy: how far a kernel may be off; see `timberframe_core.ops.definition.accuracy`.
     samples, errors: functions that give conformance its cases; see `timberframe_core.ops.definition.samples`.
     python_names: names that TensorFlow's Python functions (`tf.raw_ops`) have for inputs and attrs, where they differ
         by more than the underscore after a keyword of Python.
+    on_rows: `f(op, inputs, are_rows)` adds nodes to the current graph that do for each row of inputs what the operation
+        `op` does for one value, and gives their outputs; None where there is no way. inputs: those marked in are_rows
+        have one more dimension in front, as the outputs do. An elementwise op needs none.
     """
 
     name: str
@@ -274,12 +274,12 @@ class OpDef:
     total_value: bool = False
     reports_to_host: bool = False
     commutative: bool = False
-    on_rows: RowForm | None = None
     alias: tuple[tuple[int, int], ...] = ()
     accuracy: Accuracy = EXACT
     samples: Callable[[], Iterable[Sample]] = field(default=tuple)
     errors: Callable[[], Iterable[ErrorSample]] = field(default=tuple)
     python_names: Mapping[str, str] = field(default_factory=dict)
+    on_rows: RowForm | None = None
 
     def signature(self) -> tuple[Any, ...]:
         """What two definitions must agree in to count as the same op."""
