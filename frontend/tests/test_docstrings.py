@@ -37,6 +37,6 @@ def undocumented(where: str, namespace: Any) -> Iterator[str]:
             yield f"{where}.{name}"
 
 
-@pytest.mark.parametrize(("where", "namespace"), namespaces())
+@pytest.mark.parametrize(("where", "namespace"), [*namespaces()])
 def test_all_that_is_public_has_a_docstring(where: str, namespace: Any) -> None:
     assert [*undocumented(where, namespace)] == []

@@ -120,7 +120,7 @@ def test_every_size_gives_the_same_elements(op: str, size: int, isa: str) -> Non
 
 @pytest.mark.parametrize("kernel", ["tanh_float32", "sin_float32", "log_float16", "exp_float64", "sqrt_complex64"])
 def test_kernel_may_run_in_place(kernel: str) -> None:
-    x = np.linspace(1, 70_000, 1_000).astype(kernel.split("_")[1])
+    x = np.linspace(1, 60_000, 1_000).astype(kernel.split("_")[1])
     apart = np.empty_like(x)
     call(native(kernel), [x], [apart])
     call(native(kernel), [x], [x])
