@@ -60,6 +60,21 @@ def test_pixels_under_no_tap_have_no_gradient() -> None:
     np.testing.assert_array_equal(got[0, :, :, 0], np.kron(np.ones((2, 2)), [[1, 0], [0, 0]]))
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("depth", "groups"), [(3, 1), (24, 1), (32, 2)])
+@pytest.mark.parametrize("batch", [5, 50, 97])
+def test_gradients_by_the_filter_of_many_images_are_right(
+    isa: str, dtype: Any, depth: int, groups: int, batch: int
+) -> None:
+    beyond = {"strides": (1, 1, 1, 1), "padding": "EXPLICIT", "explicit_paddings": (0, 0, 4, 3, 3, 4, 0, 0)}
+    spread = EVEN | {"strides": (1, 1, 2, 1), "dilations": (1, 2, 1, 1)}
+    for attrs in (EVEN, beyond, spread):
+        x, w = _random((batch, 4, 5, depth), dtype), _random((5, 3, depth // groups, 34), dtype)
+        dy = _random(run_op("Conv2D", attrs, [x, w])[0].shape, dtype)
+        _check("Conv2DBackpropFilter", attrs, [x, np.array(w.shape, np.int32), dy], isa)
+
+
 @pytest.mark.parametrize("op", CONVOLUTIONS)
 def test_an_empty_batch_gives_a_filter_gradient_of_zeros(op: str) -> None:
     sizes, x, dy = (

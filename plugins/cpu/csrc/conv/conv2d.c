@@ -12,6 +12,7 @@
 #include "conv/finish.h"
 #include "conv/phases.h"
 #include "conv/shape.h"
+#include "conv/taps.h"
 #include "conv/vector.h"
 #include "conv/volume_entry.h"
 
@@ -43,23 +44,6 @@
 typedef struct position {
   int64_t y, x, in, out;
 } position;
-
-/* Taps from `first` to `end` of a window along one dimension. */
-typedef struct tap_range {
-  int64_t first, end;
-} tap_range;
-
-/* The taps that lie in the image for some of the windows whose first taps are at `least` to `most`; those windows follow
- * each other. */
-static inline tap_range taps_inside(int64_t least, int64_t most, int64_t size, int64_t kernel, int64_t dilation) {
-  tap_range taps = {most < 0 ? -most : 0, size - least};
-  if (dilation != 1) {
-    taps.first = (taps.first + dilation - 1) / dilation;
-    taps.end = taps.end > 0 ? (taps.end + dilation - 1) / dilation : 0;
-  }
-  taps.end = MINIMUM(taps.end, kernel);
-  return taps.first < taps.end ? taps : (tap_range){0, 0};
-}
 
 #define T float
 #define NAME float

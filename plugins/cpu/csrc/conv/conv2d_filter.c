@@ -1,16 +1,24 @@
 /* Conv2DBackpropFilter. Each element of the gradient adds up its pixels in the same order whatever the number of
- * threads: of fixed parts of the batch, then of the parts. */
+ * threads: of fixed parts of the pixels, then of the parts. */
 #include <string.h>
 
 #include "common/table.h"
 #include "conv/padded.h"
+#include "conv/taps.h"
 #include "conv/vector.h"
 #include "conv/volume_entry.h"
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK_PIXELS 96    /* pixels at a time: their part of a panel stays in the first-level cache */
+#define BLOCK_PIXELS 96    /* pixels of a block: their part of a panel stays in the first-level cache */
 #define PIECE_ROWS 48      /* rows of the gradient that make a unit of work; a multiple of every tile's */
+
+#define AHEAD 64          /* bytes of a patch that are fetched ahead */
 #define SERIAL_TERMS 32768 /* products worth a thread */
+
+/* Pixels of out_backprop: those at some neighbouring places of some images. */
+typedef struct pixel_block {
+  int64_t first_image, images, first_place, places;
+} pixel_block;
 
 #define T float
 #define NAME float

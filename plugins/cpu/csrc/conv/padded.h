@@ -7,12 +7,13 @@
 #include "conv/layout.h"
 #include "conv/shape.h"
 
-/* The parameters, in this order. height and width are those of the padded image, which holds every window; `copied`
- * says whether it must be made (at conv.input_at), else the input is one as it is. The pixels are added up in
- * `parts`, whose sums are at conv.packed_at; conv.filter_at has room for the gradient in the computing type. */
+/* The parameters, in this order. height and width are those of the padded image, which holds every window, and `step` the
+ * elements from one to the next; `copied` says whether it must be made (at conv.input_at), else the input is one as it
+ * is. The pixels are added up in `parts`, whose sums are at conv.packed_at, block by block: those at `places` neighbouring
+ * places of `images` images. conv.filter_at has room for the gradient in the computing type. */
 typedef struct correlation {
   conv_shape conv;
-  int64_t height, width, copied, parts;
+  int64_t height, width, copied, step, parts, images, places;
 } correlation;
 
 typedef struct padding_job {
@@ -31,7 +32,7 @@ typedef struct padding_job {
     int64_t inside = s->width < room ? s->width : room;                                                     \
     for (int64_t row = begin; row < end; row++) {                                                           \
       int64_t image = row / height, y = row % height - s->pad_top;                                          \
-      T *to = (T *)job->to + row * width * channels;                                                        \
+      T *to = (T *)job->to + image * job->shape->step + row % height * width * channels;                    \
       if (y < 0 || y >= s->height) {                                                                        \
         memset(to, 0, (size_t)(width * channels) * sizeof(T));                                              \
         continue;                                                                                           \

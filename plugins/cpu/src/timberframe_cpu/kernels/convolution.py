@@ -12,9 +12,12 @@ from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
 
-_PARTS = 16  # that the pixels are cut into for a filter too small to be shared by threads
-_PIECE = 3072  # elements of a filter that are work for a thread
-_PART_PIXELS = 2048  # pixels worth a part
+_PARTS = 16  # that the pixels are cut into, where the filter is small, so that threads share them
+_PARTS_SIZE = 1 << 19  # elements that the sums of all parts may have
+_PART_PIXELS = 512  # pixels worth a part
+_TRIMMED_CHANNELS = 16  # from which on it pays to leave out taps in the padding
+BLOCK_PIXELS = 96  # that a filter gradient adds up at a time: BLOCK_PIXELS of csrc/conv/conv2d_filter.c
+_CACHE_LINE = 64
 _PART_TERMS = 65536  # products worth a part
 WIDEST_LANES = 16  # of a vector register: a panel of output channels is padded to whole registers
 
@@ -94,18 +97,35 @@ def _padded(conv: CPUConvolution) -> tuple[int, int, bool]:
 
 def filter_parts(size: int, pixels: int) -> int:
     """Parts in which a filter gradient of this size adds up its pixels."""
-    return max(1, min(_PARTS // max(-(-size // _PIECE), 1), pixels // _PART_PIXELS))
+    return max(1, min(_PARTS, _PARTS_SIZE // max(size, 1), pixels // _PART_PIXELS))
+
+
+def _images_of_block(conv: CPUConvolution) -> int:
+    """Images whose pixels at one place are added up together: they have the same taps in the padding."""
+    if conv.groups[1] < _TRIMMED_CHANNELS:
+        return 1
+    batch = max(conv.x.shape[0], 1)
+    return -(-batch // -(-batch // BLOCK_PIXELS))
+
+
+def _odd_lines(size: int, itemsize: int) -> int:
+    """At least `size` elements that fill an odd number of cache lines: what is so far apart does not share sets."""
+    return (-(-size * itemsize // _CACHE_LINE) | 1) * _CACHE_LINE // itemsize
 
 
 def _conv2d_filter(node: KernelNode) -> Native:
     conv = CPUConvolution.by_filter(node)
     (groups, depth, outside), (height, width, copied) = conv.groups, _padded(conv)
-    y, x = conv.windows
-    parts = filter_parts(conv.filter.size, conv.x.shape[0] * y.out_size * x.out_size)
-    image = copied * conv.x.shape[0] * height * width * groups * depth
+    (y, x), batch = conv.windows, conv.x.shape[0]
+    area, images, step = y.out_size * x.out_size, 1, height * width * groups * depth
+    if copied:
+        images = _images_of_block(conv)
+        step = _odd_lines(step, 4 if conv.narrow else conv.x.dtype.itemsize)
+    parts = filter_parts(conv.filter.size, batch * area)
     sums = parts * conv.filter.shape[0] * conv.filter.shape[1] * depth * groups * (outside + WIDEST_LANES)
-    sizes = (image, conv.narrow * conv.filter.size, conv.copied * conv.y.size, sums, 0)
-    return conv.native("conv2d_filter", sizes, height, width, copied, parts)
+    sizes = (copied * batch * step, conv.narrow * conv.filter.size, conv.copied * conv.y.size, sums, 0)
+    blocks = (parts, images, max(1, min(BLOCK_PIXELS // images, area)))
+    return conv.native("conv2d_filter", sizes, height, width, copied, step, *blocks)
 
 
 def _depthwise(node: KernelNode) -> Native:
@@ -127,9 +147,9 @@ def _depthwise_filter(node: KernelNode) -> Native:
     y, x = conv.windows
     rows = conv.x.shape[0] * y.out_size
     parts = max(1, min(_PARTS, rows * x.out_size * filter // _PART_TERMS, rows))
-    image = copied * conv.x.shape[0] * height * width * conv.filter.shape[2]
-    sizes = (image, conv.narrow * filter, conv.copied * conv.y.size, parts * filter, 0)
-    return conv.native("depthwise_filter", sizes, height, width, copied, parts)
+    step = height * width * conv.filter.shape[2]
+    sizes = (copied * conv.x.shape[0] * step, conv.narrow * filter, conv.copied * conv.y.size, parts * filter, 0)
+    return conv.native("depthwise_filter", sizes, height, width, copied, step, parts, 1, 1)
 
 
 def _bias_add(node: KernelNode) -> Native:

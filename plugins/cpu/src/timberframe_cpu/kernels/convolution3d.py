@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from timberframe_cpu.kernels.convolution import WIDEST_LANES, filter_parts
+from timberframe_cpu.kernels.convolution import BLOCK_PIXELS, WIDEST_LANES, filter_parts
 from timberframe_cpu.native import native
 from timberframe_cpu.packing import c_name, conv_shape, is_narrow, prepare_packed, region_offsets, variant
 from timberframe_sdk import KernelDef, KernelNode
@@ -39,7 +39,8 @@ class VolumeConvolution(Convolution):
         return native(
             c_name(kernel, self.x.dtype),
             *conv_shape(planes, y, x, (1, wide, outside), False, (0, offsets[0], 0, offsets[1], offsets[2])),
-            height, width, image is not None, parts,
+            height, width, image is not None, height * width * wide,
+            parts, 1, max(1, min(BLOCK_PIXELS, y.out_size * x.out_size)),
             batch, z.size, z.out_size, z.kernel, z.stride, z.dilation, z.before, channels, y.size, x.size, first,
             *offsets[3:],
         )  # fmt: skip
