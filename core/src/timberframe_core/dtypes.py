@@ -76,6 +76,20 @@ class DType:
         return self.base_dtype in NUMERIC
 
     @property
+    def is_quantized(self) -> bool:
+        """Whether it is a dtype of quantized numbers."""
+        return self.base_dtype in QUANTIZED
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has arrays of it: not of resources and variants."""
+        return self.base_dtype not in (resource, variant)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether it is the same dtype, reference marks aside."""
+        return self.base_dtype is as_dtype(other).base_dtype
+
+    @property
     def real_dtype(self) -> DType:
         """The type of the real part: itself for real types."""
         return {"complex64": float32, "complex128": float64}.get(self.base_dtype.name, self)
@@ -96,6 +110,11 @@ class DType:
     def max(self) -> Any:
         """The highest finite value."""
         return self._limits().max
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The darkest and the brightest value of an image: 0, and 1 for floats and bools, as `tf.image` has it."""
+        return 0, 1 if self.is_floating or self.is_bool else self.max
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"
@@ -158,25 +177,25 @@ BY_NAME = {t.name: t for t in _BY_NUMBER.values()} | {"half": float16, "float": 
 _BY_NUMPY = {t.numpy: t for t in reversed(_BASE) if t not in QUANTIZED} | {_OBJECT: string}
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(type_value: Any) -> DType:
     """The DType for a DType, a TensorFlow name or number, a NumPy dtype or scalar type, or a Python type.
 
     Raises InvalidArgumentError for anything else.
     """
-    if isinstance(value, DType):
-        return value
+    if isinstance(type_value, DType):
+        return type_value
     found = None
-    if isinstance(value, str):
-        found = BY_NAME.get(value)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        found = _BY_NUMBER.get(value)
-    if found is None and value is not None:
+    if isinstance(type_value, str):
+        found = BY_NAME.get(type_value)
+    elif isinstance(type_value, int) and not isinstance(type_value, bool):
+        found = _BY_NUMBER.get(type_value)
+    if found is None and type_value is not None:
         try:
-            key = np.dtype(value)
+            key = np.dtype(type_value)
         except (TypeError, ValueError):
             key = None
         if key is not None:
             found = string if key.kind in "SU" else _BY_NUMPY.get(key)
     if found is None:
-        raise InvalidTypeError(f"dtype {value!r} is not known; known names are {', '.join(t.name for t in _BASE)}")
+        raise InvalidTypeError(f"dtype {type_value!r} is not known; known names are {', '.join(t.name for t in _BASE)}")
     return found

@@ -106,11 +106,11 @@ def _count(kind: str, level: int, msg: str) -> int:
     return _counts[key]
 
 
-def set_verbosity(level: int | str) -> None:
+def set_verbosity(v: int | str) -> None:
     """Drops messages below a level, such as `tf.logging.INFO` or "INFO"."""
-    number = level if isinstance(level, int) else globals().get(level.upper())
+    number = v if isinstance(v, int) else globals().get(v.upper())
     if not isinstance(number, int):
-        raise InvalidArgumentError(f"tf.logging: level {level!r} is not known; use DEBUG, INFO, WARN, ERROR or FATAL")
+        raise InvalidArgumentError(f"tf.logging: level {v!r} is not known; use DEBUG, INFO, WARN, ERROR or FATAL")
     get_logger().setLevel(number)
 
 

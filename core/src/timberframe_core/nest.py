@@ -34,9 +34,9 @@ def _checks_depth(function: Function) -> Function:
     return cast(Function, checked)
 
 
-def is_nested(value: Any) -> bool:
-    """Whether `value` is a structure rather than a leaf."""
-    return isinstance(value, list | tuple | Mapping)
+def is_nested(seq: Any) -> bool:
+    """Whether `seq` is a structure rather than a leaf."""
+    return isinstance(seq, list | tuple | Mapping)
 
 
 is_sequence = is_nested
@@ -80,26 +80,44 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     return type(structure)(*packed) if hasattr(structure, "_fields") else type(structure)(packed)
 
 
-def map_structure(func: Callable[..., Any], *structures: Any) -> Any:
-    """Applies `func` to the leaves of structures of one form, and returns the results in that form."""
-    for other in structures[1:]:
-        assert_same_structure(structures[0], other)
-    columns = zip(*map(flatten, structures), strict=True)
-    return pack_sequence_as(structures[0], [func(*leaves) for leaves in columns])
+def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool = True) -> Any:
+    """Applies `func` to the leaves of structures of one form, and returns the results in that form.
+
+    check_types: see `assert_same_structure`.
+    """
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    columns = zip(*map(flatten, structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*leaves) for leaves in columns])
 
 
 @_checks_depth
-def assert_same_structure(nest1: Any, nest2: Any) -> None:
-    """Raises InvalidArgumentError unless both have the same form."""
-    _assert_same(nest1, nest2)
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Raises InvalidTypeError unless both have the same form.
+
+    check_types: whether a list and a tuple differ, and named tuples of other names; mappings never do by their types.
+    """
+    _assert_same(nest1, nest2, check_types)
 
 
-def _assert_same(nest1: Any, nest2: Any) -> None:
+def _assert_same(nest1: Any, nest2: Any, check_types: bool) -> None:
     if is_nested(nest1) != is_nested(nest2) or (is_nested(nest1) and not _same_keys(nest1, nest2)):
         raise InvalidTypeError(f"structures {_outline(nest1)} and {_outline(nest2)} differ; they must have one form")
     if is_nested(nest1):
         for a, b in zip(_children(nest1), _children(nest2), strict=True):
-            _assert_same(a, b)
+            _assert_same(a, b, check_types)
+        if check_types and not _same_type(nest1, nest2):
+            raise InvalidTypeError(
+                f"structures are {type(nest1).__name__} and {type(nest2).__name__}; they must be of one type, or "
+                "check_types=False must be given"
+            )
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    if type(a) is type(b) or isinstance(a, Mapping):
+        return True
+    names = [(type(x).__name__, getattr(x, "_fields", None)) for x in (a, b)]
+    return names[0][1] is not None and names[0] == names[1]
 
 
 def _same_keys(a: Any, b: Any) -> bool:

@@ -20,6 +20,7 @@ from timberframe_core.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
     InvalidArgumentError,
+    InvalidTypeError,
     NotFoundError,
     OpError,
     PermissionDeniedError,
@@ -123,8 +124,15 @@ class GFile:
             file_content = file_content.encode()
         self._opened.write(file_content)
 
-    def seek(self, offset: int = 0, whence: int = io.SEEK_SET) -> None:
-        """Moves to a position: from the start, or with whence 1 or 2 from here or from the end."""
+    def seek(self, offset: int | None = None, whence: int = io.SEEK_SET, position: int | None = None) -> None:
+        """Moves to a position: from the start, or with whence 1 or 2 from here or from the end.
+
+        position: the older name of an offset from the start.
+        """
+        if (offset is None) == (position is None):
+            raise InvalidTypeError(f"seek: offset is {offset} and position is {position}; one of them is required")
+        if position is not None:
+            offset, whence = position, io.SEEK_SET
         self._opened.seek(offset, whence)
 
     def seekable(self) -> bool:

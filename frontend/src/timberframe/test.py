@@ -247,11 +247,12 @@ class TestCase(unittest.TestCase):
         """A value has a dtype."""
         self.assertEqual(self._array(target).dtype, np.dtype(expected_dtype))
 
-    def assertProtoEquals(self, expected: Any, actual: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
+    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
         """Two messages are equal; the expected one may be a text."""
+        expected = expected_message_maybe_ascii
         if isinstance(expected, str):
-            expected = messages.parse_text(expected.encode(), type(actual), "assertProtoEquals")
-        self.assertEqual(expected, actual, msg)
+            expected = messages.parse_text(expected.encode(), type(message), "assertProtoEquals")
+        self.assertEqual(expected, message, msg)
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
         """A text begins with another."""

@@ -56,7 +56,7 @@ def test_graphs_are_selected_by_tags(session: tf.Session, tmp_path: Path) -> Non
     signature = tf.saved_model.predict_signature_def({"x": x}, {"y": y})
     reset = w.assign(tf.zeros([3, 1]), read_value=False)
     builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
-    builder.add_meta_graph(["serve", "zero"], {"serving_default": signature}, init_op=reset)
+    builder.add_meta_graph(["serve", "zero"], {"serving_default": signature}, main_op=reset)
     assert not tf.saved_model.contains_saved_model(str(tmp_path / "m"))
     builder.save(as_text=True)
     np.testing.assert_array_equal(loaded(tmp_path / "m")[1], session.run(y, {x: X}))

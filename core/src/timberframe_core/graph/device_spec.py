@@ -51,14 +51,14 @@ class DeviceSpec:
             text += f"/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
         return text
 
-    def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
-        """This spec with every part that `other` names taken from it."""
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """This spec with every part that `dev` names taken from it."""
         return DeviceSpec(
-            self.job if other.job is None else other.job,
-            self.replica if other.replica is None else other.replica,
-            self.task if other.task is None else other.task,
-            self.device_type if other.device_type is None else other.device_type,
-            self.device_index if other.device_index is None else other.device_index,
+            self.job if dev.job is None else dev.job,
+            self.replica if dev.replica is None else dev.replica,
+            self.task if dev.task is None else dev.task,
+            self.device_type if dev.device_type is None else dev.device_type,
+            self.device_index if dev.device_index is None else dev.device_index,
         )
 
     def replace(self, **parts: Any) -> DeviceSpec:

@@ -185,11 +185,13 @@ class Graph(Collections, GradientOverrides):
                 op.control_inputs = (*op.control_inputs, control_input)
                 self.version += 1
 
-    def is_feedable(self, tensor: Tensor) -> bool:
+    def is_feedable(self, tensor: Any) -> bool:
         """Whether a run may replace this value."""
         return tensor.graph is self and tensor.dtype.name not in ("resource", "variant")
 
-    is_fetchable = is_feedable
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a run can return this value, or run this operation."""
+        return self.is_feedable(tensor_or_op) if isinstance(tensor_or_op, Tensor) else tensor_or_op.graph is self
 
     def close_loop(self, merge: Operation, index: int, tensor: Tensor) -> None:
         """Makes `tensor`, which a NextIteration of a later iteration makes, an input of a Merge that exists already."""

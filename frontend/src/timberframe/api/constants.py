@@ -29,14 +29,14 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def zeros(shape: Any, dtype: Any = float32, name: str | None = "zeros") -> Tensor:
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (false, empty strings)."""
-    return _filled(shape, as_dtype(dtype), 0, name)
+    return _filled(shape, as_dtype(dtype), 0, name or "zeros")
 
 
-def ones(shape: Any, dtype: Any = float32, name: str | None = "ones") -> Tensor:
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """A tensor of ones (true)."""
-    return _filled(shape, as_dtype(dtype), 1, name)
+    return _filled(shape, as_dtype(dtype), 1, name or "ones")
 
 
 def _filled(shape: Any, dtype: DType, value: int, name: str | None) -> Tensor:

@@ -87,7 +87,7 @@ class _Branches:
         first, name = self.bodies[0], self._names[0]
         for other, structure, other_name in zip(self.bodies[1:], self._structures[1:], self._names[1:], strict=True):
             try:
-                nest.assert_same_structure(self._structures[0], structure)
+                nest.assert_same_structure(self._structures[0], structure, check_types=False)
             except InvalidArgumentError as e:
                 raise type(e)(f"{self.caller}: {name} and {other_name} return different structures: {e}") from None
             for i, (a, b) in enumerate(zip(first.outputs, other.outputs, strict=True)):
@@ -299,7 +299,7 @@ class _Loop:
         if isinstance(wanted, list | tuple):
             result, wanted = (list(result) if isinstance(result, list | tuple) else [result]), list(wanted)
         try:
-            nest.assert_same_structure(wanted, result)
+            nest.assert_same_structure(wanted, result, check_types=False)
         except InvalidArgumentError as e:
             raise type(e)(f"tf.while_loop: body returns another structure than the loop variables have: {e}") from None
         before, after = nest.flatten(wanted), nest.flatten(result)

@@ -211,14 +211,17 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 def make_tensor_proto(
-    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = True
+    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
 ) -> Any:
-    """The TensorProto message of a value; the arguments are those of `constant`."""
+    """The TensorProto message of a value; the arguments are those of `constant`.
+
+    allow_broadcast: whether a value of several elements must have the shape; otherwise its last element fills the rest.
+    """
     if hasattr(values, "tensor_shape"):
         return values
     array, kind = to_array(values, None if dtype is None else as_dtype(dtype))
     if shape is not None:
-        array = _fit(array, as_shape(shape), verify_shape or not allow_broadcast)
+        array = _fit(array, as_shape(shape), verify_shape or (allow_broadcast and array.shape not in ((), (1,))))
     return encode_array(array, kind)
 
 

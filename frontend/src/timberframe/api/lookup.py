@@ -123,8 +123,8 @@ class StaticHashTable(_Table):
     """
 
     def __init__(
-        self, initializer: KeyValueTensorInitializer, default_value: Any, shared_name: str | None = None,
-        name: str | None = None,
+        self, initializer: KeyValueTensorInitializer, default_value: Any, name: str | None = None, *,
+        shared_name: str | None = None,
     ) -> None:  # fmt: skip
         keys, values = initializer.key_dtype, initializer.value_dtype
         attrs = {"key_dtype": keys, "value_dtype": values, "shared_name": shared_name}
@@ -145,7 +145,14 @@ class StaticHashTable(_Table):
         return self._find(keys, self._default, name)
 
 
-HashTable = StaticHashTable
+class HashTable(StaticHashTable):
+    """`StaticHashTable` by its name and order of arguments in `tf.contrib.lookup`."""
+
+    def __init__(
+        self, initializer: KeyValueTensorInitializer, default_value: Any, shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(initializer, default_value, name, shared_name=shared_name)
 
 
 class MutableHashTable(_Table):

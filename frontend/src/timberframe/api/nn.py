@@ -175,11 +175,7 @@ def max_pool2d(
     return max_pool(input, ksize, strides, padding, data_format, name)
 
 
-def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
-) -> Tensor:
-    """`avg_pool` with its first argument named input."""
-    return avg_pool(input, ksize, strides, padding, data_format, name)
+avg_pool2d = avg_pool
 
 
 def fused_batch_norm(

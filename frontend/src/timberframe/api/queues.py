@@ -221,14 +221,14 @@ class PriorityQueue(QueueBase):
         self,
         capacity: int,
         types: Any,
-        shapes: Any,
+        shapes: Any = None,
         names: Any = None,
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:
         dtypes, known, _ = _signature(types, shapes, None)
         handle = _make("PriorityQueueV2", capacity, dtypes, known, shared_name, name)
-        every, all_known, labels = _signature([int64, *dtypes], [(), *known], names)
+        every, all_known, labels = _signature([int64, *dtypes], [(), *known] if known else None, names)
         super().__init__(every, all_known, labels, handle)
 
 

@@ -124,8 +124,12 @@ class VariableScope:
         """The local variables of this scope."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
-    def get_variable(self, store: VariableStore, name: str, **given: Any) -> Any:
-        """The variable `name` of this scope: arguments that are None take the scope's."""
+    def get_variable(self, var_store: VariableStore, name: str, *args: Any, **kwargs: Any) -> Any:
+        """The variable `name` of this scope: arguments that are None take the scope's.
+
+        They are those of `get_variable`, with `reuse` after `regularizer`.
+        """
+        given = {**dict(zip(_GET_VARIABLE, args, strict=False)), **kwargs}
         for key in ("initializer", "regularizer", "caching_device", "partitioner", "constraint", "use_resource"):
             if given.get(key) is None:
                 given[key] = getattr(self, key)
@@ -135,10 +139,16 @@ class VariableScope:
             given["dtype"] = _dtype_of(full_name, given.get("dtype"), given["initializer"], self.dtype)
             given.setdefault("reuse", self.reuse)
             if getter is None:
-                return store.get_variable(full_name, **given)
+                return var_store.get_variable(full_name, **given)
             if not _accepts(getter, "constraint"):
                 del given["constraint"]
-            return getter(getter=store.get_variable, name=full_name, **given)
+            return getter(getter=var_store.get_variable, name=full_name, **given)
+
+
+_GET_VARIABLE = (
+    "shape", "dtype", "initializer", "regularizer", "reuse", "trainable", "collections", "caching_device",
+    "partitioner", "validate_shape", "use_resource", "custom_getter", "constraint", "synchronization", "aggregation",
+)  # fmt: skip
 
 
 def _dtype_of(name: str, dtype: Any, initializer: Any, default: Any) -> Any:

@@ -142,11 +142,12 @@ def input_layer(
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
+    cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Tensor:
     """The numbers of dense columns side by side, by the order of the columns' names: [batch, sizes together].
 
-    features: tensors by name. trainable: whether embeddings are trained. The others are TensorFlow's and change
-    nothing.
+    features: tensors by name. trainable: whether embeddings are trained. cols_to_output_tensors: gets the numbers of
+    each column. The others are TensorFlow's and change nothing.
     """
     parts = []
     with variable_scope(None, "input_layer"):
@@ -158,6 +159,8 @@ def input_layer(
                 )
             with variable_scope(column.name):
                 parts.append(column.dense(features, trainable))
+            if cols_to_output_tensors is not None:
+                cols_to_output_tensors[column] = parts[-1]
         return parts[0] if len(parts) == 1 else concat(parts, 1)
 
 

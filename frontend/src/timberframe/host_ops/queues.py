@@ -55,7 +55,8 @@ def _make_random(call: HostCall) -> list[Any]:
 
 @host_op("PriorityQueueV2")
 def _make_priority(call: HostCall) -> list[Any]:
-    return _make(call, PriorityQueue, [int64, *call.attrs["component_types"]], [(), *call.attrs["shapes"]])
+    shapes = call.attrs["shapes"]  # none where they are not known
+    return _make(call, PriorityQueue, [int64, *call.attrs["component_types"]], [(), *shapes] if shapes else [])
 
 
 def _on_queue(work: Callable[[HostCall, Queue], list[Any]]) -> Callable[[HostCall], list[Any]]:

@@ -9,7 +9,7 @@ from timberframe.api.framework import control_dependencies, name_scope
 from timberframe.api.reduction import reduce_max
 from timberframe.api.selection import cast
 from timberframe.metrics.state import added, fitted, metric, metric_variable, ratio, total
-from timberframe_core.dtypes import bool_, float32, float64, int64
+from timberframe_core.dtypes import bool_, float32, float64, int32, int64
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 
 
@@ -69,13 +69,13 @@ def confusion_matrix(
     labels: Any,
     predictions: Any,
     num_classes: Any = None,
-    dtype: Any = None,
+    dtype: Any = int32,
     name: str | None = None,
     weights: Any = None,
 ) -> Any:
     """[classes, classes]: how often row's label came with column's prediction; weights: of each.
 
-    num_classes: one more than the largest class if None. dtype: int32 if None.
+    num_classes: one more than the largest class if None.
     """
 
     with name_scope(name, "confusion_matrix", [labels, predictions, weights]):
@@ -84,9 +84,8 @@ def confusion_matrix(
         if num_classes is None:
             num_classes = apply_op("AddV2", [apply_op("Maximum", [reduce_max(made), reduce_max(wanted)]), 1])
         classes = cast(convert_to_tensor(num_classes), int64)
-        kind = dtype or "int32"
-        ones = apply_op("OnesLike", [cast(made, kind)])
-        values = ones if weights is None else apply_op("Mul", [cast(weights, kind), ones])
+        ones = apply_op("OnesLike", [cast(made, dtype)])
+        values = ones if weights is None else apply_op("Mul", [cast(weights, dtype), ones])
         places = apply_op("Pack", [[wanted, made]], {"axis": 1})
         return apply_op("ScatterNd", [places, values, apply_op("Pack", [[classes, classes]])])
 

@@ -69,7 +69,7 @@ def _run(cell: Any, steps: Any, count: Any, batch: Any, lengths: Tensor | None, 
             value.set_shape(x.shape[1:])
             now.append(value)
         output, after = cell(nest.pack_sequence_as(steps, now), before)
-        nest.assert_same_structure(before, after)
+        nest.assert_same_structure(before, after, check_types=False)
         output, after = ends(time, lengths, output, before, after)
         written = [a.write(time, y) for a, y in zip(outputs, nest.flatten(output), strict=True)]
         return apply_op("AddV2", [time, 1]), written, after
@@ -161,7 +161,7 @@ def raw_rnn(
             )
             emit = output if emit is None else emit
             emit = nest.map_structure(lambda y: where(done, apply_op("ZerosLike", [y]), y), emit)
-            after = nest.map_structure(lambda old, new: kept(done, old, new), before, after)
+            after = nest.map_structure(lambda old, new: kept(done, old, new), before, after, check_types=False)
             written = [a.write(time, y) for a, y in zip(outputs, nest.flatten(emit), strict=True)]
             following_state = (loop if more is None else [more]) if loop else []
             all_done = apply_op("LogicalOr", [done, over])

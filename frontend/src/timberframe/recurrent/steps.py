@@ -43,7 +43,7 @@ def lengths_of(given: Any, batch: Any) -> Tensor | None:
 def first_state(cell: Any, given: Any, batch: Any, dtype: Any, function: str) -> Any:
     """The given state, or zeros."""
     if given is not None:
-        nest.assert_same_structure(cell.state_size, given)
+        nest.assert_same_structure(cell.state_size, given, check_types=False)
         return nest.map_structure(convert_to_tensor, given)
     if dtype is None:
         raise InvalidArgumentError(f"tf.nn.{function}: initial_state and dtype are None; give one of them")
@@ -56,7 +56,7 @@ def ends(time: Any, lengths: Tensor | None, output: Any, before: Any, after: Any
         return output, after
     over = apply_op("GreaterEqual", [time, lengths])
     output = nest.map_structure(lambda y: where(over, apply_op("ZerosLike", [y]), y), output)
-    return output, nest.map_structure(lambda old, new: kept(over, old, new), before, after)
+    return output, nest.map_structure(lambda old, new: kept(over, old, new), before, after, check_types=False)
 
 
 def kept(over: Tensor, old: Tensor, new: Tensor) -> Any:

@@ -51,19 +51,17 @@ class Builder:
         sess: Any,
         tags: Iterable[str],
         signature_def_map: Mapping[str, Any] | None = None,
-        assets_list: Any = None,
+        assets_collection: Any = None,
+        legacy_init_op: Operation | None = None,
         clear_devices: bool = False,
-        init_op: Operation | None = None,
-        train_op: Operation | None = None,
+        main_op: Operation | None = None,
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
-        main_op: Operation | None = None,
-        legacy_init_op: Operation | None = None,
     ) -> None:
         """Adds the session's graph under these tags, and writes the values of its variables: the first one to be added.
 
-        init_op (also main_op, legacy_init_op): runs when the model is loaded. train_op: joins the graph's collections.
-        saver: says which variables, by default all global ones. assets_list must be empty.
+        main_op (also legacy_init_op): runs when the model is loaded. saver: says which variables, by default all global
+        ones. assets_collection must be empty. strip_default_attrs changes nothing.
         """
         if self._has_variables:
             raise AlreadyExistsError("saved model: its variables are written; further graphs go to add_meta_graph")
@@ -76,32 +74,30 @@ class Builder:
                 write_checkpoint(str(target), current_values(session, variables))
         self._has_variables = True
         with session.graph.as_default():
-            self.add_meta_graph(
-                tags, signature_def_map, assets_list, clear_devices, init_op or main_op or legacy_init_op, train_op
-            )
+            self.add_meta_graph(tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op)
 
     def add_meta_graph(
         self,
         tags: Iterable[str],
         signature_def_map: Mapping[str, Any] | None = None,
-        assets_list: Any = None,
+        assets_collection: Any = None,
+        legacy_init_op: Operation | None = None,
         clear_devices: bool = False,
-        init_op: Operation | None = None,
-        train_op: Operation | None = None,
+        main_op: Operation | None = None,
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
         """Adds the current graph under these tags, for the same variables."""
         if not self._has_variables:
             raise InvalidArgumentError("saved model: has no variables yet; add_meta_graph_and_variables comes first")
-        if assets_list:
-            raise InvalidArgumentError("saved model: assets_list is given; further files are not saved")
+        if assets_collection:
+            raise InvalidArgumentError("saved model: assets_collection is given; further files are not saved")
         graph = get_default_graph()
         meta = build_meta_graph(graph, None, tags, signature_def_map, clear_devices=clear_devices)
-        for key, op in ((MAIN_OP_KEY, init_op), (GraphKeys.TRAIN_OP, train_op)):
-            if op is not None:
-                del meta.collection_def[key].node_list.value[:]
-                meta.collection_def[key].node_list.value.append(op.name)
+        started = main_op or legacy_init_op
+        if started is not None:
+            del meta.collection_def[MAIN_OP_KEY].node_list.value[:]
+            meta.collection_def[MAIN_OP_KEY].node_list.value.append(started.name)
         for key, signature in meta.signature_def.items():
             for info in (*signature.inputs.values(), *signature.outputs.values()):
                 _check_there(graph, key, info.name)
@@ -141,6 +137,6 @@ def simple_save(
     with session.graph.as_default():
         signature = predict_signature_def(inputs, outputs)
     builder.add_meta_graph_and_variables(
-        session, [SERVING], {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature}, init_op=legacy_init_op
+        session, [SERVING], {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature}, legacy_init_op=legacy_init_op
     )
     builder.save()

@@ -235,9 +235,17 @@ class Saver:
                 named.setdefault(v.save_slice_info.full_name.removeprefix(prefix), []).append(v)
         return Saver(named, saver_def=saver_def, allow_empty=True)
 
-    def export_meta_graph(self, filename: str | None = None, **settings: Any) -> Any:
+    def export_meta_graph(
+        self, filename: str | None = None, collection_list: Sequence[str] | None = None, as_text: bool = False,
+        export_scope: str | None = None, clear_devices: bool = False, clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False, save_debug_info: bool = False,
+    ) -> Any:  # fmt: skip
         """`tf.train.export_meta_graph` with this Saver's settings."""
-        return export_meta_graph(filename, saver_def=self.saver_def, **settings)
+        return export_meta_graph(
+            filename, saver_def=self.saver_def, collection_list=collection_list, as_text=as_text,
+            export_scope=export_scope, clear_devices=clear_devices, clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs, save_debug_info=save_debug_info,
+        )  # fmt: skip
 
 
 def by_name(var_list: VarList) -> dict[str, Variable | PartitionedVariable]:

@@ -77,7 +77,7 @@ class SummarySaverHook(SessionRunHook):
                 self._summary_writer.add_summary(summary, step)
         self._next_step = step + 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Any = None) -> None:
         """Hands what was written to the operating system."""
         if self._summary_writer is not None:
             self._summary_writer.flush()

@@ -63,9 +63,9 @@ class WrappedSession:
 class StepContext:
     """What the function of `MonitoredSession.run_step_fn` gets: the tf.Session, and a `run` by the hooks."""
 
-    def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
+    def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session
-        self._run_with_hooks = run_with_hooks
+        self._run_with_hooks = run_with_hooks_fn
 
     @property
     def session(self) -> Any:

@@ -115,7 +115,7 @@ def _run(decoder: Decoder, imputes: bool, most: Tensor | None) -> tuple[Any, Any
         shape = _element_shape(decoder.batch_size, size)
         return TensorArray(dtype, 0 if bound is None else bound, dynamic_size=bound is None, element_shape=shape)
 
-    arrays = nest.map_structure(create_array, decoder.output_size, decoder.output_dtype)
+    arrays = nest.map_structure(create_array, decoder.output_size, decoder.output_dtype, check_types=False)
     nothing = nest.map_structure(
         lambda size, dtype: zeros_for(decoder.batch_size, size, dtype), decoder.output_size, decoder.output_dtype
     )
@@ -123,14 +123,14 @@ def _run(decoder: Decoder, imputes: bool, most: Tensor | None) -> tuple[Any, Any
     def step(time: Any, arrays: Any, before: Any, inputs: Any, finished: Any, lengths: Any) -> Any:
         outputs, after, following, over = decoder.step(time, inputs, before)
         after, following = _as_tensors(after), _as_tensors(following)
-        nest.assert_same_structure(before, after)
-        nest.assert_same_structure(inputs, following)
+        nest.assert_same_structure(before, after, check_types=False)
+        nest.assert_same_structure(inputs, following, check_types=False)
         following_time = apply_op("AddV2", [time, 1])
         lengths = where(finished, lengths, fill(shape(lengths), following_time))
         if imputes:
-            outputs = nest.map_structure(lambda y, zero: where(finished, zero, y), outputs, nothing)
-            after = nest.map_structure(lambda new, old: _kept(finished, new, old), after, before)
-        arrays = nest.map_structure(lambda array, y: array.write(time, y), arrays, outputs)
+            outputs = nest.map_structure(lambda y, zero: where(finished, zero, y), outputs, nothing, check_types=False)
+            after = nest.map_structure(lambda new, old: _kept(finished, new, old), after, before, check_types=False)
+        arrays = nest.map_structure(lambda array, y: array.write(time, y), arrays, outputs, check_types=False)
         over = over if decoder.tracks_own_finished else apply_op("LogicalOr", [over, finished])
         return following_time, arrays, after, following, over, lengths
 
