@@ -11,6 +11,7 @@ from rich.console import Console
 
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Result
 from timberframe_conformance.judge import judge_case
+from timberframe_conformance.reports import terminal
 from timberframe_conformance.reports.environment import environment
 from timberframe_conformance.reports.summary import Run
 from timberframe_conformance.reports.terminal import summary, waiting
@@ -99,3 +100,15 @@ def test_nothing_is_drawn_where_there_is_no_terminal() -> None:
     with waiting(Console(file=stream, width=80), 3) as update:
         update(1, "a program")
     assert not stream.getvalue().strip()
+
+
+def test_without_a_terminal_a_long_run_says_on_stderr_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter([0.0, 1.0, 61.0, 61.0, 62.0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(seconds))
+    with terminal.progress(Console(file=io.StringIO()), "/device:ACME:0") as update:
+        for done in (1, 2, 3):
+            update(done, 10, None)
+    found = capsys.readouterr()
+    assert (found.out, found.err) == ("", "/device:ACME:0: 2 of 10 cases\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,16 +28,21 @@ STYLES = {
 SHORT = {"not applicable": "n/a"}
 SHOWN = 30
 """Causes of failing cases that the summary lists."""
+LINE_SECONDS = 60.0
+"""Without a terminal, a line of progress is printed so often."""
 MOST_SHARES = 8
 """Ops that it names for each cause."""
 
 
 @contextmanager
 def progress(console: Console, title: str) -> Iterator[Any]:
-    """A progress bar; yields a function for `runner.run`. Where there is no terminal it prints a line every tenth."""
+    """A progress bar; yields a function for `runner.run`.
+
+    Where there is no terminal, a long run prints a line a minute to stderr, from which a log shows that it goes on.
+    """
     counts: Counter[str] = Counter()
     if not console.is_terminal:
-        yield _lines(console, title, counts)
+        yield _lines(Console(stderr=True), title, counts)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -75,14 +81,14 @@ def waiting(console: Console, total: float) -> Iterator[Callable[[float, str], N
 
 
 def _lines(console: Console, title: str, counts: Counter[str]) -> Any:
-    shown = [-1]
+    shown = time.monotonic()
 
     def update(done: int, total: int, last: Result | None) -> None:
+        nonlocal shown
         if last is not None:
             counts[last.verdict] += 1
-        tenth = 10 * done // total if total else 0
-        if tenth != shown[0]:
-            shown[0] = tenth
+        if time.monotonic() - shown >= LINE_SECONDS:
+            shown = time.monotonic()
             bad = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v] and v != "pass")
             console.print(f"{title}: {done} of {total} cases{', ' + bad if bad else ''}", highlight=False)
 
