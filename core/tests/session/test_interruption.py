@@ -86,6 +86,30 @@ def test_close_from_another_thread_cancels_the_run() -> None:
     assert isinstance(errors[0], tf.errors.CancelledError)
 
 
+def test_close_cancels_a_long_loop_that_was_short_in_earlier_runs() -> None:
+    with tf.Graph().as_default() as graph:
+        limit = tf.placeholder(tf.float32, [])
+        loop = tf.while_loop(lambda x: x < limit, lambda x: x + 1.0, [0.0])
+        session = tf.Session(graph=graph)
+        for _ in range(20):
+            assert session.run(loop, {limit: 3.0}) == 3
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                session.run(loop, {limit: 1e9})  # which a float32 that grows by 1 never reaches
+            except tf.errors.OpError as e:
+                errors.append(e)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(0.3)
+        session.close()
+        thread.join(30)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], tf.errors.CancelledError)
+
+
 def test_many_threads_run_while_one_closes() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [8])

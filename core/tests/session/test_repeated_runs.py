@@ -106,6 +106,23 @@ def test_batches_that_change_with_each_run(graph, name, way) -> None:
         _check(call(value), _expected(structure, value))
 
 
+@pytest.mark.parametrize("way", ["by_run", "by_callable"])
+def test_loops_over_lists_whose_length_changes_with_each_run(graph, way) -> None:
+    """Each length has a plan of its own, with tensors in place of the lists."""
+    rows = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[]).unstack(graph.x)
+    sums = tf.TensorArray(tf.float32, tf.shape(graph.x)[0], element_shape=[])
+
+    def step(i: Any, total: Any, found: Any) -> Any:
+        total += rows.read(i)
+        return i + 1, total, found.write(i, total)
+
+    end = tf.while_loop(lambda i, *_: i < tf.shape(graph.x)[0], step, [0, 0.0, sums])
+    call = getattr(graph, way)([end[2].stack(), end[1]])
+    for size in [3, 3, 3, *range(1, 20), *range(1, 20)]:
+        value = np.arange(size, dtype=np.float32)
+        _check(call(value), [np.cumsum(value), value.sum()])
+
+
 @pytest.mark.parametrize("fetch", [lambda y: y, lambda y: [y], lambda y: (y, y)], ids=["single", "list", "duplicated"])
 def test_python_scalars_as_feeds(graph, fetch) -> None:
     x = tf.placeholder(tf.float32, [])

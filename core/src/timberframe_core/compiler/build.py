@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
 from timberframe_core.compiler.raising import RAISED
+from timberframe_core.compiler.trips import runs_of_bodies
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from timberframe_core.graph.function import FuncGraph
@@ -20,6 +21,7 @@ Rewrite = Callable[[Subgraph], Subgraph]
 """What passes make of the graph of a run or of a function: `Pipeline.rewrite_graph`."""
 
 _DEEPEST = 100  # calls within calls; each level takes two frames of Python's stack
+_FEW_RUNS = 1000  # of bodies: a loop that runs them more often may take so long that it should be open to cancelling
 _MOST_SPLICED = 1 << 16
 """Nodes that the calls of one run come to: of functions that each call the next one twice, thirty are a billion."""
 
@@ -146,6 +148,7 @@ class Builder:
                 known.setdefault(tensor, output)  # a fed output keeps the fed value
             if role in RUNS_BODIES:
                 node.bodies = called_functions(op, graph)
+                node.endless = runs_of_bodies(op, graph) > _FEW_RUNS
             elif op.op_def.function_attrs:
                 node.functions = named_functions(op, graph)
             lists = any(x.dtype is variant for x in (*inputs, *node.outputs))

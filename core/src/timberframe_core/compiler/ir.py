@@ -47,9 +47,9 @@ class Node:
     """
 
     __slots__ = (
-        "after", "attrs", "bodies", "colocation", "control", "depends", "depth", "device", "driven_because", "feed",
-        "functions", "host_driven", "host_value", "inputs", "late", "name", "on_lists", "op", "outputs", "reason",
-        "requested", "step", "variable", "where",
+        "after", "attrs", "bodies", "colocation", "control", "depends", "depth", "device", "driven_because", "endless",
+        "feed", "functions", "host_driven", "host_value", "inputs", "late", "name", "on_lists", "op", "outputs",
+        "reason", "requested", "step", "variable", "where",
     )  # fmt: skip
 
     def __init__(self, op: OpDef, name: str, attrs: dict[str, Any], inputs: list[Output]) -> None:
@@ -67,6 +67,8 @@ class Node:
         self.variable: str | None = None
         self.bodies: tuple[FuncGraph, ...] = ()
         self.functions: tuple[FuncGraph, ...] = ()
+        self.endless = False
+        """It runs bodies, and how often has no small bound that is known."""
         self.device: Device | None = None
         self.reason = ""
         self.depth = 0

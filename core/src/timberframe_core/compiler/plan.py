@@ -126,6 +126,13 @@ class Plan:
     def _reschedule(self) -> None:
         self.schedule: Schedule = make_schedule(self.program, self._needed)
         self.static = not any(self.schedule.inference.keys() - {0}) and all(s.level == 0 for s in self.schedule.stages)
+        self.one_call = (
+            self.static
+            and len(self.schedule.stages) == 1
+            and not self.schedule.host_feeds
+            and not any(n.endless for n in self.program.nodes)
+        )
+        """Whether one call of one device may compute everything, in a time that nobody would cut short."""
         devices = self._find_devices()
         self.one_device = len(devices) == 1
         self.asynchronous = [d for d in devices if d.asynchronous]  # may still be at work when all stages have run

@@ -204,10 +204,4 @@ class PreparedFunction:
 
 def _is_one_cluster(plan: Plan) -> bool:
     """Whether one call of one device computes everything, and nothing can make it wait."""
-    nodes, schedule = plan.program.nodes, plan.schedule
-    return (
-        plan.static
-        and len(schedule.stages) == 1
-        and not schedule.host_feeds
-        and not any(n.bodies or n.variable for n in nodes)
-    )
+    return plan.one_call and not any(n.variable for n in plan.program.nodes)

@@ -40,18 +40,11 @@ class Runner:
         self._graph = graph
         self._levels = levels = recursion.levels_of(len(graph.functions))
         self.make_plan()
-        plan = self.plan
-        self.may_be_direct = (
-            plan.static
-            and len(plan.schedule.stages) == 1
-            and not plan.schedule.host_feeds
-            and not session.config.operation_timeout_in_ms
-            and session.checks is None
-            and not any(n.bodies for n in plan.program.nodes)  # a loop may run until it is cancelled
-        )
+        self.may_be_direct = not session.config.operation_timeout_in_ms and session.checks is None
+        """Whether plans of one call may be run as one."""
         self.room: Callable[[], AbstractContextManager[None]] = nullcontext
         """A context in which to compile and run."""
-        if levels and any(n.bodies for n in plan.program.nodes):
+        if levels and any(n.bodies for n in self.plan.program.nodes):
             self.room = partial(recursion.nested, levels)
         self._is_tensor = [isinstance(e, Tensor) for e in fetches.elements]
         if session.config.log_device_placement:
@@ -96,8 +89,8 @@ class Runner:
             raise
         finally:
             session.end(context.cancel)
-        if self.may_be_direct and plan is self.plan and context.trace is None:
-            self._remember_direct(inputs)
+        if self.may_be_direct and plan.one_call and context.trace is None:
+            self._remember_direct(plan, inputs)
         return found
 
     def located(self, values: Sequence[Any]) -> list[Located]:
@@ -126,13 +119,13 @@ class Runner:
         found = fed.find(inputs).plan
         return self.plan if found is None else found
 
-    def _remember_direct(self, inputs: Sequence[Located]) -> None:
+    def _remember_direct(self, plan: Plan, inputs: Sequence[Located]) -> None:
         """Makes later runs of these shapes take the shortest way."""
         shapes = tuple([a.shape for a, _ in inputs])
         if shapes not in self._direct_calls:
             if len(self._direct_calls) >= _DIRECT_CALLS:
                 self._direct_calls.clear()
-            self._direct_calls[shapes] = self._direct_call(inputs)
+            self._direct_calls[shapes] = self._direct_call(plan, inputs)
         if self.direct is self._direct_calls[shapes]:
             return
         with self.session.lock:
@@ -147,7 +140,7 @@ class Runner:
         if self.fed is not None:
             self.fed.release()
 
-    def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
+    def _direct_call(self, plan: Plan, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""
 
         def general(*values: Any) -> Any:
@@ -155,16 +148,16 @@ class Runner:
             found = self._elements(values, RunContext())
             return found if len(found) > 1 else found[0]
 
-        direct = self.direct_arrays(inputs, general)
+        direct = self._direct_arrays(plan, inputs, general)
         if direct is None:
             return None
         assemble = self.fetches.assemble
         if self.fetches.single:
-            cluster = self._only_stage(inputs).cluster
+            cluster = _only_stage(plan, inputs).cluster
             return (
                 direct if cluster is not None and cluster.outputs[0].shape else lambda *values: _scalar(direct(*values))
             )
-        if len(self.plan.results) == 1:
+        if len(plan.results) == 1:
             return lambda *values: assemble([_scalar(direct(*values))])
         return lambda *values: assemble([_scalar(x) for x in direct(*values)])
 
@@ -173,18 +166,23 @@ class Runner:
 
         general: does the same for arrays that the call does not take. None where there is no such call.
         """
-        if not self.may_be_direct:
-            return None
-        bound = self._only_stage(inputs)
-        exact = bound.inputs == self.plan.feeds and bound.outputs == self.plan.results and all(self._is_tensor)
+        plan = self.plan_for(inputs)
+        return self._direct_arrays(plan, inputs, general) if self.may_be_direct and plan.one_call else None
+
+    def _direct_arrays(
+        self, plan: Plan, inputs: Sequence[Located], general: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        bound = _only_stage(plan, inputs)
+        exact = bound.inputs == plan.feeds and bound.outputs == plan.results and all(self._is_tensor)
         if bound.executable is None or bound.cluster is None or not bound.device.host_memory or not exact:
             return None
         if bound.cluster.updates:
             return None
         return bound.device.direct_call(bound.executable, general)
 
-    def _only_stage(self, inputs: Sequence[Located]) -> BoundStage:
-        return self.plan.bind(inputs).stages[id(self.plan.schedule.stages[0])]
+
+def _only_stage(plan: Plan, inputs: Sequence[Located]) -> BoundStage:
+    return plan.bind(inputs).stages[id(plan.schedule.stages[0])]
 
 
 def _stop(context: RunContext, inputs: Sequence[Located], error: BaseException) -> None:

@@ -5,5 +5,4 @@
 |`graph.py`|copies a graph, with a dense tensor in the place of each list|
 |`lists.py`|what takes the place of each op on lists|
 |`loops.py`|copies loops: which of their variables are lists of which size|
-|`trips.py`|how many iterations a loop makes|
 """

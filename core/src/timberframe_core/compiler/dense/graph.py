@@ -13,9 +13,9 @@ from typing import Any
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.dense.lists import Builder, Dense, ListVariable, NotDenseError, rule_of
 from timberframe_core.compiler.dense.loops import LoopCopy, find_body, live_variables, stand_in
-from timberframe_core.compiler.dense.trips import Bounds
 from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Subgraph
 from timberframe_core.compiler.raising.frames import CONTROL_FLOW
+from timberframe_core.compiler.trips import Bounds
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.graph.function import FuncGraph, unique_function_name
 from timberframe_core.graph.graph import Graph

@@ -11,7 +11,7 @@ import numpy as np
 
 from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.dense.lists import Builder, Dense, ListVariable, NotDenseError, materialised, static
-from timberframe_core.compiler.dense.trips import IterationLimit, counter_step, iteration_limit, original
+from timberframe_core.compiler.trips import IterationLimit, counter_step, iteration_limit, original
 from timberframe_core.dtypes import int32, resource
 from timberframe_core.graph.function import FuncGraph, share_captures
 from timberframe_core.graph.operation import Operation, Tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.graph.function import FuncGraph
-from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.signatures import called_functions
 from timberframe_core.ops.definition.opdef import is_known
 
 _COMPARISONS = {"Less": (False, 0), "Greater": (True, 0), "LessEqual": (False, 1), "GreaterEqual": (True, 1)}
@@ -25,6 +28,29 @@ class IterationLimit:
 
     iterations: int
     exact: bool
+
+
+def runs_of_bodies(op: Operation, graph: Graph, known: dict[FuncGraph, float] | None = None) -> float:
+    """How often at most a loop or branch runs bodies, those of loops and branches in these included; inf if not known.
+
+    known: what functions that were seen before come to.
+    """
+    known = {} if known is None else known
+    functions = called_functions(op, graph)
+    inner = sum(_runs_in(f, known) for f in functions)
+    if op.op_def.role != "loop":
+        return len(functions) + inner
+    cond, body = functions
+    limit = iteration_limit(cond, op.inputs, lambda i: body.outputs[i], {})
+    return math.inf if limit is None else limit.iterations * (1 + inner)
+
+
+def _runs_in(function: FuncGraph, known: dict[FuncGraph, float]) -> float:
+    if function not in known:
+        known[function] = math.inf  # a recursion
+        ops = [op for op in function.get_operations() if op.op_def.function_attrs]
+        known[function] = sum(runs_of_bodies(op, function, known) for op in ops)
+    return known[function]
 
 
 def iteration_limit(
