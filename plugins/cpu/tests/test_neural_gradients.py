@@ -137,6 +137,20 @@ def test_each_window_gives_its_gradient_to_its_maximum(isa: str, channels: int) 
     _check("AvgPoolGrad", attrs, [np.array(x.shape, np.int32), _random(y.shape)], isa)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [1, 3, 67])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("window", [(2, 2), (3, 2), (1, 2), (2, 1)])
+def test_windows_that_do_not_overlap_give_each_pixel_its_gradient(
+    isa: str, channels: int, dtype: Any, padding: str, window: tuple[int, int]
+) -> None:
+    x = np.random.default_rng(1).integers(0, 5, (3, 7, 5, channels)).astype(dtype)
+    attrs = {"ksize": (1, *window, 1), "strides": (1, 3, 2, 1), "padding": padding}
+    (y,) = run_op("MaxPool", attrs, [x])
+    _check("MaxPoolGrad", attrs, [x, y, np.arange(y.size).reshape(y.shape).astype(dtype)], isa)
+
+
 def test_the_first_of_equal_maxima_gets_the_gradient() -> None:
     x, dy = np.zeros((1, 2, 2, 1), np.float32), np.ones((1, 1, 1, 1), np.float32)
     (got,) = run_op("MaxPoolGrad", WINDOW, [x, dy * 0, dy])

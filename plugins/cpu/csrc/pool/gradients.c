@@ -2,7 +2,7 @@
  *
  * Tensors have their channels last; where they come first, each channel is an image with one. After the taps of the
  * maxima are known, each row of a gradient gathers what the windows over it have for it: rows are independent, and sums
- * of 16-bit floats are rounded once. */
+ * of 16-bit floats are rounded once. Where windows do not overlap, each gives its pixels what they get. */
 #include "pool/maxima.h"
 
 /* parameters: a pool_shape. `taps` are those of the maxima, one for each output. */
@@ -71,14 +71,67 @@ static inline covering cover(covering old, int64_t at, int64_t stride, int64_t p
   const int32_t *restrict taps = job->taps + start;                                                       \
   int32_t tap = (int32_t)((down->tap - (i - down->first) * s->stride_y) * s->kernel_width + across->tap - \
                           (j - across->first) * s->stride_x)
+
+/* Whether no pixel is in two windows, and whether each is in one. */
+static inline int windows_are_apart(const pool_shape *s) {
+  return s->kernel_height <= s->stride_y && s->kernel_width <= s->stride_x;
+}
+static inline int windows_cover(const pool_shape *s) {
+  return s->kernel_height == s->stride_y && s->kernel_width == s->stride_x &&
+         s->out_height * s->stride_y - s->pad_top >= s->height && s->out_width * s->stride_x - s->pad_left >= s->width;
+}
+
+/* Rows of windows that are apart: the maximum of each gets its gradient, its other pixels get zeros. */
+#define SCATTER(NAME, S, T, LOAD, STORE)                                                                            \
+  INLINE void max_pool_scatter_##NAME(const pool_shape *s, const window *w, const S *in, const S *restrict gradient, \
+                                      S *restrict out, int64_t count) {                                             \
+    int32_t taps[BLOCK];                                                                                            \
+    argmax_##NAME(s, w, (const void *)in, 0, taps, count);                                                                        \
+    for (int64_t i = 0; i < w->bottom - w->top; i++) {                                                              \
+      for (int64_t j = 0; j < w->right - w->left; j++) {                                                            \
+        S *restrict to = out + (i * s->width + j) * s->channels;                                                    \
+        int32_t tap = (int32_t)(i * s->kernel_width + j);                                                           \
+        for (int64_t c = 0; c < count; c++) to[c] = (S)STORE((T)(taps[c] == tap ? (T)LOAD(gradient[c]) : 0) + 0);    \
+      }                                                                                                             \
+    }                                                                                                               \
+  }                                                                                                                 \
+  static void max_pool_scatter_##NAME##_rows(void *argument, int64_t begin, int64_t end) {                          \
+    const gradient_job *job = argument;                                                                             \
+    const pool_shape *s = job->shape;                                                                               \
+    int whole = windows_cover(s);                                                                                   \
+    for (int64_t row = begin; row < end; row++) {                                                                   \
+      int64_t image = row / s->out_height * s->height, y = row % s->out_height, line = s->width * s->channels;      \
+      int64_t top = y ? y * s->stride_y - s->pad_top : 0;                                                           \
+      int64_t bottom = y + 1 < s->out_height ? (y + 1) * s->stride_y - s->pad_top : s->height;                      \
+      if (!whole) memset((S *)job->result + (image + top) * line, 0, (size_t)((bottom - top) * line) * sizeof(S));  \
+      const S *gradient = (const S *)job->gradient + row * s->out_width * s->channels;                              \
+      for (int64_t x = 0; x < s->out_width; x++, gradient += s->channels) {                                         \
+        window w = clip(s, y, x);                                                                                   \
+        int64_t at = ((image + w.top) * s->width + w.left) * s->channels, c = 0;                                    \
+        const S *in = (const S *)job->input + at;                                                                   \
+        S *out = (S *)job->result + at;                                                                             \
+        for (; c + BLOCK <= s->channels; c += BLOCK) {                                                              \
+          max_pool_scatter_##NAME(s, &w, in + c, gradient + c, out + c, BLOCK);                                     \
+        }                                                                                                           \
+        if (s->channels == 1) max_pool_scatter_##NAME(s, &w, in, gradient, out, 1);                                 \
+        else if (c < s->channels) max_pool_scatter_##NAME(s, &w, in + c, gradient + c, out + c, s->channels - c);   \
+      }                                                                                                             \
+    }                                                                                                               \
+  }
+
 #define MAX_GRADIENT(NAME, S, T, LOAD, STORE)                                                                 \
+  SCATTER(NAME, S, T, LOAD, STORE)                                                                            \
   GATHER(max_pool_grad_##NAME, S, T, LOAD, STORE, FIND_TAP, taps[c] == tap ? g : 0)                           \
   static int32_t max_pool_grad_##NAME(tf_context *context, const tf_tensor *const *inputs,                    \
                                       tf_tensor *const *outputs, const int64_t *parameters) {                 \
     const pool_shape *s = (const pool_shape *)parameters;                                                     \
     if (!outputs[0]->size) return TF_OK;                                                                      \
     maxima_job maxima = {s, inputs[0]->data, outputs[1]->data};                                               \
-    gradient_job job = {s, NULL, NULL, inputs[2]->data, outputs[0]->data, maxima.taps};                       \
+    gradient_job job = {s, inputs[0]->data, NULL, inputs[2]->data, outputs[0]->data, maxima.taps};            \
+    if (windows_are_apart(s)) {                                                                               \
+      run_rows(context, s->batch * s->out_height, row_values(s), max_pool_scatter_##NAME##_rows, &job);       \
+      return TF_OK;                                                                                           \
+    }                                                                                                         \
     run_rows(context, s->batch * s->out_height, row_values(s), maxima_##NAME, &maxima);                       \
     run_rows(context, s->batch * s->height, s->width * s->channels, max_pool_grad_##NAME##_rows, &job);       \
     return TF_OK;                                                                                             \
