@@ -148,3 +148,25 @@ def test_labels_of_logistic_losses_have_the_dtype_of_the_logits(name, dtype) -> 
     said = rf"tf.nn.{name}: labels 'y:0' have dtype {dtype.name} and logits float32; .* tf.cast\(labels, tf.float32\)"
     with tf.Graph().as_default(), pytest.raises(TypeError, match=said):
         getattr(tf.nn, name)(labels=tf.constant([[0, 1]], dtype, name="y"), logits=[[1.0, 2.0]], **more)
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "rule"),
+    [
+        ("sigmoid_cross_entropy_with_logits", [1, 3], "they must agree"),
+        ("sparse_softmax_cross_entropy_with_logits", [2, 1], "labels must have the shape of logits without its last"),
+    ],
+)
+def test_labels_whose_shape_does_not_suit_logits_are_refused(loss: str, labels: list[int], rule: str) -> None:
+    shapes = rf"{loss}: labels have shape \({labels[0]}, {labels[1]}\) and logits \(2, 3\); {rule}"
+    with pytest.raises(ValueError, match=shapes):
+        getattr(tf.nn, loss)(
+            labels=tf.zeros(labels, tf.int32 if "sparse" in loss else tf.float32), logits=tf.zeros([2, 3])
+        )
+
+
+def test_a_tensor_of_another_graph_is_named_beside_one_of_this() -> None:
+    with tf.Graph().as_default():
+        x = tf.constant(1.0, name="x")
+    with pytest.raises(ValueError, match="Add': input 'x:0' is of another graph than 'y:0'; all inputs must be"):
+        tf.add(x, tf.constant(2.0, name="y"))

@@ -65,7 +65,7 @@ class FuncGraph(Graph):
         self.inputs.append(tensor)
         return tensor
 
-    def _own(self, tensor: Tensor, op_def: OpDef, name: str) -> Tensor:
+    def _own(self, tensor: Tensor, op_def: OpDef, name: str, inputs: Sequence[Tensor] = ()) -> Tensor:
         if tensor.op.graph is self:
             return tensor
         return self.capture(tensor)

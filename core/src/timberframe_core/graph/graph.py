@@ -102,7 +102,7 @@ class Graph(Collections, GradientOverrides):
             if self._scopes.gradients and op_def.name in self._scopes.gradients:
                 attrs = {**attrs, ATTR: self._scopes.gradients[op_def.name]}
             full = complete_attrs(op_def, name, attrs, self._scopes.container)
-            tensors = tuple(self._own(t, op_def, name) for t in inputs)
+            tensors = tuple(self._own(t, op_def, name, inputs) for t in inputs)
             op = Operation(self, op_def, name, tensors, full, self._control_inputs(tensors, control_inputs))
             op.outputs = tuple(Tensor(op, i, t, None) for i, t in enumerate(output_dtypes(op_def, name, full)))
             infer_outputs(op, defer_errors)
@@ -115,13 +115,14 @@ class Graph(Collections, GradientOverrides):
             self._by_name[name] = op
             return op
 
-    def _own(self, tensor: Tensor, op_def: OpDef, name: str) -> Tensor:
+    def _own(self, tensor: Tensor, op_def: OpDef, name: str, inputs: Sequence[Tensor] = ()) -> Tensor:
         """The tensor as one of this graph; function bodies override this to capture outer tensors."""
         if tensor.op.graph is not self:
             if tensor.eager:
                 return self.capture_value(tensor, f"{op_def.name} '{name}'")
+            own = next((f" than '{t.name}'" for t in inputs if t.op.graph is self), "")
             raise InvalidArgumentError(
-                f"{op_def.name} '{name}': input '{tensor.name}' is of another graph; "
+                f"{op_def.name} '{name}': input '{tensor.name}' is of another graph{own}; "
                 f"{_how_to_reach(tensor.op.graph, 'all inputs must be of one graph')}",
                 name,
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import DType, string
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, NotFoundError, OpError
 from timberframe_core.graph.apply import to_array
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Tensor
@@ -45,10 +45,17 @@ def flat_feeds(counts: Sequence[int], values: Sequence[Any]) -> list[Any]:
 
 
 def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ...]:
-    """The tensors that the keys mean; InvalidArgumentError for one that cannot be fed or is named twice."""
+    """The tensors that the keys mean.
+
+    InvalidTypeError for a key that is none of the graph's tensors, as in TensorFlow; InvalidArgumentError for one that
+    cannot be fed or is named twice.
+    """
     found: dict[Tensor, Any] = {}
     for key in flat_keys(feed_dict):
-        element = graph.as_graph_element(key, allow_operation=False)
+        try:
+            element = graph.as_graph_element(key, allow_operation=False)
+        except (InvalidArgumentError, NotFoundError) as e:
+            raise InvalidTypeError(f"key {key!r} of feed_dict is no tensor of the graph: {e}") from e
         assert isinstance(element, Tensor)
         if element in found:
             raise InvalidArgumentError(

@@ -213,7 +213,7 @@ def sigmoid_cross_entropy_with_logits(
         raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
     with name_scope(name, "logistic_loss", [logits, labels]):
         x = convert_to_tensor(logits)
-        z = labels_of("sigmoid_cross_entropy_with_logits", labels, x.dtype)
+        z = labels_of("sigmoid_cross_entropy_with_logits", labels, x)
         # Both terms select by one condition: the gradients of Relu and Abs at 0 would not add up to the correct one.
         zeros = call_op("ZerosLike", x)
         positive = call_op("GreaterEqual", x, zeros)

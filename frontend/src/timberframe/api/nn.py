@@ -13,6 +13,7 @@ from timberframe_core.dtypes import bfloat16, float16, float32, int32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.shapes import format_shape
 
 NAMESPACES = {
     "nn": (
@@ -376,6 +377,12 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
         scores = convert_to_tensor(logits)
         classes = convert_to_tensor(labels, preferred_dtype=int32)
         known = scores.static_shape
+        rows = classes.static_shape
+        if known is not None and rows is not None and len(rows) != len(known) - 1:
+            raise InvalidArgumentError(
+                f"tf.nn.sparse_softmax_cross_entropy_with_logits: labels have shape {format_shape(rows)} and logits "
+                f"{format_shape(known)}; labels must have the shape of logits without its last dimension"
+            )
         if known is not None and len(known) == 2:
             return apply_op("SparseSoftmaxCrossEntropyWithLogits", [scores, classes])[0]  # type: ignore[no-any-return]  # a Tensor
         flat = [reshape(scores, [-1, _last_size(scores)]), reshape(classes, [-1])]

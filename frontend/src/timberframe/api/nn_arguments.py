@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.shapes import compatible, format_shape
 
 
 def spatial_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
@@ -37,9 +37,18 @@ def either(function: str, name: str, value: Any, other_name: str, other: Any) ->
     return other if value is None else value
 
 
-def labels_of(function: str, labels: Any, dtype: DType) -> Tensor:
-    """The labels as a tensor of the dtype of logits; InvalidTypeError for tensors of another one, as in TensorFlow."""
+def labels_of(function: str, labels: Any, logits: Tensor) -> Tensor:
+    """The labels as a tensor of the dtype and shape of logits.
+
+    InvalidTypeError for tensors of another dtype, as in TensorFlow; InvalidArgumentError for another shape.
+    """
+    dtype = logits.dtype
     truth = convert_to_tensor(labels, preferred_dtype=dtype)
+    if not compatible(truth.static_shape, logits.static_shape):
+        raise InvalidArgumentError(
+            f"tf.nn.{function}: labels have shape {format_shape(truth.static_shape)} and logits "
+            f"{format_shape(logits.static_shape)}; they must agree"
+        )
     if truth.dtype.base_dtype is not dtype.base_dtype:
         raise InvalidTypeError(
             f"tf.nn.{function}: labels '{truth.name}' have dtype {truth.dtype.name} and logits {dtype.name}; they must "

@@ -12,7 +12,6 @@ from timberframe_core.dtypes import DType, bfloat16, float16, float32, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
-from timberframe_core.shapes import format_shape, merge
 
 NAMESPACES = {
     "nn": (
@@ -202,12 +201,7 @@ def weighted_cross_entropy_with_logits(
     truth = either("weighted_cross_entropy_with_logits", "labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss"):
         x: Any = convert_to_tensor(logits)
-        z: Any = labels_of("weighted_cross_entropy_with_logits", truth, x.dtype)
-        try:
-            merge(z.static_shape, x.static_shape)
-        except ValueError:
-            shapes = f"labels have shape {format_shape(z.static_shape)} and logits {format_shape(x.static_shape)}"
-            raise InvalidArgumentError(f"tf.nn.weighted_cross_entropy_with_logits: {shapes}; they must agree") from None
+        z: Any = labels_of("weighted_cross_entropy_with_logits", truth, x)
         weight = 1 + (pos_weight - 1) * z
         tail = apply_op("Log1p", [apply_op("Exp", [-apply_op("Abs", [x])])]) + apply_op("Relu", [-x])
         result: Tensor = apply_op("AddV2", [(1 - z) * x, weight * tail])
