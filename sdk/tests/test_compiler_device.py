@@ -15,6 +15,7 @@ import pytest
 import timberframe as tf
 import timberframe_sdk as sdk
 from timberframe_core.plugin.contracts import Cluster, KernelNode, RunContext, Value
+from timberframe_sdk.execution.last_used import LastUsed
 
 _spec = importlib.util.spec_from_file_location("source_device", Path(__file__).parent / "source_device.py")
 assert _spec is not None
@@ -73,8 +74,10 @@ def test_large_constants_are_parameters_and_uploaded_once(session: tf.Session) -
     assert device.allocator.statistics().used == total
 
 
-def test_equal_clusters_of_several_sessions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_device.SourceDevice, "cached_programs", 8)
+def test_equal_clusters_of_several_sessions_are_compiled_once(
+    session: tf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_of(session), "_programs", LastUsed(8))
     counts = []
     for _ in range(3):
         with tf.Graph().as_default() as graph, tf.device("/device:SOURCE:0"), tf.Session(graph=graph) as session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_opencl.device import OpenCLDevice
 from timberframe_opencl.memory import Staging
 from timberframe_sdk import apply_op
+from timberframe_sdk.execution.last_used import LastUsed
 
 SPEC = "/device:OPENCL:0"
 
@@ -160,3 +162,19 @@ def test_a_trace_has_the_drivers_own_times(device: OpenCLDevice) -> None:
 def test_an_unknown_option_is_refused(device: OpenCLDevice) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="OPENCL: options profilng are not all known; known is"):
         tf.Session(config=tf.SessionConfig(device_options={"OPENCL": {"profilng": True}}))
+
+
+def test_programs_that_nobody_uses_any_more_are_dropped(
+    session: tf.Session, device: OpenCLDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "_functions", LastUsed(2))
+    gc.collect()
+    before = set(device._programs)
+    with tf.device(SPEC):
+        x = tf.placeholder(tf.float32, [3])
+        chains = [tf.tanh(x * x) + x, tf.exp(-x * x) * x, tf.sin(x) * tf.cos(x) - x, tf.sqrt(x + x) * x]
+    for y in chains:
+        with tf.Session() as other:
+            other.run(y, {x: [1, 2, 3]})
+    gc.collect()
+    assert len(set(device._programs) - before) <= 2

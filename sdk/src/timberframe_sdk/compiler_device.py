@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from timberframe_sdk.allocator import Allocator
 from timberframe_sdk.cluster_function import ClusterFunction, single
 from timberframe_sdk.execution.constants import PerConstant
 from timberframe_sdk.execution.errors import at_node
+from timberframe_sdk.execution.last_used import LastUsed
 from timberframe_sdk.execution.tracing import work_of
 from timberframe_sdk.transaction import Transaction
 
@@ -65,7 +65,7 @@ class CompilerDevice(DeviceDefaults):
         self._constants = PerConstant[Array]()
         self._unfinished: list[weakref.ref[Array]] = []
         self._lock = threading.Lock()
-        self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._programs = LastUsed[str, Program](self.cached_programs)
 
     def __repr__(self) -> str:
         return f"<Device {self.spec} ({self.attributes.model})>"
@@ -122,18 +122,7 @@ class CompilerDevice(DeviceDefaults):
         """What `build` makes of a function, or has made of an equal one."""
         if _draws(function.cluster):
             return self.build(function)
-        key = function.cluster.fingerprint
-        with self._lock:
-            found = self._programs.get(key)
-            if found is not None:
-                self._programs.move_to_end(key)
-                return found
-        made = self.build(function)
-        with self._lock:
-            self._programs[key] = made
-            while len(self._programs) > self.cached_programs:
-                self._programs.popitem(last=False)
-        return made
+        return self._programs.get(function.cluster.fingerprint, lambda: self.build(function))
 
     def constant(self, x: np.ndarray) -> Array:
         """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""

@@ -19,6 +19,7 @@ from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges
 from timberframe_sdk.elementwise.fusion import FUSED, Fusion
 from timberframe_sdk.execution.kernel_executable import KernelExecutable
+from timberframe_sdk.execution.last_used import LastUsed
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.kernel_device import KernelDevice
 
@@ -27,6 +28,8 @@ DTYPES = (
     "uint64", "bool",
 )  # fmt: skip
 """The dtypes that accelerators hold. Complex numbers and strings stay on the host."""
+CACHED_FUNCTIONS = 128
+"""Compiled kernels that a device keeps, beside those in use: on a driver for the CPU each may take some megabytes."""
 HEADERS = Path(__file__).parent / "include"
 """Where the kernels' own headers lie."""
 
@@ -130,24 +133,21 @@ class AcceleratorDevice(KernelDevice):
 
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)
-        self._functions: dict[tuple[Source, str], Function] = {}
+        self._functions = LastUsed[tuple[Source, str], Function](CACHED_FUNCTIONS)
         self._building = threading.Lock()
         self._of_thread = threading.local()
 
     def build(self, source: str, name: str) -> Function:
-        """Compiles a source and returns its kernel `name`; InternalError with the compiler's words where it fails."""
+        """Compiles a source and returns its kernel `name`; InternalError with the compiler's words where it fails.
+
+        A source is given for each of its kernels that is wanted, and again when that has not been used for long.
+        """
         raise NotImplementedError
 
     def function(self, source: Source, name: str) -> Function:
-        """The kernel `name` of a source, compiled once."""
-        key = source, name
-        found = self._functions.get(key)
-        if found is None:
-            with self._building:
-                found = self._functions.get(key)
-                if found is None:
-                    found = self._functions[key] = self.build(source.whole(), name)
-        return found
+        """The kernel `name` of a source, compiled once and kept while it is among those used last."""
+        with self._building:
+            return self._functions.get((source, name), lambda: self.build(source.whole(), name))
 
     def table(self, host: np.ndarray) -> Table:
         """Numbers that a builder has for its kernel."""

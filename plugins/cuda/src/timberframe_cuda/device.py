@@ -67,7 +67,7 @@ class CudaDevice(AcceleratorDevice):
         )  # fmt: skip
         self.dlpack_device, self.dlpack_stream = (2, number), self.stream.ptr  # kDLCUDA
         self.pinned = PinnedMemory()
-        self._modules: dict[str, cupy.cuda.Module] = {}
+        self._modules: dict[str, cupy.cuda.Module] = {}  # for good: unloading one may disturb a capture
         self._peers = {number}
 
     @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -53,7 +54,7 @@ class OpenCLDevice(AcceleratorDevice):
         self._profiling = profiling
         self.queue = cl.CommandQueue(self.context, properties=_PROFILED) if profiling else cl.CommandQueue(self.context)
         self.allocator = OpenCLAllocator(self.queue, limit)
-        self._programs: dict[str, cl.Program] = {}
+        self._programs: weakref.WeakValueDictionary[str, cl.Program] = weakref.WeakValueDictionary()
         self._launching = threading.Lock()
         is_cpu = self.is_cpu = bool(device.type & cl.device_type.CPU)
         self._staging = None if is_cpu else Staging(self.queue)
@@ -173,7 +174,7 @@ class OpenCLDevice(AcceleratorDevice):
         program = self._programs.get(source)
         if program is None:
             program = self._programs[source] = self._build(source)
-        return self._function(cl.Kernel(program, name))
+        return self._function(program, name)
 
     def _build(self, source: str) -> cl.Program:
         """The compiled program; from the cache on disk, by device, driver, options and source, where it is there."""
@@ -191,9 +192,10 @@ class OpenCLDevice(AcceleratorDevice):
             raise InternalError(f"{self.spec}: the driver refuses a source with the message\n{e}\n{source}") from e
         return program
 
-    def _function(self, kernel: cl.Kernel) -> Function:
+    def _function(self, program: cl.Program, name: str) -> Function:
+        kernel = cl.Kernel(program, name)
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
-        name, count = kernel.function_name, kernel.num_args
+        count = kernel.num_args
         numbers: dict[int, Any] = {}
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
@@ -211,6 +213,7 @@ class OpenCLDevice(AcceleratorDevice):
             except cl.Error as e:
                 raise device_error(spec, e, name) from e
 
+        run.program = program  # type: ignore[attr-defined]  # for as long as one of its kernels is kept
         return run
 
 
