@@ -2,6 +2,7 @@
 # make check  sets up, then lint, types and the tests that take under half a second each: for every edit
 # make test   sets up, then lint, types and every package's tests: for every commit
 # make full   what takes longer: sanitizers, all mutants, soak levels, comparison with other systems, wheels
+# make docs   the documentation as a site: docs/build/site/index.html
 # make release    wheels of all packages in dist/: docs/releases.md
 # make try-wheels tries them in empty environments, without a compiler
 #
@@ -27,7 +28,7 @@ RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
 ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda $(RAY)
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src conformance/src release
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src conformance/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 48
@@ -38,7 +39,7 @@ NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
 
 CPU_BUILD := plugins/cpu/build/wheel
 
-.PHONY: always setup run check test lint types tests full sanitize faults peers release try-wheels clean
+.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -162,6 +163,16 @@ ifneq ($(OPENCL),)
 	@time $(BUILDING) $(BIN)/python conformance/tools/source_mutants --seed commit --headers --count 3
 endif
 
+# A warning is an error: a page that no list has, a link that leads nowhere.
+docs: setup $(STAMPS)/docs
+	@echo "== documentation"
+	@time $(BIN)/python -m sphinx -q -W --keep-going -c docs/site -d docs/build/doctrees . docs/build/site
+	@echo "make docs: docs/build/site/index.html"
+
+$(STAMPS)/docs: requirements-docs.txt constraints.txt
+	@time $(PIP) -r requirements-docs.txt
+	@touch $@
+
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
@@ -199,4 +210,4 @@ try-wheels: release setup
 	  $(BIN)/python release/try_aarch64.py; fi
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(RELEASE) plugins/cpu/build dist
+	rm -rf $(VENV) $(PEERS) $(RELEASE) plugins/cpu/build docs/build dist

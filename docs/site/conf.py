@@ -1,0 +1,38 @@
+"""Settings of Sphinx for the site that `make docs` builds: README files and docs/, with the generated reference.
+
+The source folder is that of the repository, so that links from a page to a README lead to the same place in the site.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "Timberframe"
+copyright = "Timberframe's authors, Apache-2.0"
+extensions = ["myst_parser", "navigation"]
+
+root_doc = "docs/README"
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/**.md",
+    "*/README.md",
+    "plugins/*/README.md",
+    "examples/*/README.md",
+]
+exclude_patterns = [".*", "**/build", "**/dist", "**/src", "**/tests", "**/csrc", "docs/site"]
+
+myst_heading_anchors = 4
+
+highlight_language = "none"  # of blocks that name no language: what programs print
+
+html_theme = "furo"
+html_title = "Timberframe"
+html_extra_path = ["static/index.html"]
+html_show_search_summary = False  # it reads other pages, which browsers refuse to pages that are files
+html_show_sourcelink = False
+html_copy_source = False
+html_domain_indices = False
