@@ -177,25 +177,25 @@ BY_NAME = {t.name: t for t in _BY_NUMBER.values()} | {"half": float16, "float": 
 _BY_NUMPY = {t.numpy: t for t in reversed(_BASE) if t not in QUANTIZED} | {_OBJECT: string}
 
 
-def as_dtype(type_value: Any) -> DType:
+def as_dtype(value: Any) -> DType:
     """The DType for a DType, a TensorFlow name or number, a NumPy dtype or scalar type, or a Python type.
 
     Raises InvalidArgumentError for anything else.
     """
-    if isinstance(type_value, DType):
-        return type_value
+    if isinstance(value, DType):
+        return value
     found = None
-    if isinstance(type_value, str):
-        found = BY_NAME.get(type_value)
-    elif isinstance(type_value, int) and not isinstance(type_value, bool):
-        found = _BY_NUMBER.get(type_value)
-    if found is None and type_value is not None:
+    if isinstance(value, str):
+        found = BY_NAME.get(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        found = _BY_NUMBER.get(value)
+    if found is None and value is not None:
         try:
-            key = np.dtype(type_value)
+            key = np.dtype(value)
         except (TypeError, ValueError):
             key = None
         if key is not None:
             found = string if key.kind in "SU" else _BY_NUMPY.get(key)
     if found is None:
-        raise InvalidTypeError(f"dtype {type_value!r} is not known; known names are {', '.join(t.name for t in _BASE)}")
+        raise InvalidTypeError(f"dtype {value!r} is not known; known names are {', '.join(t.name for t in _BASE)}")
     return found

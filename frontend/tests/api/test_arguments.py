@@ -77,7 +77,7 @@ def test_limits_and_kinds_of_dtypes() -> None:
     assert (tf.string.is_numpy_compatible, tf.resource.is_numpy_compatible) == (True, False)
     assert tf.float32.is_compatible_with("float32")
     assert not tf.float32.is_compatible_with(tf.int32)
-    assert tf.as_dtype(type_value=np.int8) is tf.int8
+    assert tf.as_dtype(np.int8) is tf.int8
 
 
 def test_seeking_by_the_older_name(tmp_path: Path) -> None:

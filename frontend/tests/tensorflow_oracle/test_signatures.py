@@ -43,6 +43,7 @@ DIFFERENT = {
     "DType": "dtypes are not made by programs",
     "Graph.create_op": "makes an operation of an OpDef; programs make those of TensorFlow's by tf.raw_ops",
     "Variable": "every variable is a resource, so that use_resource=True is what None means",
+    "as_dtype": "its parameter is called value, as plugins know it",
     "custom_gradient": "f may be left out since 2.3",
     "data.Dataset": "made by the functions that are named from_*",
     "data.Dataset.from_generator": "output_types may be left out since 2.4",

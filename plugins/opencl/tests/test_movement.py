@@ -11,6 +11,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_opencl.device import OpenCLDevice
+from timberframe_sdk.execution.last_used import LastUsed
 
 SPEC = "/device:OPENCL:0"
 
@@ -56,7 +57,7 @@ def last_group_first(monkeypatch: pytest.MonkeyPatch) -> None:
     with tf.Session(graph=tf.Graph()) as session:
         devices = [d for d in session.list_devices() if isinstance(d, OpenCLDevice)]
     for device in devices:
-        monkeypatch.setattr(device, "_functions", {})
+        monkeypatch.setattr(device, "_functions", LastUsed(8))
 
 
 @pytest.mark.usefixtures("last_group_first")
