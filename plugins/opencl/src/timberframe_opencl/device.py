@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from timberframe_accelerator import (
     Limits,
     header_folders,
 )
+from timberframe_opencl.drivers import Report, drivers
 from timberframe_opencl.events import Enqueued
 from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
 from timberframe_sdk import (
@@ -31,7 +33,6 @@ from timberframe_sdk import (
     InternalError,
     InvalidArgumentError,
     Pending,
-    UnavailableError,
     cache_folder,
     device_count,
     memory_limit,
@@ -41,40 +42,89 @@ TYPE = "OPENCL"
 _PROFILED = cl.command_queue_properties.PROFILING_ENABLE
 
 
+class _Opened:
+    """What the driver has of a device. staged: long copies go through page-locked memory."""
+
+    def __init__(self, device: cl.Device, profiling: bool, staged: bool) -> None:
+        self.device = device
+        self.context = cl.Context([device])
+        self.queue = cl.CommandQueue(self.context, properties=_PROFILED) if profiling else cl.CommandQueue(self.context)
+        self.staging = Staging(self.queue) if staged else None
+
+
 class OpenCLDevice(AcceleratorDevice):
-    """One OpenCL device with a queue of its own, in order."""
+    """One OpenCL device with a queue of its own, in order. The driver is asked for it, by `find`, at its first use."""
 
     type = TYPE
     allocator: OpenCLAllocator
 
-    def __init__(self, index: int, device: cl.Device, limit: int | None = None, profiling: bool = False) -> None:
+    def __init__(
+        self,
+        index: int,
+        report: Report,
+        find: Callable[[], cl.Device],
+        limit: int | None = None,
+        profiling: bool = False,
+    ) -> None:
         super().__init__(index)
-        self.device = device
-        self.context = cl.Context([device])
+        self._find = find
         self._profiling = profiling
-        self.queue = cl.CommandQueue(self.context, properties=_PROFILED) if profiling else cl.CommandQueue(self.context)
-        self.allocator = OpenCLAllocator(self.queue, limit)
+        self._opened: _Opened | None = None
+        self._opening = threading.Lock()
+        self.allocator = OpenCLAllocator(lambda: self.queue, limit, report.alignment)
         self._programs: weakref.WeakValueDictionary[str, cl.Program] = weakref.WeakValueDictionary()
         self._launching = threading.Lock()
-        is_cpu = self.is_cpu = bool(device.type & cl.device_type.CPU)
-        self._staging = None if is_cpu else Staging(self.queue)
+        is_cpu = self.is_cpu = report.is_cpu
         self.priority = 50 if is_cpu else 200  # a driver for the CPU ranks below the CPU's own plugin
         self.limits = Limits(
-            device.max_work_group_size, device.local_mem_size, bool(device.double_fp_config),
-            elementwise_group_size=min(1024, device.max_work_group_size) if is_cpu else Limits.elementwise_group_size,
-            reduction_group_size=max(4, device.native_vector_width_float) if is_cpu else Limits.reduction_group_size,
+            report.group_size, report.local_memory, report.float64,
+            elementwise_group_size=min(1024, report.group_size) if is_cpu else Limits.elementwise_group_size,
+            reduction_group_size=max(4, report.float_lanes) if is_cpu else Limits.reduction_group_size,
         )  # fmt: skip
         self.attributes = DeviceAttributes(
-            memory=device.global_mem_size, vendor=device.vendor, model=device.name, driver=device.driver_version,
+            memory=report.memory, vendor=report.vendor, model=report.model, driver=report.driver,
             dtypes=tuple(d for d in DTYPES if d != "float64" or self.limits.float64), unsupported_ops=UNSUPPORTED_OPS,
             details={
-                "platform": device.platform.name, "version": device.version, "compute units": device.max_compute_units,
-                "work-group size": device.max_work_group_size, "local memory": device.local_mem_size,
-                "largest buffer": device.max_mem_alloc_size,
+                "platform": report.platform, "version": report.version, "compute units": report.compute_units,
+                "work-group size": report.group_size, "local memory": report.local_memory,
+                "largest buffer": report.largest_buffer,
             },
         )  # fmt: skip
         self._abandoned: list[Any] = []
         self.dlpack_device = 4, index  # kDLOpenCL
+
+    # The driver
+
+    def _open(self) -> _Opened:
+        """What the driver has of the device, from its first use on."""
+        opened = self._opened
+        if opened is None:
+            with self._opening:
+                opened = self._opened
+                if opened is None:
+                    device = self._find()
+                    with self._calling():
+                        opened = self._opened = _Opened(device, self._profiling, not self.is_cpu)
+        return opened
+
+    @property
+    def device(self) -> cl.Device:
+        """The driver's own object."""
+        return self._open().device
+
+    @property
+    def context(self) -> cl.Context:
+        """The context with this device alone."""
+        return self._open().context
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """Where all work is enqueued, in order."""
+        return self._open().queue
+
+    @property
+    def _staging(self) -> Staging | None:
+        return self._open().staging
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
@@ -141,6 +191,8 @@ class OpenCLDevice(AcceleratorDevice):
         return Enqueued(self.spec, event, None, self._abandoned)
 
     def synchronize(self) -> None:
+        if self._opened is None:
+            return
         with self._calling():
             self.queue.finish()
         self._abandoned.clear()
@@ -227,21 +279,12 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
         )
     if not isinstance(profiling, bool):
         raise InvalidArgumentError(f"{TYPE}: option profiling is {profiling!r}; True or False is required")
-    try:
-        platforms = cl.get_platforms()
-    except cl.LogicError as e:
-        if e.code != cl.status_code.PLATFORM_NOT_FOUND_KHR:
-            raise
-        raise UnavailableError(
-            "no OpenCL driver was found; install the driver of your device, or intel-opencl-rt and intel-cmplr-lib-rt "
-            "to run on the CPU"
-        ) from e
-    found = [d for p in platforms for d in p.get_devices()]
-    found.sort(key=lambda d: bool(d.type & cl.device_type.CPU))
-    wanted = device_count(config, TYPE, len(found))
+    reports = drivers.reports()
+    wanted = device_count(config, TYPE, len(reports))
     made = []
-    for i in range(wanted if found else 0):
-        device = found[i % len(found)]  # more than there are: further queues on the same
-        limit = memory_limit(config, TYPE, device.global_mem_size, accelerator=True)
-        made.append(OpenCLDevice(i, device, limit, profiling))
+    for i in range(wanted if reports else 0):
+        position = i % len(reports)  # more than there are: further queues on the same
+        report = reports[position]
+        limit = memory_limit(config, TYPE, report.memory, accelerator=True)
+        made.append(OpenCLDevice(i, report, partial(drivers.device, position, report), limit, profiling))
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,27 +34,42 @@ def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
 
 
 class OpenCLAllocator(Allocator):
-    """Buffers of a context, out of a pool that keeps those which were given back."""
+    """Buffers of a context, out of a pool that keeps those which were given back. alignment: bytes, of sub-buffers.
 
-    def __init__(self, queue: cl.CommandQueue, limit: int | None) -> None:
+    find_queue: gives a queue of the context, and is called for the first buffer.
+    """
+
+    def __init__(self, find_queue: Callable[[], cl.CommandQueue], limit: int | None, alignment: int) -> None:
         super().__init__(limit)
-        self.alignment = max(64, queue.device.mem_base_addr_align // 8)  # of sub-buffers, in bits
-        exact = cl.tools.ImmediateAllocator(queue)
-        self._pool = cl.tools.MemoryPool(exact)
-        # A pool rounds sizes up, which would hide from a simulator what lies outside a tensor.
-        self._source = exact if "Oclgrind" in queue.device.platform.name else self._pool.allocate
+        self.alignment = alignment
+        self._find_queue = find_queue
+        self._opening = threading.Lock()
+        self._source: Callable[[int], Any] | None = None
+        self._pool: cl.tools.MemoryPool | None = None
 
     def raw(self, nbytes: int) -> Any:
+        source = self._source or self._open()
         try:
-            return self._source(max(nbytes, 1))
+            return source(max(nbytes, 1))
         except cl.Error as e:
             if e.code in _EXHAUSTED:
                 raise MemoryError(str(e)) from e
             raise
 
+    def _open(self) -> Callable[[int], Any]:
+        queue = self._find_queue()
+        with self._opening:
+            if self._source is None:
+                exact = cl.tools.ImmediateAllocator(queue)
+                self._pool = cl.tools.MemoryPool(exact)
+                # A pool rounds sizes up, which would hide from a simulator what lies outside a tensor.
+                self._source = exact if "Oclgrind" in queue.device.platform.name else self._pool.allocate
+            return self._source
+
     def free_idle(self) -> None:
         """Gives the buffers that nobody uses back to the driver."""
-        self._pool.free_held()
+        if self._pool is not None:
+            self._pool.free_held()
 
 
 class Staging:
