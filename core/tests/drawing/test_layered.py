@@ -44,5 +44,12 @@ def test_an_edge_past_other_layers_goes_around_their_nodes() -> None:
     assert abs(x - found.centers["b"][0]) > 10
 
 
+def test_a_chain_that_ends_in_a_late_node_is_near_it() -> None:
+    edges = [("a", "b"), ("b", "c"), ("c", "d"), ("variable", "read"), ("read", "d")]
+    found = layered(dict.fromkeys(["a", "b", "c", "variable", "read", "d"], 20.0), edges, 40.0)
+    heights = {n: y for n, (_, y) in found.centers.items()}
+    assert (heights["variable"], heights["read"]) == (heights["b"], heights["c"])
+
+
 def test_nothing_has_no_size() -> None:
     assert layered({}, [], 40.0).width == 0

@@ -61,7 +61,7 @@ def _link(links: Mapping[str, tuple[list[str], list[str]]], above: str, below: s
 
 
 def _layers(widths: Mapping[str, float], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The longest path to each node; a node that depends on none is directly above the first that reads it."""
+    """The longest path to each node; what a tree of nodes leads to is directly above the first that reads it."""
     sources: dict[str, list[str]] = {}
     targets: dict[str, list[str]] = {}
     for source, target in edges:
@@ -70,8 +70,12 @@ def _layers(widths: Mapping[str, float], edges: Sequence[tuple[str, str]]) -> di
     layer: dict[str, int] = {}
     for name in widths:
         layer[name] = max((layer[s] + 1 for s in sources.get(name, ())), default=0)
+    late: set[str] = set()
     for name in widths:
-        if name not in sources and name in targets:
+        if all(s in late and len(targets[s]) == 1 for s in sources.get(name, ())):
+            late.add(name)
+    for name in reversed(list(widths)):
+        if name in late and name in targets:
             layer[name] = min(layer[t] for t in targets[name]) - 1
     return layer
 
