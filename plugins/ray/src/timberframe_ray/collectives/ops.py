@@ -1,0 +1,188 @@
+"""Collectives in graphs: ops that the host carries out with the other processes of this one's group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from timberframe_ray.collectives.group import Work, group
+from timberframe_sdk import HostCall, InferenceContext, apply_op, define_op, format_shape, host_op
+
+_T = "T: {half, bfloat16, float, double, int32, int64, complex64, complex128}"
+
+
+def _start_gradient(op: Any, pending: Any) -> list[Any]:
+    return list(apply_op("Ray>AllReduceEnd", [pending, list(op.inputs)]))
+
+
+def _end_gradient(op: Any, *gradients: Any) -> list[Any]:
+    return [apply_op("Ray>AllReduceStart", [list(gradients)]), *[None] * (len(op.inputs) - 1)]
+
+
+define_op(
+    "Ray>AllReduceStart",
+    inputs=["values: N * T"],
+    outputs=["sums: variant"],
+    attrs=["N: int >= 1", _T],
+    doc="Starts to add up the tensors of all processes of the group, and returns at once.",
+    shape=lambda c: [()],
+    gradient=_start_gradient,
+    on_host=True,
+    stateful=True,
+)
+
+define_op(
+    "Ray>AllReduceEnd",
+    inputs=["sums: variant", "values: N * T"],
+    outputs=["output: N * T"],
+    attrs=["N: int >= 1", _T],
+    doc="The sums, when they are there; `values`, those that were given, say only their shapes.",
+    shape=lambda c: list(c.shapes[1:]),
+    gradient=_end_gradient,
+    constant_inputs=("values",),
+    on_host=True,
+    stateful=True,
+)
+
+
+def _gathered(c: InferenceContext) -> list[Any]:
+    shape = c.shapes[0]
+    if shape is None:
+        return [None]
+    if not shape:
+        raise c.error("the input is a scalar; it must have a first dimension, along which all are put together")
+    return [(None if shape[0] is None else shape[0] * c.attrs["size"], *shape[1:])]
+
+
+def _scattered(c: InferenceContext) -> list[Any]:
+    shape, size = c.shapes[0], c.attrs["size"]
+    if shape is None:
+        return [None]
+    if not shape or (shape[0] is not None and shape[0] % size):
+        raise c.error(f"the input has shape {format_shape(shape)}; its first dimension must be a multiple of {size}")
+    return [(None if shape[0] is None else shape[0] // size, *shape[1:])]
+
+
+define_op(
+    "Ray>AllGather",
+    inputs=["input: T"],
+    outputs=["output: T"],
+    attrs=["size: int >= 1", _T],
+    doc="The tensors of all `size` processes of the group, one after the other along the first dimension.",
+    shape=_gathered,
+    gradient=lambda op, g: [reduce_scatter(g)],
+    on_host=True,
+    stateful=True,
+)
+
+define_op(
+    "Ray>ReduceScatter",
+    inputs=["input: T"],
+    outputs=["output: T"],
+    attrs=["size: int >= 1", _T],
+    doc="The sum of all processes' tensors; each gets one of `size` equal parts of it along the first dimension.",
+    shape=_scattered,
+    gradient=lambda op, g: [all_gather(g)],
+    on_host=True,
+    stateful=True,
+)
+
+
+def _broadcast_gradient(op: Any, gradient: Any) -> list[Any]:
+    (total,) = all_reduce([gradient])
+    return [total if group().rank == op.attrs["root"] else apply_op("ZerosLike", [total])]
+
+
+define_op(
+    "Ray>Broadcast",
+    inputs=["input: T"],
+    outputs=["output: T"],
+    attrs=["root: int >= 0 = 0", _T],
+    doc="The tensor of the process of rank `root`, in all of them; those of the others only say its shape.",
+    shape=lambda c: [c.shapes[0]],
+    gradient=_broadcast_gradient,
+    on_host=True,
+    stateful=True,
+)
+
+
+@host_op("Ray>AllReduceStart")
+def _start(call: HostCall) -> list[Any]:
+    flat = np.concatenate([x.ravel() for x in call.inputs])  # a copy: the run goes on, and may use its memory again
+    return [(group().all_reduce(flat), None)]
+
+
+@host_op("Ray>AllReduceEnd", located=["values"])
+def _end(call: HostCall) -> list[Any]:
+    work, *values = call.inputs
+    flat = _result(call, work)
+    shapes = [tuple(array.shape) for array, _ in values]
+    ends = np.cumsum([int(np.prod(s)) for s in shapes])
+    return [part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
+
+
+@host_op("Ray>AllGather")
+def _all_gather(call: HostCall) -> list[Any]:
+    (x,) = call.inputs
+    _check_size(call)
+    found = _result(call, group().all_gather(x.ravel()))
+    return [found.reshape(x.shape[0] * call.attrs["size"], *x.shape[1:])]
+
+
+@host_op("Ray>ReduceScatter")
+def _reduce_scatter(call: HostCall) -> list[Any]:
+    (x,) = call.inputs
+    _check_size(call)
+    found = _result(call, group().reduce_scatter(x.ravel()))
+    return [found.reshape(x.shape[0] // call.attrs["size"], *x.shape[1:])]
+
+
+@host_op("Ray>Broadcast")
+def _broadcast(call: HostCall) -> list[Any]:
+    (x,), root = call.inputs, call.attrs["root"]
+    if root >= group().size:
+        raise call.error(f"root is {root}; it must be a rank of the group, of {group().size}")
+    return [_result(call, group().broadcast(x.ravel(), root)).reshape(x.shape)]
+
+
+def _check_size(call: HostCall) -> None:
+    size = group().size
+    if call.attrs["size"] != size:
+        raise call.error(f"attr size is {call.attrs['size']}; the group has {size} processes, and it must be theirs")
+
+
+def _result(call: HostCall, work: Work) -> np.ndarray:
+    """What comes of a collective; a run that is cancelled ends it, and with it the group."""
+    try:
+        with work.changed:
+            call.cancel.wait_for(work.changed, lambda: work.over)
+    except BaseException as e:
+        work.cancelled = e
+        raise
+    return work.wait()
+
+
+def all_reduce(values: Sequence[Any]) -> list[Any]:
+    """For each tensor the sum of those of all processes of the group, which must give equal shapes.
+
+    The tensors have one dtype and are added up together. Meanwhile this process goes on with what needs no sum.
+    """
+    started = apply_op("Ray>AllReduceStart", [list(values)])
+    return list(apply_op("Ray>AllReduceEnd", [started, list(values)]))
+
+
+def all_gather(value: Any) -> Any:
+    """The tensors of all processes of the group, of equal shapes, one after the other along the first dimension."""
+    return apply_op("Ray>AllGather", [value], {"size": group().size})
+
+
+def reduce_scatter(value: Any) -> Any:
+    """This process's part of the sum of all processes' tensors, of equal ones along the first dimension."""
+    return apply_op("Ray>ReduceScatter", [value], {"size": group().size})
+
+
+def broadcast(value: Any, root: int = 0) -> Any:
+    """The tensor of the process of rank `root`, in all of them; shapes must be equal."""
+    return apply_op("Ray>Broadcast", [value], {"root": root})
