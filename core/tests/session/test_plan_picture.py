@@ -11,7 +11,8 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.runtime import plan_picture
-from timberframe_core.runtime.explain import Explanation
+from timberframe_core.runtime.explain import Explanation, StageReport
+from timberframe_core.runtime.memory_picture import MOST_BARS, live_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -67,6 +68,25 @@ def test_a_plan_whose_shapes_are_not_known_is_drawn_without_memory() -> None:
         plan = session.explain(tf.tanh(tf.placeholder(tf.float32, [None]), name="b"))
     assert "It is known when shapes are." in plan.as_html()
     assert any(t.startswith("Tanh 'b'") for t in titles(plan))
+
+
+def test_the_bytes_that_are_alive_while_each_node_runs() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [10, 10])
+        a = tf.matmul(x, x, name="a")  # 400 bytes, read by c
+        b = tf.reduce_sum(a, 0, name="b")  # 40, the result
+        c = tf.matmul(a, x, name="c")  # 400
+        d = tf.reduce_max(c, name="d")  # 4, the result
+        plan = session.explain([b, d], {x: np.zeros((10, 10))})
+    assert dict(plan.stages[0].live_bytes) == {"a": 400, "b": 440, "c": 840, "d": 444}
+    assert "c: 840 bytes" in plan.as_html()
+
+
+def test_many_nodes_are_drawn_as_fewer_bars() -> None:
+    stage = StageReport("/device:CPU:0", 0, (), "cluster", live_bytes=tuple((f"n{i}", i) for i in range(1000)))
+    text = live_svg([stage])
+    assert text.count("<rect") <= MOST_BARS
+    assert "n999: 999 bytes" in text
 
 
 def test_names_are_texts_in_svg_and_page() -> None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class StageReport:
     """One cluster, or one node that the executor drives. Byte counts are None until its shapes are known.
 
-    output_bytes: of its outputs, and of new versions of variables that are not written over the old ones.
+    output_bytes: of its outputs, and of new versions of variables that are not written over the old ones. live_bytes:
+    each node that runs, in running order, with the bytes of what nodes have made by then and others read, or the run.
     """
 
     device: str
@@ -43,6 +44,7 @@ class StageReport:
     workspace_bytes: int | None = None
     persistent_bytes: int | None = None
     output_bytes: int | None = None
+    live_bytes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -302,8 +304,25 @@ def _report(stage: Stage, bound: BoundStage | None, homes: Mapping[Node, Device]
     outputs += sum(u.new.nbytes for u in bound.cluster.updates if not u.in_place)
     return StageReport(
         stage.device.spec, stage.depth, names, kind, receives, sends,
-        memory.arena, memory.workspace, memory.persistent, outputs,
+        memory.arena, memory.workspace, memory.persistent, outputs, tuple(_live_bytes(bound.cluster)),
     )  # fmt: skip
+
+
+def _live_bytes(cluster: Cluster) -> Iterator[tuple[str, int]]:
+    """See `StageReport`; what a node writes over an input counts beside that."""
+    last = {v.id: i for i, n in enumerate(cluster.nodes) for v in n.inputs}
+    in_place = {u.new.id for u in cluster.updates if u.in_place}
+    kept = {v.id for v in cluster.outputs} | {u.new.id for u in cluster.updates}
+    made: dict[int, int] = {}
+    live = 0
+    for i, node in enumerate(cluster.nodes):
+        for v in node.outputs:
+            made[v.id] = 0 if v.id in in_place else v.nbytes
+            live += made[v.id]
+        yield node.name, live
+        for v in {v.id: v for v in (*node.inputs, *node.outputs)}.values():
+            if v.id in made and v.id not in kept and last.get(v.id, i) == i:
+                live -= made.pop(v.id)
 
 
 def _shortened(names: tuple[str, ...], most: int = 8) -> str:

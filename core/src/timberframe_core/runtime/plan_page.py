@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from timberframe_core.drawing.page import asset, page
-from timberframe_core.runtime.plan_picture import DARK_STYLE, LIGHT_STYLE, STYLE, memory_svg, plan_svg
+from timberframe_core.runtime.memory_picture import live_svg, memory_svg
+from timberframe_core.runtime.plan_picture import DARK_STYLE, LIGHT_STYLE, STYLE, plan_svg
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.explain import Explanation
@@ -20,8 +21,11 @@ def plan_page(plan: Explanation) -> str:
     bars = memory_svg(plan.stages)
     peaks = _list(f"at most {n:,} bytes on {device}" for device, n in plan.peak_bytes.items())
     memory = f'{peaks}<div class="scroll">{bars}</div>' if bars else "<p>It is known when shapes are.</p>"
+    live = live_svg(plan.stages)
+    along = f'<p class="muted">{_LIVE}</p><div class="scroll">{live}</div>' if live else ""
     sections = [
-        ("Graph", drawing), ("Memory of each stage, in running order", memory), ("Passes", _passes(plan)),
+        ("Graph", drawing), ("Memory of each stage, in running order", memory),
+        ("Memory while the nodes of a stage run", along), ("Passes", _passes(plan)),
         ("Placement", _SEARCH + _placement(plan)), ("Kernels", _kernels(plan)), ("Loops and branches", _loops(plan)),
         ("Computed on the host while planning", _list(plan.host_values)),
         ("Left out", _list(plan.skipped_rewrites)),
@@ -45,6 +49,10 @@ _HOW = (
     "A column for each device, a frame for each cluster, in running order from top to bottom. What hovers over a node "
     "says why it is there and what runs it; the small word in its corner is the pass that rewrote it. Dashed "
     "lines are copies or waits between clusters, dashed nodes what is fed or kept between runs."
+)
+_LIVE = (
+    "A bar for each node, in running order: the bytes of what nodes of the stage have made by then, and others still "
+    "read or the run gives as a result. What hovers over a bar names the node. Constants and variables are not in it."
 )
 _SEARCH = '<p><label>Search <input type="search" id="search" placeholder="a node, an op, a device"></label></p>'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -195,7 +195,7 @@ def _lane(device: str, lane: tuple[float, float]) -> str:
 
 def _frame(number: int, box: _Box, colour: int) -> str:
     stage = box.stage
-    memory = "" if stage.arena_bytes is None else f", {_bytes(stage.arena_bytes + (stage.output_bytes or 0))}"
+    memory = "" if stage.arena_bytes is None else f", {bytes_text(stage.arena_bytes + (stage.output_bytes or 0))}"
     title = f"{number}: {stage.kind}{memory}"
     hint = [title, f"{len(stage.nodes)} nodes on {stage.device}", *(f"receives {r}" for r in stage.receives)]
     if stage.arena_bytes is not None:
@@ -247,50 +247,9 @@ def _node(box: _Box, name: str, colour: int, hints: Mapping[str, tuple[str, str,
     )
 
 
-def _bytes(count: int) -> str:
+def bytes_text(count: int) -> str:
+    """A number of bytes in the unit that suits it."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"
     return f"{count} bytes"
-
-
-def memory_svg(stages: Iterable[StageReport]) -> str:
-    """Bars of what each stage needs while it runs, in running order: constants, outputs, workspace, arena."""
-    known = [(i, s) for i, s in enumerate(stages) if s.arena_bytes is not None]
-    if not known:
-        return ""
-    left, width, row = 190.0, 620.0, 24.0
-    parts, most = [], max(sum(_memory(s).values()) for _, s in known) or 1
-    for line, (i, stage) in enumerate(known):
-        y, x = 34 + line * row, left
-        label = f"{i}: {stage.device}"
-        parts.append(
-            f'<text x="{left - 8:.0f}" y="{y + 12:.1f}" text-anchor="end" font-size="11">{escape(label)}</text>'
-        )
-        for k, (name, count) in enumerate(_memory(stage).items()):
-            size = width * count / most
-            parts.append(
-                f'<rect class="b{k}" x="{x:.1f}" y="{y:.1f}" width="{size:.1f}" height="16" fill="{COLOURS[k][0]}">'
-                f"<title>{escape(f'stage {i}, {name}: {count} bytes')}</title></rect>"
-            )
-            x += size
-        total = sum(_memory(stage).values())
-        parts.append(f'<text class="small" x="{x + 6:.1f}" y="{y + 12:.1f}" font-size="11">{_bytes(total)}</text>')
-    for k, name in enumerate(_memory(known[0][1])):
-        parts.append(
-            f'<rect class="b{k}" x="{left + 110 * k:.0f}" y="8" width="10" height="10" fill="{COLOURS[k][0]}"/>'
-            f'<text x="{left + 110 * k + 15:.0f}" y="17" font-size="11">{name}</text>'
-        )
-    height = 44 + row * len(known)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="tf-plan" viewBox="0 0 {left + width + 90:.0f} {height:.0f}" '
-        f'width="{left + width + 90:.0f}" height="{height:.0f}" role="img" aria-label="memory of each stage">'
-        + "\n".join(parts) + "</svg>\n"
-    )  # fmt: skip
-
-
-def _memory(stage: StageReport) -> dict[str, int]:
-    return {
-        "constants": stage.persistent_bytes or 0, "outputs": stage.output_bytes or 0,
-        "workspace": stage.workspace_bytes or 0, "arena": stage.arena_bytes or 0,
-    }  # fmt: skip
