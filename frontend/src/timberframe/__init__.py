@@ -107,6 +107,8 @@ if _TYPE_CHECKING:
     from timberframe import python_io as python_io
     from timberframe import queue as queue
     from timberframe import saved_model as saved_model
+    from timberframe import signal as signal
+    from timberframe import spectral as spectral
     from timberframe import summary as summary
     from timberframe import test as test
     from timberframe import version as version
@@ -115,11 +117,18 @@ if _TYPE_CHECKING:
     from timberframe.eager.tape import GradientTape as GradientTape
     from timberframe.eager.tensor_spec import TensorSpec as TensorSpec
     from timberframe.metrics.confusion import confusion_matrix as confusion_matrix
+    from timberframe.signal.fourier import fft as fft
+    from timberframe.signal.fourier import fft2d as fft2d
+    from timberframe.signal.fourier import fft3d as fft3d
+    from timberframe.signal.fourier import ifft as ifft
+    from timberframe.signal.fourier import ifft2d as ifft2d
+    from timberframe.signal.fourier import ifft3d as ifft3d
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
         "app", "compat", "data", "debugging", "dtypes", "estimator", "feature_column", "flags", "gfile", "graph_util",
-        "io", "layers", "manip", "metrics", "python", "python_io", "queue", "saved_model", "summary", "test", "version",
+        "io", "layers", "manip", "metrics", "python", "python_io", "queue", "saved_model", "signal", "spectral",
+        "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",
@@ -130,6 +139,7 @@ else:
         **_EAGER,
         **{name: f"timberframe.{name}" for name in _MODULES},
         "confusion_matrix": "timberframe.metrics.confusion:confusion_matrix",
+        **{name: f"timberframe.signal:{name}" for name in ("fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d")},
         **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},
     }
     __getattr__ = _lazy_names(__name__, _LATER)
