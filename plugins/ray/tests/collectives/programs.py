@@ -80,3 +80,39 @@ def killed(victim: int) -> Any:
         except tf.errors.UnavailableError as e:
             return str(e), time.monotonic() - start
     return None
+
+
+def network(x: Any, labels: Any) -> Any:
+    """The loss of a small network, with an embedding of which a step reads some rows."""
+    h, init = x, tf.glorot_uniform_initializer(seed=3)
+    for i in range(3):
+        w = tf.get_variable(f"w{i}", [16, 16], initializer=init)
+        h = tf.nn.relu(tf.matmul(h, w) + tf.get_variable(f"b{i}", [16], initializer=tf.zeros_initializer()))
+    table = tf.get_variable("table", [5, 16], initializer=init)
+    return tf.reduce_mean(tf.square(h - tf.gather(table, labels)))
+
+
+def trained(steps: int, sharded: bool) -> Any:
+    """Values of the variables after some steps, of a batch of which each process has its part, or all of it."""
+    tf.reset_default_graph()
+    rows = 24 // tfr.group().size if sharded else 24
+    x, labels = tf.placeholder(tf.float32, [rows, 16]), tf.placeholder(tf.int32, [rows])
+    optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+    if sharded:
+        optimizer = tfr.DistributedOptimizer(optimizer, bucket_bytes=1000)
+    step = optimizer.minimize(network(x, labels))
+    numbers = np.random.default_rng(0)
+    mine = slice(tfr.group().rank * rows, (tfr.group().rank + 1) * rows) if sharded else slice(None)
+    with tf.Session(config=tf.SessionConfig(plugins=["cpu"])) as session:
+        session.run(tf.global_variables_initializer())
+        if sharded:
+            session.run(tfr.broadcast_variables(tf.trainable_variables()))
+        for _ in range(steps):
+            batch = numbers.standard_normal((24, 16)).astype(np.float32), numbers.integers(0, 5, 24)
+            session.run(step, {x: batch[0][mine], labels: batch[1][mine]})
+        return session.run(tf.trainable_variables())
+
+
+def trained_in_each_way() -> Any:
+    """Twice by all processes together, and once by this one alone."""
+    return trained(5, True), trained(5, True), trained(5, False)

@@ -8,3 +8,5 @@ from timberframe_ray.collectives.ops import all_gather as all_gather
 from timberframe_ray.collectives.ops import all_reduce as all_reduce
 from timberframe_ray.collectives.ops import broadcast as broadcast
 from timberframe_ray.collectives.ops import reduce_scatter as reduce_scatter
+from timberframe_ray.collectives.optimizer import DistributedOptimizer as DistributedOptimizer
+from timberframe_ray.collectives.optimizer import broadcast_variables as broadcast_variables
