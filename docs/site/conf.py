@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 project = "Timberframe"
 copyright = "Timberframe's authors, Apache-2.0"
-extensions = ["myst_parser", "navigation"]
+extensions = ["myst_parser", "navigation", "reference"]
 
 root_doc = "docs/README"
 include_patterns = [
@@ -31,7 +31,9 @@ highlight_language = "none"  # of blocks that name no language: what programs pr
 
 html_theme = "furo"
 html_title = "Timberframe"
-html_extra_path = ["static/index.html"]
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_extra_path = ["extra/index.html"]
 html_show_search_summary = False  # it reads other pages, which browsers refuse to pages that are files
 html_show_sourcelink = False
 html_copy_source = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "timberframe.ops"
 
 _ops: dict[str, OpDef] = {}
+_modules: dict[str, str] = {}
+"""By op, the module that defines it."""
 _lock = threading.RLock()
 
 
@@ -26,10 +29,26 @@ def register(op: OpDef) -> None:
         old = _ops.get(op.name)
         if old is not None and old.signature() != op.signature():
             raise AlreadyExistsError(
-                f"op {op.name}: defined by {old.shape.__module__} and, differently, by {op.shape.__module__}; "
+                f"op {op.name}: defined by {module_of(op.name)} and, differently, by {_defining_module()}; "
                 "a second definition must be identical (custom ops are named 'Vendor>Op')"
             )
         _ops[op.name] = old or op
+        _modules.setdefault(op.name, _defining_module())
+
+
+def module_of(name: str) -> str:
+    """The module that defines an op of the registry: the one whose import did."""
+    return _modules[name]
+
+
+def _defining_module() -> str:
+    """The module that is being imported, which may call functions of others that define ops; "" if there is none."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_name != "<module>":
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
 
 
 def substitute(op: OpDef) -> OpDef:
@@ -43,7 +62,7 @@ def substitute(op: OpDef) -> OpDef:
 def unregister(name: str) -> None:
     """Takes an op out that a test has defined; graphs that have it keep it."""
     with _lock:
-        del _ops[name]
+        del _ops[name], _modules[name]
 
 
 def find(name: str) -> OpDef | None:

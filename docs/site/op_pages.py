@@ -1,0 +1,141 @@
+"""Pages of the reference of ops: one for each family, an index, and a table of measured accuracies."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import op_devices
+import op_facts
+from measured import Measured
+from op_examples import example
+from op_facts import table
+from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.kernels import KernelRegistry
+
+CORE = "timberframe_core.ops."
+PREAMBLE = """Each op has its signature in TensorFlow's notation, its attrs, its gradient, its tolerance in the
+conformance suite, and the dtypes that the kernels of each device take. Measured accuracies are of the reports in
+conformance/results; [all of them](../accuracy.md) are in one table. Examples begin with `import numpy as np` and
+`import timberframe as tf`; they were run on the CPU while this page was built."""
+
+
+@dataclass
+class Facts:
+    """What pages are made of besides the ops: kernels of plugins, and accuracies by op."""
+
+    kernels: KernelRegistry
+    accuracies: Mapping[str, Sequence[Measured]]
+
+
+def families() -> dict[str, list[OpDef]]:
+    """All ops by family: the core's own, then one for each package that defines further ones."""
+    found: dict[str, list[OpDef]] = {}
+    for op in registry.all_ops():
+        found.setdefault(_family(registry.module_of(op.name)), []).append(op)
+    return dict(sorted(found.items(), key=lambda item: (not _is_core(item[0]), item[0])))
+
+
+def _family(module: str) -> str:
+    return module.removeprefix(CORE).split(".")[0] if module.startswith(CORE) else module.split(".")[0]
+
+
+def _is_core(family: str) -> bool:
+    return importlib.util.find_spec(CORE + family) is not None
+
+
+def family_page(family: str, ops: Sequence[OpDef], facts: Facts) -> str:
+    """The page of a family."""
+    what = importlib.import_module(CORE + family).__doc__ if _is_core(family) else f"Ops of the package {family}."
+    head = f"# Ops: {family}\n\n{(what or '').strip()}\n\n{PREAMBLE}\n"
+    return head + "".join(op_section(op, facts) for op in ops)
+
+
+def op_section(op: OpDef, facts: Facts) -> str:
+    """All about one op."""
+    parts = [f"\n## {op.name}\n", f"{_text(op.doc)}\n", f"```text\n{op_facts.signature(op)}\n```\n", op_facts.attrs(op)]
+    parts.append(_properties(op))
+    devices = op_devices.dtypes(op, facts.kernels)
+    rows = [(device, devices.get(device, "no kernel")) for device in op_devices.device_types(facts.kernels)]
+    parts.append(table(("device", "dtypes"), rows) if devices else f"Devices: {op_devices.nobody(op)}.\n")
+    parts.append(accuracy_table(facts.accuracies.get(op.name, ())))
+    found = example(op)
+    if found:
+        parts.append(f"```python\n{found[0]}```\n\n```text\n{found[1].rstrip()}\n```\n")
+    return "\n".join(part for part in parts if part)
+
+
+def _properties(op: OpDef) -> str:
+    lines = [
+        ("Gradient", op_facts.gradient(op)),
+        ("Tolerance", op_facts.tolerance(op)),
+        ("Traits", op_facts.traits(op)),
+    ]
+    return "\n".join(f"- **{name}**: {_text(text)}" for name, text in lines if text) + "\n"
+
+
+def accuracy_table(found: Sequence[Measured]) -> str:
+    """What was measured, by device and dtypes."""
+    rows = [
+        (m.device, m.dtypes, f"{m.ulp:.3g}", f"{m.share:.0%}", f"{m.cases:,}", f"{m.failing:,}", m.date)
+        for m in sorted(found, key=lambda m: (m.dtypes, m.device))
+    ]
+    heads = ("measured on", "dtypes", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
+    return table(heads, rows)
+
+
+def _text(text: str) -> str:
+    """Plain text of a docstring as Markdown, without the signs that mean something there; code stays code."""
+    parts = text.replace("``", "`").split("`")
+    for i in range(0, len(parts), 2):
+        for sign in "\\*_<[":
+            parts[i] = parts[i].replace(sign, f"\\{sign}")
+    return "`".join(parts)
+
+
+def index_page(found: Mapping[str, Sequence[OpDef]]) -> str:
+    """The list of families, each with its ops."""
+    pages = "\n".join(found)
+    return (
+        f"# Op reference\n\nAll {sum(map(len, found.values()))} ops of the registry, those of installed plugins "
+        "included, by family. Search finds an op by its name. [Measured accuracies](../accuracy.md) has devices side "
+        f"by side.\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    ) + "".join(f"\n## {family}\n\n{_links(family, ops)}\n" for family, ops in found.items())
+
+
+def _links(family: str, ops: Sequence[OpDef]) -> str:
+    return "\n".join(
+        [f"[Page of the family]({family}.md):", *(f"[{op.name}]({family}.md#{slug(op.name)})" for op in ops)]
+    )
+
+
+def slug(name: str) -> str:
+    """The anchor of an op's heading."""
+    return "".join(c for c in name.lower() if c.isalnum() or c in "_-")
+
+
+def accuracy_page(found: Mapping[str, Sequence[OpDef]], accuracies: Mapping[str, Sequence[Measured]]) -> str:
+    """Measured accuracies of all ops, devices side by side."""
+    devices = sorted({m.device for ms in accuracies.values() for m in ms})
+    rows = []
+    for family, ops in found.items():
+        for op in ops:
+            by_dtypes: dict[str, dict[str, Measured]] = {}
+            for m in accuracies.get(op.name, ()):
+                by_dtypes.setdefault(m.dtypes, {})[m.device] = m
+            link = f"[{op.name}](ops/{family}.md#{slug(op.name)})"
+            for dtypes, on in sorted(by_dtypes.items()):
+                cells = (f"{on[d].ulp:.3g} ({on[d].share:.0%})" if d in on else "" for d in devices)
+                rows.append((link, dtypes, op_facts.kind_of_tolerance(op), *cells))
+    rows.sort(key=lambda row: row[0].lower())
+    text = (
+        "# Measured accuracies\n\nThe worst error in ULP (units in the last place of the dtype) that the conformance "
+        "suite found, and how much of what is allowed that is; from the newest report of each device in "
+        "conformance/results. [devices.md](../devices.md) has what they were run with. An op or dtype that is not here "
+        "was not part of the levels that those reports tried: `conformance run --device=cpu --op Tanh --json FILE` "
+        "measures it.\n\n"
+    )
+    return text + table(("op", "dtypes", "tolerance", *devices), rows)
