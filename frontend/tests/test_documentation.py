@@ -15,6 +15,7 @@ from timberframe_core.runtime.devices import devices_for
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     "README.md",
+    "docs/start.md",
     "docs/use.md",
     "docs/data.md",
     "docs/eager.md",
