@@ -112,12 +112,19 @@ def test_zero_times_infinity_is_nan(size):
     assert np.isnan(run_op("MatMul", {}, [a, b])[0]).all()
 
 
-@pytest.mark.parametrize("shape", [(600, 300, 500), (40, 700, 1100)])
-def test_product_does_not_depend_on_threads(shape):
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "shape", [(600, 300, 500), (40, 700, 1100), (256, 128, 128), (70, 300, 200), (200, 200, 200), (1000, 70, 65)]
+)
+@pytest.mark.parametrize("swap", [False, True])
+def test_product_does_not_depend_on_threads(isa, dtype, shape, swap):
     m, k, n = shape
-    a, b = rng().standard_normal((m, k)).astype(F), rng().standard_normal((k, n)).astype(F)
-    one, two = (run_op("MatMul", {}, [a, b], threads=t)[0] for t in (1, 2))
+    a, b = rng().standard_normal((k, m) if swap else (m, k)).astype(dtype), rng().standard_normal((k, n)).astype(dtype)
+    one, two = (run_op("MatMul", {"transpose_a": swap}, [a, b], isa, threads=t)[0] for t in (1, 2))
     assert one.tobytes() == two.tobytes()
+    expected = (a.T if swap else a).astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(one, expected, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-11)
 
 
 def test_integer_product_wraps():

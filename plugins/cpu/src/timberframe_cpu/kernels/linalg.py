@@ -16,17 +16,18 @@ from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Window
 
 BEYOND_BLAS = "product of {0} x {2} and {2} x {1} matrices; their sizes must be below 2^31"
-_LARGE = 2**24  # multiplications: below, cutting a product into blocks costs more than a second thread gains
-_LARGE_TILED = 2**22  # the same where csrc/linalg/panel_gemm.c serves the dtype
+_LARGE = 2**22  # multiplications: below, cutting a product into blocks costs more than a second thread gains
+_LARGE_TILED = 2**21  # the same where csrc/linalg/panel_gemm.c serves the dtype
+_LEAST_BLOCK = 64  # rows or columns
 _PACKED_WEIGHTS = 2**16  # elements of a matrix from which on it is packed
 _PACKED_ROWS = 512  # most rows that a packed matrix is multiplied by
 _PACKED_TYPES = ("float32", "float64", "float16", "bfloat16", "int32")
-_TILED_COLUMNS, _TILED_BLOCK = 128, 2**20  # its blocks: columns in multiples of so many, and least multiplications
+_TILED_COLUMNS, _TILED_BLOCK = 64, 2**20  # its blocks: columns in multiples of so many, and least multiplications
 
 
 def block_size(size: int) -> int:
     """Rows (or columns) of the blocks that threads share, for a product of this many; it depends on nothing else."""
-    if size < 512:
+    if size < 2 * _LEAST_BLOCK:
         return size
     return math.ceil(size / max(2, size // 512))
 
@@ -50,10 +51,11 @@ def gemm_parameters(
     if math.prod(y) == 1 and not transposes[0]:  # one matrix on the right: the batch is more rows
         rows, batch, x, y, rank = rows * math.prod(batch), [], (), (), 0
     block_rows, block_columns = max(rows, 1), max(columns, 1)
-    if tiled and columns >= 2 * _TILED_COLUMNS:
-        if rows * columns * depth >= _LARGE_TILED:
+    work = rows * columns * depth
+    if tiled and columns >= max(2 * _TILED_COLUMNS, min(rows, 4 * _TILED_COLUMNS)):
+        if work >= _LARGE_TILED:
             block_columns = _TILED_COLUMNS * math.ceil(_TILED_BLOCK / (rows * depth * _TILED_COLUMNS))
-    elif rows * columns * depth >= _LARGE:
+    elif work >= (_LARGE_TILED if tiled else _LARGE):
         if rows >= columns:
             block_rows = block_size(rows)
         else:
