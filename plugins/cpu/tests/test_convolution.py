@@ -61,11 +61,20 @@ def test_windows_are_placed_as_the_attrs_say(op: str, attrs: Mapping[str, Any]) 
 
 
 @pytest.mark.parametrize("isa", available_isas())
-@pytest.mark.parametrize("channels", [3, 8, 20, 70])
+@pytest.mark.parametrize("channels", [3, 8, 20, 56, 70])
+@pytest.mark.parametrize("taps", [3, 5])
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
-def test_depthwise_windows_are_right_in_wide_rows(isa: str, channels: int, stride: int, dilation: int) -> None:
+def test_depthwise_windows_are_right_in_wide_rows(
+    isa: str, channels: int, taps: int, stride: int, dilation: int
+) -> None:
     attrs = EVEN | {"strides": (1, stride, stride, 1), "dilations": (1, dilation, dilation, 1)}
-    _check("DepthwiseConv2dNative", attrs, _random((2, 7, 43, channels)), _random((3, 3, channels, 1)), isa)
+    _check("DepthwiseConv2dNative", attrs, _random((2, 7, 43, channels)), _random((taps, taps, channels, 1)), isa)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("size", [(1, 4), (2, 6), (3, 5)])
+def test_depthwise_windows_are_right_where_most_taps_are_outside(isa: str, size: tuple[int, int]) -> None:
+    _check("DepthwiseConv2dNative", EVEN, _random((2, *size, 24)), _random((5, 5, 24, 1)), isa)
 
 
 @pytest.mark.parametrize("attrs", [EVEN, EVEN | {"strides": (1, 2, 1, 1)}, EVEN | {"padding": "VALID"}], ids=str)

@@ -32,7 +32,7 @@
 #define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
 #define BLOCK_TERMS 1024     /* summed terms at a time: their part of a panel stays in the second-level cache */
 #define BLOCK_PIXELS 192     /* most pixels that share a panel while it is there */
-#define BLOCK_STEP 24        /* blocks are multiples of it, and it is one of nearly every tile's rows */
+#define BLOCK_STEP 6          /* blocks are multiples of it, the rows of the widest tile */
 #define UNITS_PER_THREAD 4   /* so many blocks of pixels and panels at least, where there are enough pixels */
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */

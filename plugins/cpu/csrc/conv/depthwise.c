@@ -10,11 +10,13 @@
 #include "conv/finish.h"
 #include "conv/phases.h"
 #include "conv/shape.h"
+#include "conv/taps.h"
 #include "conv/vector.h"
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
 #define PIXELS 4
 #define MAXIMUM_TAPS 64    /* taps whose pointers are held at a time */
+#define MOST_TAP_ROWS 16   /* rows of taps of the tiles that share columns */
 #define SERIAL_TERMS 16384 /* products worth a thread */
 
 #define T float
