@@ -243,6 +243,11 @@ class RunMetadata:
         self.trace: dict[str, Any] | None = None
         self.partition_graphs: list[Any] = []
 
+    @property
+    def step_stats(self) -> dict[str, Any]:
+        """The trace, which `tf.python.client.timeline.Timeline` takes; empty where the run was not traced."""
+        return self.trace or {}
+
     def save_trace(self, path: str | PathLike[str]) -> None:
         """Writes the timeline to a file: a page where its name ends in ``.html``, else what Perfetto reads.
 

@@ -106,6 +106,7 @@ if _TYPE_CHECKING:
     from timberframe import python as python
     from timberframe import python_io as python_io
     from timberframe import queue as queue
+    from timberframe import resource_loader as resource_loader
     from timberframe import saved_model as saved_model
     from timberframe import signal as signal
     from timberframe import spectral as spectral
@@ -127,8 +128,8 @@ else:
     # What takes long to import and many programs do without.
     _MODULES = (
         "app", "compat", "data", "debugging", "dtypes", "estimator", "feature_column", "flags", "gfile", "graph_util",
-        "io", "layers", "manip", "metrics", "python", "python_io", "queue", "saved_model", "signal", "spectral",
-        "summary", "test", "version",
+        "io", "layers", "manip", "metrics", "python", "python_io", "queue", "resource_loader", "saved_model", "signal",
+        "spectral", "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",

@@ -3,17 +3,15 @@
 Its functions are defined in the modules of `timberframe.api`, which says how.
 """
 
-from typing import Any as _Any
-
 from timberframe.api import namespace as _namespace
+from timberframe.lazy import lazy_names as _lazy_names
 
 __all__ = sorted(_namespace("image"))
 
 globals().update(_namespace("image"))
 
 
-def __getattr__(name: str) -> _Any:
-    raise AttributeError(f"tf.image has no function {name!r}")
+__getattr__ = _lazy_names(__name__, {})
 
 
 def __dir__() -> list[str]:

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 
+class MissingNameError(AttributeError):
+    """A module of the API has no such name; the message says what serves instead, or has nearly this name.
+
+    It is put together when it is shown: `hasattr` and the like need none.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__(module, name)
+        self._module, self._missing = module, name
+
+    def __str__(self) -> str:
+        from timberframe.compat.absent import hint
+
+        inside = self._module.partition(".")[2]
+        advice = hint(f"{inside}.{self._missing}" if inside else self._missing)
+        if not advice:
+            names = [n for n in dir(sys.modules[self._module]) if not n.startswith("_")]
+            near = difflib.get_close_matches(self._missing, names, 1, 0.75)
+            advice = f"did you mean '{near[0]}'?" if near else ""
+        return f"module '{self._module}' has no attribute '{self._missing}'" + (f"; {advice}" if advice else "")
+
+
 def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's `__getattr__` for these names, which keeps what it found.
 
-    names: for each the module that it is, or ``module:attribute``. Raises AttributeError for others.
+    names: for each the module that it is, or ``module:attribute``. Raises MissingNameError for others.
     """
 
     def find(name: str) -> Any:
         where = names.get(name)
         if where is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise MissingNameError(module, name)
         file, _, attribute = where.partition(":")
         found = importlib.import_module(file)
         value = getattr(found, attribute) if attribute else found

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.api.variable_creators import outermost
 from timberframe_core import nest
 from timberframe_core.arguments import listed
 from timberframe_core.dtypes import as_dtype
@@ -30,8 +31,9 @@ __all__ = [
     "DeviceSpec", "Dimension", "Graph", "GraphKeys", "IndexedSlices", "IndexedSlicesValue", "Operation", "Tensor",
     "TensorShape", "add_to_collection", "add_to_collections", "colocate_with", "constant", "container",
     "control_dependencies", "convert_to_tensor", "device", "dimension_value", "executing_eagerly", "get_collection",
-    "get_collection_ref", "get_default_graph", "get_static_value", "group", "import_graph_def", "is_tensor",
-    "make_ndarray", "make_tensor_proto", "name_scope", "op_scope", "placeholder", "placeholder_with_default",
+    "get_collection_ref", "get_default_graph", "get_static_value", "group", "import_graph_def", "init_scope",
+    "is_tensor", "make_ndarray", "make_tensor_proto", "name_scope", "op_scope", "placeholder",
+    "placeholder_with_default",
     "register_tensor_conversion_function", "reset_default_graph", "tuple",
 ]  # fmt: skip
 
@@ -241,6 +243,19 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     if not partial:
         return None
     return np.array([x if isinstance(x, int | np.integer) else None for x in value.flat], object).reshape(value.shape)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Puts what is made inside into the graph around loops, branches and function bodies, without control inputs.
+
+    The name scope stays; in eager execution operations run at once.
+    """
+    inner = get_default_graph()
+    graph = outermost(inner)
+    scope = inner.get_name_scope()
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(f"{scope}/" if scope else None):
+        yield
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:

@@ -18,7 +18,8 @@ __all__ = ["initialize_all_tables", "tables_initializer"]
 NAMESPACES = {
     "lookup": (
         "HashTable", "IdTableWithHashBuckets", "KeyValueTensorInitializer", "MutableHashTable", "StaticHashTable",
-        "index_table_from_tensor", "index_to_string_table_from_tensor",
+        "index_table_from_file", "index_table_from_tensor", "index_to_string_table_from_file",
+        "index_to_string_table_from_tensor",
     )
 }  # fmt: skip
 
@@ -283,6 +284,44 @@ def index_to_string_table_from_tensor(
     with name_scope(name, "index_to_string"):
         values = convert_to_tensor(mapping, string)
         return StaticHashTable(KeyValueTensorInitializer(_numbers(values), values), default_value)
+
+
+def index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: Any = None,
+    key_dtype: Any = string,
+    name: str | None = None,
+) -> StaticHashTable | IdTableWithHashBuckets:
+    """A table from the lines of a file to their numbers, which are read when the table is initialized.
+
+    vocab_size: how many lines, by default all. See `index_table_from_tensor` for the other arguments.
+    """
+    with name_scope(name, "string_to_index"):
+        lines = _lines(vocabulary_file, vocab_size)
+        if as_dtype(key_dtype) is not string:
+            lines = apply_op("StringToNumber", [lines], {"out_type": as_dtype(key_dtype)})
+        return index_table_from_tensor(lines, num_oov_buckets, default_value, hasher_spec, key_dtype)
+
+
+def index_to_string_table_from_file(
+    vocabulary_file: Any, vocab_size: int | None = None, default_value: Any = "UNK", name: str | None = None
+) -> StaticHashTable:
+    """A table from numbers to the lines of a file; see `index_table_from_file`."""
+    with name_scope(name, "index_to_string"):
+        return index_to_string_table_from_tensor(_lines(vocabulary_file, vocab_size), default_value)
+
+
+def _lines(path: Any, count: int | None) -> Tensor:
+    """The lines of a file without their ends, or so many of them."""
+    if not path:
+        raise InvalidArgumentError("a table of a vocabulary file: no file is named; vocabulary_file is required")
+    text = apply_op("StaticRegexReplace", [apply_op("ReadFile", [path])], {"pattern": r"\r?\n$", "rewrite": ""})
+    whole: Any = apply_op("StringSplitV2", [apply_op("Reshape", [text, [1]]), "\n"])[1]
+    made: Tensor = whole if count is None else whole[:count]
+    return made
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from timberframe.compat import generated
+
 _ROOT = ""  # `tf` itself
 
 _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -29,6 +31,17 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         (_ROOT,),
     ),
     ("python.ops", "candidate_sampling_ops ctc_ops embedding_ops gen_nn_ops nn nn_impl nn_ops rnn", ("nn", _ROOT)),
+    ("python.ops", "clip_ops custom_gradient map_fn map_ops stateful_random_ops", (_ROOT,)),
+    (
+        "python.ops",
+        "gen_ctc_ops gen_image_ops gen_io_ops gen_linalg_ops gen_logging_ops gen_lookup_ops gen_parsing_ops "
+        "gen_resource_variable_ops gen_sparse_ops gen_spectral_ops gen_string_ops gen_training_ops",
+        ("raw_ops",),
+    ),
+    ("python.ops", "signal spectral_ops", ("signal", "spectral")),
+    ("python.ops.signal", "dct_ops fft_ops mel_ops mfcc_ops reconstruction_ops shape_ops spectral_ops window_ops",
+     ("signal",)),
+    ("python.ops", "stateless_random_ops", ("random", _ROOT)),
     ("python.ops", "rnn_cell rnn_cell_impl", ("nn.rnn_cell",)),
     ("python.ops", "image_ops image_ops_impl", ("image",)),
     ("python.ops", "lookup_ops", (_ROOT, "lookup")),
@@ -37,28 +50,43 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("python.platform", "app", ("app",)),
     ("python.platform", "flags", ("flags",)),
     ("python.platform", "gfile", ("gfile",)),
+    ("python.platform", "googletest test", ("test",)),
+    ("python.platform", "resource_loader", ("resource_loader",)),
+    ("python.framework", "test_util", ("test",)),
+    ("python.framework", "graph_io", ("train",)),
+    ("python.feature_column", "feature_column feature_column_lib feature_column_v2", ("feature_column",)),
     ("python.platform", "tf_logging", ("logging",)),
     ("python.lib.io", "file_io", ("gfile",)),
     ("python.lib.io", "tf_record", ("python_io",)),
     ("python.util", "compat", ("compat",)),
     ("python.util", "tf_decorator", ("timberframe.compat.decorators",)),
+    ("python.util", "deprecation tf_export", ("timberframe.compat.deprecation",)),
     ("python.util", "nest", ("contrib.framework.nest",)),
     ("python.client", "session", (_ROOT,)),
     ("python.eager", "context", (_ROOT,)),
+    ("python.eager", "backprop function", ("contrib.eager", _ROOT)),
+    ("python.data.experimental.ops",
+     "batching grouping interleave_ops iterator_ops prefetching_ops readers resampling scan_ops shuffle_ops unique",
+     ("data.experimental",)),
+    ("python.layers", "utils", ("timberframe.layers.switch",)),
     ("python.data.ops", "dataset_ops iterator_ops readers", ("data",)),
     ("python.estimator", "estimator export inputs model_fn run_config training", ("estimator",)),
     ("python.layers", "base convolutional core layers normalization pooling", ("layers",)),
     ("python.saved_model", "builder loader saved_model signature_constants tag_constants utils", ("saved_model",)),
+    ("python.saved_model", "signature_def_utils simple_save", ("saved_model",)),
     ("python.summary", "summary", ("summary",)),
     ("python.summary.writer", "writer writer_cache", ("summary",)),
     (
         "python.training",
         "adadelta adagrad adam basic_session_run_hooks checkpoint_management checkpoint_utils coordinator ftrl "
-        "gradient_descent input learning_rate_decay momentum monitored_session optimizer "
+        "device_setter gradient_descent input learning_rate_decay momentum monitored_session optimizer summary_io "
+        "proximal_adagrad proximal_gradient_descent "
         "queue_runner queue_runner_impl rmsprop saver server_lib session_manager session_run_hook supervisor "
         "training training_util",
         ("train",),
     ),
+    ("python.training", "slot_creator", ("timberframe.train.slots",)),
+    ("python.training", "warm_starting_util", ("train",)),
     ("python.training", "moving_averages", ("timberframe.train.moving_averages",)),
     ("python", "pywrap_tensorflow", ("train",)),
     ("core.example", "example_pb2 feature_pb2", ("train",)),
@@ -85,6 +113,34 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 }
 """By module, without the leading `tensorflow.`: the namespaces in which its names are looked up, in this order."""
 
+_RENAMED: Mapping[str, str] = {
+    "python.client.session.BaseSession": "Session",
+    "python.framework.ops.internal_convert_to_tensor": "convert_to_tensor",
+    "python.framework.tensor_util.MakeNdarray": "make_ndarray",
+    "python.framework.tensor_util.constant_value": "get_static_value",
+    "python.framework.test_util.TensorFlowTestCase": "test.TestCase",
+    "python.lib.io.file_io.FileIO": "gfile.GFile",
+    "python.lib.io.file_io.copy": "gfile.Copy",
+    "python.lib.io.file_io.create_dir": "gfile.MkDir",
+    "python.lib.io.file_io.delete_file": "gfile.Remove",
+    "python.lib.io.file_io.delete_recursively": "gfile.DeleteRecursively",
+    "python.lib.io.file_io.file_exists": "gfile.Exists",
+    "python.lib.io.file_io.get_matching_files": "gfile.Glob",
+    "python.lib.io.file_io.is_directory": "gfile.IsDirectory",
+    "python.lib.io.file_io.list_directory": "gfile.ListDirectory",
+    "python.lib.io.file_io.recursive_create_dir": "gfile.MakeDirs",
+    "python.lib.io.file_io.rename": "gfile.Rename",
+    "python.lib.io.file_io.stat": "gfile.Stat",
+    "python.lib.io.file_io.walk": "gfile.Walk",
+    "python.ops.custom_gradient.custom_gradient": "custom_gradient",
+    "python.ops.lookup_ops.index_table_from_file": "contrib.lookup.index_table_from_file",
+    "python.ops.lookup_ops.index_table_from_tensor": "contrib.lookup.index_table_from_tensor",
+    "python.ops.lookup_ops.index_to_string_table_from_file": "contrib.lookup.index_to_string_table_from_file",
+    "python.ops.lookup_ops.index_to_string_table_from_tensor": "contrib.lookup.index_to_string_table_from_tensor",
+    "python.ops.map_fn.map_fn": "map_fn",
+}
+"""Names of TensorFlow's own modules, and what they are below `tf`."""
+
 _PACKAGES = {".".join(parts[:end]) for parts in (name.split(".") for name in MODULES) for end in range(1, len(parts))}
 
 _PYTHONS: Mapping[str, ModuleType] = {"python.util.tf_contextlib": contextlib, "python.util.tf_inspect": inspect}
@@ -99,6 +155,9 @@ class InternalModule(ModuleType):
         self._find = find
 
     def __getattr__(self, name: str) -> Any:
+        renamed = _RENAMED.get(f"{self.__name__}.{name}")
+        if renamed is not None:
+            return self._find(renamed)
         package = self.__name__.rpartition(".")[0]
         for inside in (self.__name__, package):  # modules have imported others of their package
             inner = internal_module(f"{inside}.{name}", self._find)
@@ -109,6 +168,9 @@ class InternalModule(ModuleType):
                 return getattr(self._namespace(namespace), name)
             except AttributeError:
                 continue
+        if ".gen_" in self.__name__ and not name.startswith("__"):
+            with contextlib.suppress(AttributeError):
+                return generated.find(name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:

@@ -22,8 +22,10 @@ from timberframe.contrib.framework import local_variable as local_variable
 from timberframe.contrib.framework import model_variable as model_variable
 from timberframe.contrib.framework import variable as variable
 from timberframe.contrib.layers import *  # noqa: F403 - the same names
+from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
+__getattr__ = _lazy_names(__name__, {})
 
 
 def repeat(inputs: _Any, repetitions: int, layer: _Callable[..., _Any], *args: _Any, **kwargs: _Any) -> _Any:

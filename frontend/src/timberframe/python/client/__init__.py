@@ -2,4 +2,4 @@
 
 from timberframe.lazy import lazy_names as _lazy_names
 
-__getattr__ = _lazy_names(__name__, {"device_lib": "timberframe.python.client.device_lib"})
+__getattr__ = _lazy_names(__name__, {name: f"timberframe.python.client.{name}" for name in ("device_lib", "timeline")})
