@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.saved_model.loader import read_saved_model
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -100,3 +101,19 @@ def test_missing_variables_leave_the_session_usable(session: tf.Session, tmp_pat
     with pytest.raises(tf.errors.NotFoundError, match=r"there is no 'variables\.index\.json'"):
         loaded(tmp_path / "m")
     assert session.run(w).shape == (3, 1)
+
+
+def test_the_model_has_nodes_that_restore_its_variables(session: tf.Session, tmp_path: Path) -> None:
+    """TensorFlow's servers run them. A model that is written again gets nodes of other names."""
+    x, y, _ = model(session)
+    expected = session.run(y, {x: X})
+    tf.saved_model.simple_save(session, str(tmp_path / "first"), {"x": x}, {"y": y})
+    with tf.Graph().as_default(), tf.Session() as other:
+        tf.saved_model.load(other, ["serve"], str(tmp_path / "first"))
+        tf.saved_model.simple_save(other, str(tmp_path / "again"), {"x": "x:0"}, {"y": "y:0"})
+    with tf.Graph().as_default(), tf.Session() as fresh:
+        meta = read_saved_model(str(tmp_path / "again")).meta_graphs[0]
+        tf.import_graph_def(meta.graph_def, name="")
+        variables = {meta.saver_def.filename_tensor_name: str(tmp_path / "again" / "variables" / "variables")}
+        fresh.run(meta.saver_def.restore_op_name, variables)
+        np.testing.assert_array_equal(fresh.run("y:0", {"x:0": X}), expected)

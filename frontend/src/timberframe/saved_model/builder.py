@@ -1,7 +1,7 @@
 """Writes models as folders.
 
 `saved_model.pb` is TensorFlow's SavedModel message, a graph with collections and signatures for each set of tags;
-`variables/variables` is one checkpoint of ours for all of them.
+`variables/variables` is one checkpoint in TensorFlow's format for all of them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from timberframe.saved_model.constants import (
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
+from timberframe.saved_model.saver_nodes import add_saver_nodes
 from timberframe.saved_model.signatures import predict_signature_def
-from timberframe.saving.checkpoint import write_checkpoint
+from timberframe.saving.bundle_writer import write_bundle
 from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.meta_graph import build_meta_graph
 from timberframe.saving.session_values import check_session, current_values
@@ -71,10 +72,13 @@ class Builder:
         if variables:
             target = self._folder / VARIABLES_DIRECTORY / VARIABLES_FILENAME
             with file_errors(f"saved model '{self._folder}' cannot be written"):
-                write_checkpoint(str(target), current_values(session, variables))
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_bundle(str(target), current_values(session, variables))
         self._has_variables = True
         with session.graph.as_default():
-            self.add_meta_graph(tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op)
+            self.add_meta_graph(
+                tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op, saver=saver
+            )
 
     def add_meta_graph(
         self,
@@ -87,7 +91,7 @@ class Builder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds the current graph under these tags, for the same variables."""
+        """Adds the current graph under these tags, for the same variables. saver: says which, by default all global."""
         if not self._has_variables:
             raise InvalidArgumentError("saved model: has no variables yet; add_meta_graph_and_variables comes first")
         if assets_collection:
@@ -101,6 +105,8 @@ class Builder:
         for key, signature in meta.signature_def.items():
             for info in (*signature.inputs.values(), *signature.outputs.values()):
                 _check_there(graph, key, info.name)
+        chosen = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if saver is None else saver.variables
+        add_saver_nodes(meta, by_name(chosen))
         self._model.meta_graphs.add().CopyFrom(meta)
 
     def save(self, as_text: bool = False) -> str:
