@@ -12,3 +12,5 @@ from timberframe_ray.collectives import group as group
 from timberframe_ray.collectives import join as join
 from timberframe_ray.collectives import leave as leave
 from timberframe_ray.collectives import reduce_scatter as reduce_scatter
+from timberframe_ray.fit import Result as Result
+from timberframe_ray.fit import fit as fit

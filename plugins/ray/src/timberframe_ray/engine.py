@@ -16,6 +16,7 @@ from ray import exceptions
 from ray.util import list_named_actors
 
 from timberframe_ray.monitor import Monitor
+from timberframe_ray.trainer import Trainer
 from timberframe_ray.worker import Worker
 from timberframe_sdk import InvalidArgumentError, NotFoundError, UnavailableError, UnknownError
 from timberframe_sdk.remote.errors import AlreadyExistsError
@@ -82,11 +83,14 @@ def join(address: str = "", folder: str | None = None) -> None:
         ) from None
 
 
-def start_local(folder: str | None, memory: int) -> None:
-    """Starts a cluster of this machine that ends with this process. memory: bytes of its object store."""
+def start_local(folder: str | None, memory: int, cpus: int = 1) -> None:
+    """Starts a cluster of this machine that ends with this process. memory: bytes of its object store.
+
+    cpus: for trainings; workers ask for none, and Ray keeps as many idle processes.
+    """
     ray.init(
         address="local",
-        num_cpus=1,  # workers ask for none; this is how many idle processes Ray keeps
+        num_cpus=cpus,
         include_dashboard=False,
         object_store_memory=memory,
         namespace=NAMESPACE,
@@ -142,6 +146,12 @@ def start_worker(cluster: str, job: str, task: int, jobs: Mapping[str, Sequence[
                     f"cluster '{cluster}': /job:{job}/task:{task} is served already; each task has one server"
                 ) from None
             time.sleep(0.1)
+
+
+def start_trainer(cpus: float) -> Handle:
+    """A process of a training, which ends with this one; it starts when there is room for it."""
+    actor = ray.remote(max_restarts=0, max_task_retries=0)(Trainer)
+    return actor.options(num_cpus=cpus, scheduling_strategy="SPREAD").remote()
 
 
 def find_worker(cluster: str, job: str, task: int) -> Handle | None:

@@ -45,11 +45,11 @@ def serve(cluster: Mapping[str, Mapping[int, str]] | None, job: str, task: int) 
     return TaskServer(digest[:12], job, task, {name: sorted(tasks) for name, tasks in cluster.items()})
 
 
-def start_here(folder: str | None = None, object_store_bytes: int = OBJECT_STORE_BYTES) -> bool:
+def start_here(folder: str | None = None, object_store_bytes: int = OBJECT_STORE_BYTES, cpus: int = 1) -> bool:
     """Starts Ray, to end with this process, unless that has joined one; whether it did."""
     if engine.joined():
         return False
-    engine.start_local(folder, object_store_bytes)
+    engine.start_local(folder, object_store_bytes, cpus)
     return True
 
 

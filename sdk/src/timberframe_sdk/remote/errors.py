@@ -7,6 +7,7 @@ from typing import Any
 
 from timberframe_core import errors
 from timberframe_core.errors import AlreadyExistsError as AlreadyExistsError
+from timberframe_core.errors import FailedPreconditionError as FailedPreconditionError
 
 
 def error_header(error: Exception) -> dict[str, Any]:

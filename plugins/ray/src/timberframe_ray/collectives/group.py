@@ -19,6 +19,7 @@ from timberframe_ray.collectives.links import Links, LostError, Waiting, meet
 from timberframe_ray.collectives.memory import DifferentError, Memory, share
 from timberframe_ray.collectives.sockets import Sockets
 from timberframe_sdk import InvalidArgumentError, OpError, UnavailableError
+from timberframe_sdk.remote.errors import FailedPreconditionError
 
 DEADLINE_SECONDS = 60.0
 
@@ -101,6 +102,11 @@ class Group:
     def transport(self) -> str:
         """What carries the arrays: "memory" or "sockets"."""
         return type(self._transport).__name__.lower()
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error has ended it."""
+        return self._failure is not None
 
     # Collectives: of arrays of one dimension
 
@@ -208,7 +214,8 @@ class Group:
         self._links.close()
 
     def _ended(self) -> OpError:
-        return UnavailableError(f"group '{self.name}' has ended ({self._failure}); join another one")
+        # Not UnavailableError again: a MonitoredSession would try it again and again
+        return FailedPreconditionError(f"group '{self.name}' has ended ({self._failure}); join another one")
 
     def leave(self) -> None:
         """Ends this process's part in the group, after the works that were started."""

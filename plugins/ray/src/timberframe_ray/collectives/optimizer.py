@@ -33,8 +33,17 @@ def DistributedOptimizer(  # noqa: N802  # it stands for a class, which depends 
 
 
 def broadcast_variables(variables: Iterable[Any], root: int = 0) -> list[Any]:
-    """Operations that give variables the values that they have in the process of rank `root`."""
-    return [v.assign(broadcast(v, root)).op for v in variables]
+    """Operations that give variables the values that they have in the process of rank `root`.
+
+    With a MonitoredSession they follow what restores variables there, as ``Scaffold(local_init_op=tf.group(*these))``.
+    """
+    assigned, last = [], None
+    for variable in variables:
+        value = broadcast(variable, root)
+        _after(value.op, last)  # all processes must have one order
+        last = value.op
+        assigned.append(variable.assign(value).op)
+    return assigned
 
 
 class _Distributed:
