@@ -229,3 +229,11 @@ def test_wrong_arguments_are_refused(session: tf.Session, make: Callable[[], Any
 def test_dense_tensors_are_refused(session: tf.Session, make: Callable[[], Any]) -> None:
     with pytest.raises(tf.errors.InvalidTypeError, match="SparseTensor"):
         make()
+
+
+def test_shape_size_and_rank_are_those_of_the_dense_tensor(session: tf.Session) -> None:
+    assert session.run(tf.shape(matrix())).tolist() == [2, 3]
+    assert session.run([tf.size(matrix()), tf.rank(matrix())]) == [6, 2]
+    assert tf.size(matrix(), out_type=tf.int64).dtype is tf.int64
+    unknown = tf.sparse_placeholder(tf.float32)
+    assert session.run([tf.size(unknown), tf.rank(unknown)], {unknown: VALUE}) == [6, 2]

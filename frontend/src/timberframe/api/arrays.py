@@ -13,6 +13,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor, to_array
 from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.sparse_tensor import SparseTensor
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 from timberframe_core.shapes import broadcast, is_static, num_elements
 
@@ -38,7 +39,13 @@ def _constant(value: Any, dtype: Any, name: str | None) -> Tensor:
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32, optimize: bool = True) -> Tensor:
-    """The sizes of the input as a vector of `out_type`; a constant where they are all known and `optimize` is set."""
+    """The sizes of the input as a vector of `out_type`; a constant where they are all known and `optimize` is set.
+
+    input may be a SparseTensor, also of `size` and `rank`.
+    """
+    if isinstance(input, SparseTensor):
+        sizes: Tensor = apply_op("Cast", [input.dense_shape], {"DstT": out_type}, name or "Shape")
+        return sizes
     x = convert_to_tensor(input)
     if optimize and is_static(x.static_shape):
         return _constant(list(x.static_shape or ()), out_type, name or "Shape")
@@ -54,6 +61,9 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The number of elements as a scalar of `out_type`; a constant where the shape is known."""
+    if isinstance(input, SparseTensor):
+        count: Tensor = apply_op("Prod", [shape(input, None, out_type), 0], None, name or "Size")
+        return count
     x = convert_to_tensor(input)
     if is_static(x.static_shape):
         return _constant(num_elements(x.static_shape), out_type, name or "Size")  # type: ignore[arg-type]  # it is static
@@ -63,6 +73,8 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions as a scalar int32; a constant where it is known."""
+    if isinstance(input, SparseTensor):
+        return size(input.dense_shape, name or "Rank")
     x = convert_to_tensor(input)
     if x.static_shape is not None:
         return _constant(len(x.static_shape), int32, name or "Rank")
