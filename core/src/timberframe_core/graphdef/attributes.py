@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,15 +45,18 @@ _DECODE: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def decode_attr(proto: Any, kind: str, what: str) -> Any:
-    """The value of an AttrValue that should hold `kind`; raises InvalidArgumentError, naming `what`, if it does not."""
+def decode_attr(proto: Any, kind: str, what: str, content: memoryview | None = None) -> Any:
+    """The value of an AttrValue that should hold `kind`; raises InvalidArgumentError, naming `what`, if it does not.
+
+    content: of a tensor whose message lacks it.
+    """
     held = proto.WhichOneof("value")
     is_list = kind.startswith("list(")
     inner = kind[5:-1] if is_list else kind
     wanted = "list" if is_list else _FIELDS[inner]
     if held != wanted:
         raise InvalidArgumentError(f"{what} holds {held or 'nothing'}; it must hold a {kind}")
-    convert = _DECODE[inner]
+    convert = _DECODE[inner] if content is None else partial(make_ndarray, content=content)
     try:
         if is_list:
             return tuple(map(convert, getattr(proto.list, _FIELDS[inner])))

@@ -14,6 +14,7 @@ from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graphdef import messages
+from timberframe_core.graphdef.contents import read_graph_def
 from timberframe_core.graphdef.export import PRODUCER
 from timberframe_core.graphdef.functions import Library, import_functions
 from timberframe_core.graphdef.nodes import (
@@ -42,14 +43,15 @@ def import_graph_def(
 ) -> list[Element] | None:
     """Adds the nodes and functions of a GraphDef to the current graph: all of them or, after an error, none.
 
-    graph_def: our message, TensorFlow's, or serialised bytes. input_map: tensors to use in place of the GraphDef's, by
-    name (``a:0``, or ``^a`` for a control input). return_elements: names of tensors or operations to return. name: put
-    before all names, with a slash; "import" when None, nothing when empty. producer_op_list: an OpList, from which the
-    defaults of attrs that our ops do not have are known. op_dict is ignored, as in TensorFlow.
+    graph_def: our message, TensorFlow's, or serialised bytes. Of a file that is mapped with ACCESS_READ, large
+    constants stay in the file, which must not change while they are used. input_map: tensors to use in place of the
+    GraphDef's, by name (``a:0``, or ``^a`` for a control input). return_elements: names of tensors or operations to
+    return. name: put before all names, with a slash; "import" when None, nothing when empty. producer_op_list: an
+    OpList, from which the defaults of attrs that our ops do not have are known. op_dict is ignored, as in TensorFlow.
 
     Raises NotFoundError naming all ops that are not registered, InvalidArgumentError for everything else that is wrong.
     """
-    message = messages.as_message(graph_def, messages.GraphDef, "graph_def")
+    message, contents = read_graph_def(graph_def)
     _check_versions(message.versions)
     graph = get_default_graph()
     with graph.transaction(), graph.control_dependencies(None):
@@ -58,7 +60,7 @@ def import_graph_def(
             if return_elements is not None:
                 return_elements = listed(return_elements, "return_elements", "names")
             mapping = _convert_input_map(input_map or {})
-        importer = _Importer(graph, message, prefix, mapping, _producer_defaults(producer_op_list))
+        importer = _Importer(graph, message, prefix, mapping, _producer_defaults(producer_op_list), contents)
         importer.run()
         return None if return_elements is None else [importer.element(text) for text in return_elements]
 
@@ -101,6 +103,7 @@ class _Importer:
         prefix: str,
         mapping: dict[str, Element],
         producer_defaults: Mapping[str, Mapping[str, Any]],
+        contents: Mapping[str, memoryview],
     ) -> None:
         self.graph = graph
         self.message = message
@@ -110,7 +113,7 @@ class _Importer:
         self.producer = message.versions.producer
         self.library = Library(message.library.function)
         self.functions = self.library.functions
-        self.builder = NodeBuilder(graph, prefix, self.functions, producer_defaults, self.producer)
+        self.builder = NodeBuilder(graph, prefix, self.functions, producer_defaults, self.producer, contents)
         self.operations: dict[str, Operation] = {}
 
     def run(self) -> None:

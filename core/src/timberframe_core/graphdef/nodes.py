@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import Any
 
 from timberframe_core import logging
@@ -159,7 +160,7 @@ def _find_cycle(nodes: Mapping[str, Node], stuck: set[str]) -> list[str]:
 
 
 class NodeBuilder:
-    """Adds the operations of NodeDefs to a graph."""
+    """Adds the operations of NodeDefs to a graph. contents: of constants whose messages lack them, by node."""
 
     def __init__(
         self,
@@ -168,8 +169,10 @@ class NodeBuilder:
         functions: Mapping[str, Any],
         producer_defaults: Mapping[str, Mapping[str, Any]],
         producer: int,
+        contents: Mapping[str, memoryview] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
+        self.contents = contents
         self.functions = functions
         self.producer = producer
         self.prefix = prefix
@@ -256,7 +259,8 @@ class NodeBuilder:
             raise InvalidArgumentError(
                 f"{what} has dtype {value.tensor.dtype}; attr dtype is {wanted}, which it must be"
             )
-        return decode_attr(value, declared.kind, what)
+        content = self.contents.get(proto.name) if declared.name == "value" else None
+        return decode_attr(value, declared.kind, what, content)
 
     def _is_default(self, op: str, key: str, value: Any) -> bool:
         """Whether an unknown attr holds the default of the op's producer, or what stands for "not used"."""

@@ -64,11 +64,12 @@ def decode_shape(proto: Any, what: str = "shape") -> Shape:
     return tuple(None if size < 0 else size for size in sizes)
 
 
-def make_ndarray(tensor: Any, what: str = "TensorProto") -> np.ndarray:
+def make_ndarray(tensor: Any, what: str = "TensorProto", content: memoryview | None = None) -> np.ndarray:
     """The array that a TensorProto holds; strings as an object array of bytes.
 
     A list of values that is shorter than the tensor repeats its last value; an empty one means zeros. Raises
-    InvalidArgumentError for unknown dtypes and sizes and for contents of the wrong length, naming `what`.
+    InvalidArgumentError for unknown dtypes and sizes and for contents of the wrong length, naming `what`. content: what
+    would be its tensor_content.
     """
     dtype = as_dtype(tensor.dtype).base_dtype if tensor.dtype else None
     if dtype is None:
@@ -83,16 +84,17 @@ def make_ndarray(tensor: Any, what: str = "TensorProto") -> np.ndarray:
         raise UnimplementedError(f"{what}: has {len(shape)} dimensions; tensors have at most {MAX_ARRAY_RANK}")
     if math.prod(size for size in shape if size) * dtype.numpy.itemsize > MAX_ELEMENTS:
         raise InvalidArgumentError(f"{what}: {dtype} {format_shape(shape)} has over 2^63 - 1 bytes; no memory holds it")
-    if tensor.tensor_content:
-        return _from_content(tensor.tensor_content, dtype, shape, what)
+    held = tensor.tensor_content if content is None else content
+    if held:
+        return _from_content(held, dtype, shape, what)
     values = _listed_values(tensor, dtype, what)
     return _fill(values, dtype, shape)
 
 
-def _from_content(content: bytes, dtype: DType, shape: StaticShape, what: str) -> np.ndarray:
+def _from_content(content: bytes | memoryview, dtype: DType, shape: StaticShape, what: str) -> np.ndarray:
     count = num_elements(shape)
     if dtype is dtypes.string:
-        return _strings_from_content(content, shape, what)
+        return _strings_from_content(bytes(content), shape, what)
     if len(content) != count * dtype.size:
         raise InvalidArgumentError(
             f"{what}: tensor_content has {len(content)} bytes; {dtype} {format_shape(shape)} needs {count * dtype.size}"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_sdk import MAX_RANK, Value, as_dtype
+from timberframe_sdk.execution.constants import leave_in_file
 from timberframe_sdk.native import TENSOR, Native, tensor_row
 
 TENSOR_WORDS = TENSOR.itemsize // 8
@@ -107,6 +108,8 @@ class Image:
         tensor = self._constants.get(id(value.constant))
         if tensor is None:
             array = np.require(value.constant, value.dtype, ["C", "A"])
+            if array is not value.constant:
+                leave_in_file(value.constant)
             tensor = self._constants[id(value.constant)] = self.tensor(value.dtype, value.shape)
             self._addresses.append((tensor, address(array)))
             self.keep((array, value.constant))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import weakref
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -30,3 +31,20 @@ class PerConstant(Generic[T]):
     def clear(self) -> None:
         """Drops all of them."""
         self._kept.clear()
+
+
+def leave_in_file(x: np.ndarray) -> None:
+    """Gives the memory back that a constant of a mapped file takes, once a kernel has it in another form.
+
+    What reads it again gets it from the file again. Of other arrays nothing changes.
+    """
+    base: Any = x
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    mapped = base.obj if isinstance(base, memoryview) else base
+    if not isinstance(mapped, mmap.mmap) or not x.flags.c_contiguous or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    offset = x.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    start, end = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE, (offset + x.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > start and memoryview(mapped).readonly:  # what was written to a private mapping is nowhere else
+        mapped.madvise(mmap.MADV_DONTNEED, start, end - start)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.plugin.contracts import Array, KernelNode, Preparation, TraceSink, Value, Variable
-from timberframe_sdk.execution.constants import PerConstant
+from timberframe_sdk.execution.constants import PerConstant, leave_in_file
 from timberframe_sdk.execution.errors import naming
 
 MOST_FORMS = 16
@@ -70,6 +70,7 @@ class PreparedForms:
             if form is None:
                 form = _made(node, given, self._load(x))
                 _keep(forms, given.key, form)
+                leave_in_file(x)
             return form
 
     def clear(self) -> None:
