@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     "README.md",
     "docs/start.md",
+    "docs/errors.md",
     "docs/use.md",
     "docs/data.md",
     "docs/eager.md",
@@ -42,7 +43,7 @@ def _programs(document: str) -> list[tuple[str, str]]:
 
 def _without_lines(output: str) -> str:
     """An output without the file and line that errors name, which are those of the reader's own program."""
-    return re.sub(r"\[(/device:\S+, )?\S+:\d+\]", "[here]", output.strip())
+    return re.sub(r"\[(/device:\S+, )?\S+:\d+\]|made at \S+:\d+", "[here]", output.strip())
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def check_fit(reader: CheckpointReader, variables: Mapping[str, Savable], reshap
     ]
     if not missing and not wrong:
         return
-    count = len(variables)
+    restored = "variable" if len(variables) == 1 else f"{len(variables)} variables"
     facts = [*([f"it lacks {', '.join(map(repr, missing))}"] if missing else []), *wrong]
     unused = [name for name in sorted(reader.entries) if name not in variables]
     has = ""
@@ -58,7 +58,7 @@ def check_fit(reader: CheckpointReader, variables: Mapping[str, Savable], reshap
         has = f"; of other names it has {', '.join(unused[:_SHOWN]) or 'none'}{more}"
     kind: type[OpError] = InvalidArgumentError if wrong else NotFoundError
     raise kind(
-        f"checkpoint '{reader.path}': does not suit the {count} variables to restore: {'; '.join(facts)}{has}. "
+        f"checkpoint '{reader.path}': does not suit the {restored} to restore: {'; '.join(facts)}{has}. "
         "No variable was changed. It may be of another model; "
         "var_list can name the variables to restore, or map names of the checkpoint to them"
     )
