@@ -135,7 +135,7 @@ def kind_of(inputs: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """An attr's value as JSON holds it: with lists in the place of tuples."""
+    """An attr's value as JSON holds it: with lists in place of tuples."""
     return [plain(v) for v in value] if isinstance(value, tuple | list) else value
 
 

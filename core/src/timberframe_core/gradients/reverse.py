@@ -222,19 +222,10 @@ class _Backward:
         for op in reversed(self.order):
             if op in self.connected:
                 self._pass_back(op)
-        return {x: total for x in self.xs if (total := self._total(x)) is not None}
-
-    def _total(self, tensor: Tensor) -> Gradient | None:
-        """The sum of all that arrived at a tensor; kept, so that it is added up once."""
-        parts = self.arrived.get(tensor)
-        if not parts:
-            return None
-        if len(parts) > 1:
-            parts[:] = [sum_of_gradients(parts)]
-        return parts[0]
+        return {x: total for x in self.xs if (total := total_gradient(self.arrived, x)) is not None}
 
     def _pass_back(self, op: Operation) -> None:
-        totals = [None if t in self.stops else self._total(t) for t in op.outputs]
+        totals = [None if t in self.stops else total_gradient(self.arrived, t) for t in op.outputs]
         if all(g is None for g in totals) or isinstance(op.gradient, NotDifferentiable):
             return
         with ExitStack() as scopes:
@@ -316,7 +307,17 @@ def checked_gradient(op: Any, source: Tensor, grad: Any) -> Gradient:
     return tensor
 
 
-def sum_of_gradients(parts: Sequence[Gradient]) -> Gradient:
+def total_gradient(arrived: dict[Tensor, list[Gradient]], tensor: Tensor) -> Gradient | None:
+    """The sum of all gradients that arrived at a tensor; kept, so that they are added up once."""
+    parts = arrived.get(tensor)
+    if not parts:
+        return None
+    if len(parts) > 1:
+        parts[:] = [_sum_of_gradients(parts)]
+    return parts[0]
+
+
+def _sum_of_gradients(parts: Sequence[Gradient]) -> Gradient:
     """The sum of gradients: rows side by side where all are IndexedSlices, else dense."""
     if not all(isinstance(p, IndexedSlices) for p in parts):
         total: Tensor = apply_op("AddN", [[convert_to_tensor(p) for p in parts]])

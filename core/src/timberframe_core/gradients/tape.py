@@ -12,7 +12,7 @@ from timberframe_core.gradients.reverse import (
     checked_gradient,
     input_gradients,
     is_differentiable,
-    sum_of_gradients,
+    total_gradient,
 )
 from timberframe_core.graph.eager_tensor import EagerTensor
 from timberframe_core.graph.graph import get_default_graph
@@ -156,21 +156,11 @@ def gradients_of_records(
     kept = set(sources)
     while path:
         _pass_back(path.pop(), arrived, connected, kept)
-    return [_total(arrived, x) for x in sources]
-
-
-def _total(arrived: dict[Tensor, list[Gradient]], tensor: Tensor) -> Gradient | None:
-    """The sum of all that arrived at a tensor; kept, so that it is added up once."""
-    parts = arrived.get(tensor)
-    if not parts:
-        return None
-    if len(parts) > 1:
-        parts[:] = [sum_of_gradients(parts)]
-    return parts[0]
+    return [total_gradient(arrived, x) for x in sources]
 
 
 def _pass_back(op: Record, arrived: dict[Tensor, list[Gradient]], connected: set[Tensor], kept: set[Tensor]) -> None:
-    totals = [_total(arrived, t) for t in op.outputs]
+    totals = [total_gradient(arrived, t) for t in op.outputs]
     if all(g is None for g in totals):
         return
     for t in op.outputs:

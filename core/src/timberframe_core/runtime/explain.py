@@ -121,7 +121,7 @@ class Explanation:
         return plan_fragment(self)
 
     def rewritten(self, name: str) -> tuple[str, ...]:
-        """The nodes that the pass of this name erased or put others in the place of."""
+        """The nodes that the pass of this name erased or put others in place of."""
         return next((p.rewritten for p in self.passes if p.name == name), ())
 
     def __str__(self) -> str:

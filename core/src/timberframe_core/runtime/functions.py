@@ -116,7 +116,7 @@ class HostFunction:
         return self.function, self.scope, tuple(self._handles.items())
 
     def like(self, function: FuncGraph) -> HostFunction:
-        """Another function, with inputs that mean the same, in the place of this one."""
+        """Another function, with inputs that mean the same, in place of this one."""
         made = copy.copy(self)
         made.function = function
         return made

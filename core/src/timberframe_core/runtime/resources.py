@@ -51,7 +51,7 @@ class ResourceStore:
         return self._resources.get(key)
 
     def put(self, key: str, value: Any) -> None:
-        """Keeps a value in the place of the one that there may be."""
+        """Keeps a value in place of the one that there may be."""
         with self._lock:
             self._place(key, value)
             self._resources[key] = value

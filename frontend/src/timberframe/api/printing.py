@@ -26,7 +26,7 @@ _TENSORS = (Tensor, Variable, SparseTensor)
 
 
 def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Tensor:
-    """The template with each of inputs in the place of a placeholder: a string scalar.
+    """The template with each of inputs in place of a placeholder: a string scalar.
 
     inputs: a tensor, or a list of them. summarize: how many elements of each dimension are shown at its beginning and
     end, all if negative.

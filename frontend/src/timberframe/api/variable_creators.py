@@ -44,7 +44,7 @@ def _of(graph: Graph, make: bool) -> list[Creator]:
 
 @contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
-    """Calls a function in the place of the constructor of each variable that is made inside.
+    """Calls a function in place of the constructor of each variable that is made inside.
 
     It is called as ``variable_creator(next_creator, **kwargs)`` with the constructor's arguments by name, and returns a
     variable: what ``next_creator(**kwargs)`` makes, perhaps with other arguments. The innermost scope's comes first.

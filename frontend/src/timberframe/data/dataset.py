@@ -280,7 +280,7 @@ class Dataset(Elements):
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
-        """The elements of the datasets that a function makes: block_length of each of cycle_length in turn."""
+        """The elements of the datasets that a function makes: block_length of each of cycle_length, in rotation."""
         f = traced(map_func, [self.structure], "interleave", "datasets")
         inner = inner_structure(f, "interleave")
         if num_parallel_calls is None:

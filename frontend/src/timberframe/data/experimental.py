@@ -200,7 +200,7 @@ def bucket_by_sequence_length(
 
 
 def _to_boundary(shape: Any, end: Tensor) -> Any:
-    """A padded shape with a bucket's end in the place of sizes that are not known."""
+    """A padded shape with a bucket's end in place of sizes that are not known."""
     sizes = list(shape) if isinstance(shape, list | tuple) else shape.as_list()
     return (
         apply_op("Pack", [[end if d in (None, -1) else convert_to_tensor(d, int64) for d in sizes]]) if sizes else shape

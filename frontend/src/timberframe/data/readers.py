@@ -60,7 +60,7 @@ class TFRecordDataset(_Reader):
     def __init__(
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
     ) -> None:
-        """filenames: names, or a dataset of names. num_parallel_reads: how many files are gone through in turn."""
+        """filenames: names, or a dataset of names. num_parallel_reads: how many files are read in rotation."""
         compression = compression_name(compression_type) if compression_type else ""
         inputs = compression, _BUFFER if buffer_size is None else buffer_size
         self._read(filenames, lambda names: _reader("TFRecordDataset", names, *inputs), num_parallel_reads)

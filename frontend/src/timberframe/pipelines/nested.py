@@ -16,7 +16,7 @@ from timberframe_core.shapes import Shape
 
 
 class Interleave(Pipeline):
-    """The elements of the pipelines that a function makes: `block` of each of `cycle` in turn."""
+    """The elements of the pipelines that a function makes: `block` of each of `cycle`, in rotation."""
 
     def __init__(
         self,

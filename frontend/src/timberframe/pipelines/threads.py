@@ -48,7 +48,7 @@ class Prefetch(Pipeline):
 
 
 class _Failed:
-    """An error in the place of an element."""
+    """An error in place of an element."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -57,7 +57,7 @@ class _Failed:
 class _Ready:
     """What a thread has made ahead.
 
-    elements: with errors in the place of some. ended: whether the last one has come. changed: is held by who looks.
+    elements: with errors in place of some. ended: whether the last one has come. changed: is held by who looks.
     """
 
     def __init__(self, size: int) -> None:

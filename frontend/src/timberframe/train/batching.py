@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from timberframe.api.arithmetic import maximum, subtract
 from timberframe.api.arrays import no_op
 from timberframe.api.framework import name_scope
 from timberframe.api.indexing import dynamic_partition
 from timberframe.api.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from timberframe.api.selection import cast
 from timberframe.layers.switch import smart_cond
-from timberframe.summary.functions import scalar
 from timberframe.train import sparse_batches
-from timberframe.train.queue_runner import QueueRunner, add_queue_runner
-from timberframe_core.dtypes import float32, int32
+from timberframe.train.queue_runner import QueueRunner, add_queue_runner, summarize_fullness
+from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.operation import Operation, Tensor
@@ -140,11 +138,8 @@ def _enqueue(queue: QueueBase, parts: Sequence[Tensor], many: bool, keep: Tensor
 def _summarize(queue: QueueBase, settings: _Settings) -> None:
     """Adds a summary of how full the queue is."""
     capacity, least = settings.capacity, settings.least
-    if least is None:
-        scalar(f"fraction_of_{capacity}_full", cast(queue.size(), float32) * (1.0 / capacity))
-        return
-    held = cast(maximum(0, subtract(queue.size(), least)), float32)
-    scalar(f"fraction_over_{least}_of_{capacity - least}_full", held * (1.0 / (capacity - least)))
+    name = f"fraction_of_{capacity}_full" if least is None else f"fraction_over_{least}_of_{capacity - least}_full"
+    summarize_fullness(queue, capacity, name, least)
 
 
 def batch(

@@ -25,7 +25,7 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:
-    """A function for `tf.device` that puts variables on the tasks of ps_device in turn, all else on worker_device.
+    """A function for `tf.device` that puts variables on the tasks of ps_device in rotation, all else on worker_device.
 
     ps_tasks: how many tasks there are; with none the function is None. cluster: a dict of addresses by job, or what has
     `as_dict`, from which ps_tasks follows. merge_devices: parts that an operation's device leaves open are filled in;

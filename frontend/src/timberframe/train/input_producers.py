@@ -13,11 +13,9 @@ from timberframe.api.indexing import gather
 from timberframe.api.pictures import matching_files
 from timberframe.api.queues import FIFOQueue, QueueBase
 from timberframe.api.random import random_shuffle
-from timberframe.api.selection import cast
 from timberframe.api.state import Variable
-from timberframe.summary.functions import scalar
-from timberframe.train.queue_runner import QueueRunner, add_queue_runner
-from timberframe_core.dtypes import float32, int64, string
+from timberframe.train.queue_runner import QueueRunner, add_queue_runner, summarize_fullness
+from timberframe_core.dtypes import int64, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.operation import Operation, Tensor
@@ -84,7 +82,7 @@ def input_producer(
         )
         add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
         if summary_name is not None:
-            scalar(summary_name, cast(queue.size(), float32) * (1.0 / capacity))
+            summarize_fullness(queue, capacity, summary_name)
         return queue
 
 

@@ -7,10 +7,14 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from timberframe.api.arithmetic import maximum, subtract
 from timberframe.api.framework import GraphKeys
 from timberframe.api.queues import QueueBase
+from timberframe.api.selection import cast
+from timberframe.summary.functions import scalar
 from timberframe.train.coordinator import Coordinator
 from timberframe_core import logging
+from timberframe_core.dtypes import float32
 from timberframe_core.errors import (
     CODES,
     CancelledError,
@@ -23,6 +27,12 @@ from timberframe_core.graph.defaults import get_default_session
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graphdef import messages
+
+
+def summarize_fullness(queue: QueueBase, capacity: int, name: str, least: int | None = None) -> None:
+    """Adds a scalar summary: which part of a queue's capacity, beyond `least` elements, is in use."""
+    held = queue.size() if least is None else maximum(0, subtract(queue.size(), least))
+    scalar(name, cast(held, float32) * (1.0 / (capacity - (least or 0))))
 
 
 class QueueRunner:

@@ -65,7 +65,7 @@ class SessionManager:
         """A session whose model is ready: restored from the latest checkpoint of a folder or, without one, initialized.
 
         init_op, init_feed_dict, init_fn: initialize it. saver: restores. checkpoint_filename_with_path: a checkpoint
-        in the place of the folder. wait_for_checkpoint: at most max_wait_secs seconds. Raises WrongStateError where
+        in place of the folder. wait_for_checkpoint: at most max_wait_secs seconds. Raises WrongStateError where
         nothing initializes the model, or variables have no value after.
         """
         session, restored = self._restored(

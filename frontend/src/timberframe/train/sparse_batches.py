@@ -21,7 +21,7 @@ Restore = Callable[[Sequence[Any]], list[Any]]
 
 
 def store(lists: Sequence[Sequence[Any]], many: bool, keep: Tensor) -> tuple[list[list[Tensor]], Restore]:
-    """Lists of tensors with numbers in the place of sparse ones, and what puts these back into a batch.
+    """Lists of tensors with numbers in place of sparse ones, and what puts these back into a batch.
 
     many: each tensor holds many elements as rows. keep: which of them are wanted; others are not kept.
     """

@@ -182,7 +182,7 @@ class CoordinatedSession(WrappedSession):
                 logging.debug("closing a session: %s", e)
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Runs; where a thread lost the session, its error is raised in the place of what followed from it."""
+        """Runs; where a thread lost the session, its error is raised in place of what followed from it."""
         try:
             return super().run(fetches, feed_dict, options, run_metadata)
         except LOST:

@@ -2,7 +2,7 @@
 
 |file|what it does|
 |-|-|
-|`graph.py`|copies a graph, with a dense tensor in the place of each list|
+|`graph.py`|copies a graph, with a dense tensor in place of each list|
 |`lists.py`|what takes the place of each op on lists|
 |`loops.py`|copies loops: which of their variables are lists of which size|
 """

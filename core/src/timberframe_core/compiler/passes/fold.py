@@ -21,7 +21,7 @@ _LARGEST_RESULT_BYTES = 10 << 20  # a constant stays in memory for as long as th
 
 
 def run(rewriter: ProgramRewriter) -> None:
-    """Puts a Const in the place of each node whose inputs are constants.
+    """Puts a Const in place of each node whose inputs are constants.
 
     Stateful nodes, nodes with control inputs, results above 10 MiB, and what raises when computed stay as they are.
     """

@@ -1,4 +1,4 @@
-"""GraphRewriter: what passes over whole graphs see, and how they put another graph in the place of one."""
+"""GraphRewriter: what passes over whole graphs see, and how they put another graph in place of one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GraphRewriter:
         self.fetches, self.feeds = subgraph.fetches, subgraph.feeds
         self.shapes = shapes
         self.rewritten: list[str] = []
-        """Names of the operations that others were put in the place of."""
+        """Names of the operations that others were put in place of."""
         self.declined: list[tuple[str, str]] = []
         """Names of operations that could have been rewritten, with the reason why they were not."""
         self._made: tuple[Graph, Sequence[Sequence[Tensor | Operation]], Sequence[Tensor]] | None = None
@@ -38,7 +38,7 @@ class GraphRewriter:
         feeds: Sequence[Tensor],
         rewritten: Iterable[Operation | str],
     ) -> None:
-        """Puts another graph in the place of this one.
+        """Puts another graph in place of this one.
 
         fetches: for each of ours what stands for it, and after these what must run besides. feeds: for each of ours.
         rewritten: operations of this graph that it has no copies of, or names for them: of one in a function that is
@@ -48,10 +48,10 @@ class GraphRewriter:
         self.rewritten += map(_name, rewritten)
 
     def copy(self, instead: Callable[[Operation, list[Tensor]], Sequence[Tensor] | None]) -> None:
-        """Puts a copy in the place of this graph, in which other tensors stand for what some operations give.
+        """Puts a copy in place of this graph, in which other tensors stand for what some operations give.
 
         instead: called with each operation and the copies of its inputs, the copy being the default graph; returns a
-        tensor for each output, or None to have the operation copied. Nothing is put in the place of a graph whose
+        tensor for each output, or None to have the operation copied. Nothing is put in place of a graph whose
         operations are all copied. Not for loops of TensorFlow 1's control flow: `functionalize` comes first.
         """
         made = Graph()

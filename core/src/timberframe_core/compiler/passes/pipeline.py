@@ -22,7 +22,7 @@ from timberframe_core.shapes import StaticShape
 
 @dataclass(frozen=True)
 class PassReport:
-    """What a pass did. rewritten: names of the nodes that it erased or put others in the place of.
+    """What a pass did. rewritten: names of the nodes that it erased or put others in place of.
 
     failure: what it raised, for which it was left out; else empty. declined: nodes that it could have rewritten, each
     with the reason why it did not.

@@ -24,7 +24,7 @@ _DTYPES = ("float32", "float64")
 
 
 def run(rewriter: ProgramRewriter) -> None:
-    """Puts products in the place of each Pow with such an exponent, a constant scalar, where its device has them."""
+    """Puts products in place of each Pow with such an exponent, a constant scalar, where its device has them."""
     for node in rewriter.nodes:
         if node.op.name != "Pow" or not rewriter.may_erase(node):
             continue

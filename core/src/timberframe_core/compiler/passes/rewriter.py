@@ -112,7 +112,7 @@ class Rewriter(Generic[N, V]):
             self._read(made)
 
     def substitute(self, nodes: Sequence[N], made: N) -> None:
-        """Puts one node in the place of several: the values that it makes may be outputs of theirs."""
+        """Puts one node in place of several: the values that it makes may be outputs of theirs."""
         for node in nodes:
             self.erase(node)
         self.insert(made, nodes[-1])

@@ -181,7 +181,7 @@ class Scope:
     def add(
         self, op: Operation, name: str, inputs: Sequence[Tensor], attrs: dict[str, Any], after: Sequence[Operation] = ()
     ) -> Operation:
-        """Adds an operation in the place of `op`."""
+        """Adds an operation in place of `op`."""
         if op.unsupported is not None:
             raise op.unsupported
         references = [t for t in op.inputs if isinstance(self.found(t), Reference)]

@@ -44,7 +44,7 @@ for _name in ("MapAndBatchDataset", "ExperimentalMapAndBatchDataset"):
 define_dataset("FlatMapDataset", "The elements of the datasets that `f` makes, one after the other.", _INPUT, _FUNCTION)
 define_dataset(
     "InterleaveDataset",
-    "The elements of the datasets that `f` makes: block_length of each of cycle_length in turn.",
+    "The elements of the datasets that `f` makes: block_length of each of cycle_length, in rotation.",
     _CYCLE,
     _FUNCTION,
 )

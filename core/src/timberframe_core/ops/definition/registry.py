@@ -52,7 +52,7 @@ def _defining_module() -> str:
 
 
 def substitute(op: OpDef) -> OpDef:
-    """Puts a definition in the place of the one with its name, which it returns; for tests that need a wrong one."""
+    """Puts a definition in place of the one with its name, which it returns; for tests that need a wrong one."""
     with _lock:
         old = get(op.name)
         _ops[op.name] = op

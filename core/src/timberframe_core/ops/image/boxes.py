@@ -22,7 +22,7 @@ PALETTE = np.array(
     ],
     np.float32,
 )  # fmt: skip
-"""The colours of boxes, in turn, as red, green, blue and alpha."""
+"""The colours of boxes, in rotation, as red, green, blue and alpha."""
 
 NOISE = "a window leaves its image, and noise is '{0}'; outside of images only 'zero' is offered"
 """What is wrong about a glimpse, for all devices."""

@@ -63,7 +63,7 @@ define_op(
     inputs=["inputs: T"],
     outputs=["output: string"],
     attrs=["T: list(type) >= 0", "template: string = '%s'", "placeholder: string = '%s'", "summarize: int = 3"],
-    doc="The template with each input in the place of a placeholder: of each dimension the first and last `summarize` "
+    doc="The template with each input in place of a placeholder: of each dimension the first and last `summarize` "
     "elements (-1: all).",
     shape=_shape,
     reference=_format,
