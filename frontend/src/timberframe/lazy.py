@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-class MissingNameError(AttributeError):
+class UnknownNameError(AttributeError):
     """A module of the API has no such name; the message says what serves instead, or has nearly this name.
 
     It is put together when it is shown: `hasattr` and the like need none.
@@ -34,13 +34,13 @@ class MissingNameError(AttributeError):
 def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's `__getattr__` for these names, which keeps what it found.
 
-    names: for each the module that it is, or ``module:attribute``. Raises MissingNameError for others.
+    names: for each the module that it is, or ``module:attribute``. Raises UnknownNameError for others.
     """
 
     def find(name: str) -> Any:
         where = names.get(name)
         if where is None:
-            raise MissingNameError(module, name)
+            raise UnknownNameError(module, name)
         file, _, attribute = where.partition(":")
         found = importlib.import_module(file)
         value = getattr(found, attribute) if attribute else found

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from timberframe.api.framework import dimension_value as dimension_value
-from timberframe.lazy import MissingNameError
+from timberframe.lazy import UnknownNameError
 from timberframe_core.errors import InvalidTypeError
 from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.tensor_shape import TensorShape
@@ -60,4 +60,4 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module("timberframe.compat.v1")
-    raise MissingNameError(__name__, name)
+    raise UnknownNameError(__name__, name)

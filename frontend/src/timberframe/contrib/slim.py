@@ -25,7 +25,9 @@ from timberframe.contrib.layers import *  # noqa: F403 - the same names
 from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
-__getattr__ = _lazy_names(__name__, {})
+__getattr__ = _lazy_names(
+    __name__, {"evaluation": "timberframe.contrib.evaluation", "learning": "timberframe.contrib.learning"}
+)
 
 
 def repeat(inputs: _Any, repetitions: int, layer: _Callable[..., _Any], *args: _Any, **kwargs: _Any) -> _Any:

@@ -7,9 +7,20 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from timberframe.lazy import lazy_names
 from timberframe_core.errors import InvalidArgumentError, MissingNameError
 
 __all__ = ["HParams", "parse_values"]
+
+_EVALUATION = ("checkpoints_iterator", "wait_for_new_checkpoint")
+_LEARNING = ("add_gradients_summaries", "clip_gradient_norms", "create_train_op", "multiply_gradients")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **{name: f"timberframe.contrib.evaluation:{name}" for name in _EVALUATION},
+        **{name: f"timberframe.contrib.learning:{name}" for name in _LEARNING},
+    },
+)
 
 _ENTRY = re.compile(
     r"\s*(?P<name>[A-Za-z_]\w*)(?:\[\s*(?P<index>\d+)\s*\])?\s*=\s*"

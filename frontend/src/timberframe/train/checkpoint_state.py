@@ -150,7 +150,7 @@ def checkpoints_iterator(
     """
     path: str | None = None
     while True:
-        newer = _newer(checkpoint_dir, path, timeout)
+        newer = wait_for_new_checkpoint(checkpoint_dir, path, timeout=timeout)
         if newer is None:
             if timeout_fn is None or timeout_fn():
                 return
@@ -160,13 +160,18 @@ def checkpoints_iterator(
         time.sleep(max(0.0, began + min_interval_secs - time.monotonic()))
 
 
-def _newer(folder: str, path: str | None, timeout: float | None) -> str | None:
-    """The latest checkpoint once it is another than `path`; None after so many seconds."""
+def wait_for_new_checkpoint(
+    checkpoint_dir: str,
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
+    timeout: float | None = None,
+) -> str | None:
+    """The latest checkpoint of a folder once it is another than last_checkpoint; None after `timeout` seconds."""
     end = None if timeout is None else time.monotonic() + timeout
-    while (found := latest_checkpoint(folder)) is None or found == path:
-        if end is not None and time.monotonic() + 1 > end:
+    while (found := latest_checkpoint(checkpoint_dir)) is None or found == last_checkpoint:
+        if end is not None and time.monotonic() + seconds_to_sleep > end:
             return None
-        time.sleep(1)
+        time.sleep(seconds_to_sleep)
     return found
 
 

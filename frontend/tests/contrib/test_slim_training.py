@@ -1,0 +1,103 @@
+"""slim.learning and slim.evaluation: a training under a Supervisor, and metrics of its checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+
+slim = tf.contrib.slim
+X = np.linspace(-1, 1, 32, dtype=np.float32)[:, None]
+Y = 3 * X + 1
+
+
+def linear_loss() -> Any:
+    made = slim.fully_connected(tf.constant(X), 1, activation_fn=None, scope="line")
+    return tf.losses.mean_squared_error(Y, made), made
+
+
+def train(logdir: str | None, steps: int) -> Any:
+    with tf.Graph().as_default():
+        loss, _ = linear_loss()
+        tf.summary.scalar("loss", loss)
+        train_op = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(0.3))
+        return slim.learning.train(train_op, logdir, number_of_steps=steps, log_every_n_steps=10)
+
+
+def test_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    first = train(folder, 5)
+    assert tf.train.latest_checkpoint(folder) == f"{folder}/model.ckpt-5"
+    last = train(folder, 80)
+    assert last < 1e-6 < first
+    assert tf.train.latest_checkpoint(folder) == f"{folder}/model.ckpt-80"
+
+
+def test_training_without_a_folder_writes_nothing() -> None:
+    assert train(None, 60) < 1e-4
+
+
+def test_a_step_function_decides_when_to_stop(tmp_path: Path) -> None:
+    def step(session: Any, train_op: Any, global_step: Any, arguments: Any) -> tuple[Any, Any]:
+        loss, _ = slim.learning.train_step(session, train_op, global_step, arguments)
+        losses.append(loss)
+        return loss, len(losses) == 3
+
+    losses: list[float] = []
+    loss, _ = linear_loss()
+    train_op = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(0.1))
+    assert slim.learning.train(train_op, str(tmp_path), train_step_fn=step) == losses[-1]
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_checkpoints_are_evaluated(tmp_path: Path) -> None:
+    train(str(tmp_path / "model"), 80)
+    _, made = linear_loss()
+    error, update = tf.metrics.mean_absolute_error(Y, made)
+    tf.summary.scalar("error", error)
+    path = tf.train.latest_checkpoint(str(tmp_path / "model"))
+    once = slim.evaluation.evaluate_once("", path, str(tmp_path / "once"), 2, eval_op=update, final_op=error)
+    assert once < 1e-3
+    values = [e for f in (tmp_path / "once").iterdir() for e in tf.train.summary_iterator(str(f)) if e.summary.value]
+    assert [(e.step, e.summary.value[0].tag) for e in values] == [(80, "error")]
+
+
+def test_a_loop_evaluates_each_latest_checkpoint(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    train(folder, 40)
+    _, made = linear_loss()
+    error, update = tf.metrics.mean_absolute_error(Y, made)
+    value = slim.evaluation.evaluation_loop(
+        "", folder, None, eval_op=update, final_op=error, eval_interval_secs=0, timeout=0.01
+    )
+    assert value < 0.1
+    assert tf.contrib.training.wait_for_new_checkpoint(folder, f"{folder}/model.ckpt-40", 0.001, 0.01) is None
+
+
+def test_gradients_are_clipped_and_multiplied() -> None:
+    v, w = tf.Variable([3.0, 4.0], name="v"), tf.Variable([1.0], name="w")
+    pairs = [(tf.constant([3.0, 4.0]), v), (tf.constant([2.0]), w)]
+    clipped = tf.contrib.training.clip_gradient_norms(pairs, 1.0)
+    multiplied = tf.contrib.training.multiply_gradients(pairs, {"v": 2.0})
+    with tf.Session() as session:
+        values = session.run([[g for g, _ in made] for made in (clipped, multiplied)])
+    np.testing.assert_allclose(values[0][0], [0.6, 0.8], rtol=1e-6)
+    assert [g.tolist() for g in values[1]] == [[6.0, 8.0], [2.0]]
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="number_of_steps is 0; it must be positive"):
+        slim.learning.train(tf.constant(1.0), None, number_of_steps=0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="gradient_multipliers is empty"):
+        slim.learning.multiply_gradients([], {})
+
+
+def test_a_loss_that_is_not_finite_ends_the_training() -> None:
+    v = tf.Variable(1.0)
+    train_op = slim.learning.create_train_op(v * np.inf, tf.train.GradientDescentOptimizer(0.1))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="LossTensor is inf or nan"):
+        slim.learning.train(train_op, None, number_of_steps=3)
