@@ -29,6 +29,10 @@ myst_heading_anchors = 4
 
 highlight_language = "none"  # of blocks that name no language: what programs print
 
+maximum_signature_line_length = 100
+toc_object_entries = False  # each page would copy thousands of them into its navigation
+add_module_names = False
+
 html_theme = "furo"
 html_title = "Timberframe"
 html_static_path = ["static"]

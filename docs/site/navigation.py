@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)\.md\)")
-GENERATED: dict[str, tuple[str, ...]] = {"Reference": ("docs/reference/ops/index", "docs/reference/accuracy")}
+GENERATED: dict[str, tuple[str, ...]] = {
+    "Reference": ("docs/reference/ops/index", "docs/reference/accuracy", "docs/reference/api/index")
+}
 """By group, pages that are generated, which a page in the repository cannot link."""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from markdown import table
 from timberframe_core.dtypes import DType
 from timberframe_core.ops.definition.accuracy import Accumulation, Accuracy, Bound, Exact, Pointwise, Residual
 from timberframe_core.ops.definition.formats import FORMATS, HALVES, computing_format
@@ -19,13 +20,6 @@ _TRAITS = (
     ("stateful", "stateful"),
     ("on_host", "carried out by the host"),
 )
-
-
-def table(heads: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:
-    """A Markdown table; "" without rows."""
-    lines = [f"|{'|'.join(cell.replace('|', '&#124;') for cell in row)}|" for row in rows]
-    head = [f"|{'|'.join(heads)}|", f"|{'-|' * len(heads)}"]
-    return "\n".join([*head, *lines]) + "\n" if lines else ""
 
 
 def signature(op: OpDef) -> str:

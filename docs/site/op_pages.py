@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import op_devices
 import op_facts
+from markdown import plain, table
 from measured import Measured
 from op_examples import example
-from op_facts import table
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.kernels import KernelRegistry
@@ -56,7 +56,7 @@ def family_page(family: str, ops: Sequence[OpDef], facts: Facts) -> str:
 
 def op_section(op: OpDef, facts: Facts) -> str:
     """All about one op."""
-    parts = [f"\n## {op.name}\n", f"{_text(op.doc)}\n", f"```text\n{op_facts.signature(op)}\n```\n", op_facts.attrs(op)]
+    parts = [f"\n## {op.name}\n", f"{plain(op.doc)}\n", f"```text\n{op_facts.signature(op)}\n```\n", op_facts.attrs(op)]
     parts.append(_properties(op))
     devices = op_devices.dtypes(op, facts.kernels)
     rows = [(device, devices.get(device, "no kernel")) for device in op_devices.device_types(facts.kernels)]
@@ -74,7 +74,7 @@ def _properties(op: OpDef) -> str:
         ("Tolerance", op_facts.tolerance(op)),
         ("Traits", op_facts.traits(op)),
     ]
-    return "\n".join(f"- **{name}**: {_text(text)}" for name, text in lines if text) + "\n"
+    return "\n".join(f"- **{name}**: {plain(text)}" for name, text in lines if text) + "\n"
 
 
 def accuracy_table(found: Sequence[Measured]) -> str:
@@ -85,15 +85,6 @@ def accuracy_table(found: Sequence[Measured]) -> str:
     ]
     heads = ("measured on", "dtypes", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
     return table(heads, rows)
-
-
-def _text(text: str) -> str:
-    """Plain text of a docstring as Markdown, without the signs that mean something there; code stays code."""
-    parts = text.replace("``", "`").split("`")
-    for i in range(0, len(parts), 2):
-        for sign in "\\*_<[":
-            parts[i] = parts[i].replace(sign, f"\\{sign}")
-    return "`".join(parts)
 
 
 def index_page(found: Mapping[str, Sequence[OpDef]]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import api_pages
 import op_devices
 from measured import measured, runs
 from navigation import ROOT
@@ -24,6 +25,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "ops/index.md", index_page(found)
     for family, ops in found.items():
         yield f"ops/{family}.md", family_page(family, ops, facts)
+    yield from ((f"api/{path}", text) for path, text in api_pages.pages())
     yield "accuracy.md", accuracy_page(found, facts.accuracies)
 
 

@@ -1,0 +1,81 @@
+"""The API reference has the public names, each with its signature and docstring."""
+
+from __future__ import annotations
+
+import pytest
+
+import timberframe_sdk as sdk
+from api_pages import Pages, members, pages
+from navigation import ROOT
+
+MADE = dict(pages())
+
+
+def area(n: int, m: int = 2) -> int:
+    """The area of n x m_squares.
+
+    n: how many
+        in a row.
+    other: not a parameter.
+    """
+    return n * m
+
+
+class Base:
+    """A base."""
+
+    @property
+    def size(self) -> int:
+        """How large it is."""
+        return 0
+
+    def grow(self, by: int = 1) -> None:
+        """Makes it larger."""
+
+    def _hidden(self) -> None: ...
+
+
+def test_a_page_has_signature_and_docstring() -> None:
+    text = Pages().page("x", "x.", {"area": area})
+    assert "{py:function} x.area(n, m=2)\n" in text
+    assert "The area of n x m\\_squares." in text
+
+
+def test_parameters_are_a_list() -> None:
+    assert "\n- **n**: how many\n  in a row.\n" in Pages().page("x", "x.", {"area": area})
+
+
+def test_a_class_has_its_public_members() -> None:
+    text = Pages().page("x", "x.", {"Base": Base})
+    assert "{py:class} x.Base()" in text
+    assert "{py:property} size\n\nHow large it is.\n" in text
+    assert "{py:method} grow(by=1)\n\nMakes it larger.\n" in text
+    assert "_hidden" not in text
+
+
+def test_a_second_name_refers_to_the_first() -> None:
+    make = Pages()
+    first = make.page("x", "x.", {"area": area, "surface": area})
+    assert "- `x.surface` is {py:obj}`x.area`" in first
+    assert "- `y.area` is {py:obj}`x.area`" in make.page("y", "y.", {"area": area})
+
+
+@pytest.mark.parametrize("name", ["Session", "placeholder", "nn.relu", "train.AdamOptimizer", "data.Dataset"])
+def test_names_of_tensorflow_are_on_the_page_of_their_namespace(name: str) -> None:
+    namespace = f"tf.{name}".rpartition(".")[0]
+    assert f" tf.{name}(" in MADE[f"{namespace}.md"]
+
+
+def test_every_name_that_programs_use_is_on_a_page() -> None:
+    lines = (ROOT / "frontend/tests/data/tensorflow1_names.tsv").read_text().splitlines()
+    used = [line.split("\t")[0] for line in lines if line.endswith("\thave") and "compat." not in line]
+    text = "".join(MADE.values())
+    missing = [n for n in used if f" tf.{n}(" not in text and f"`tf.{n}`" not in text and f"tf.{n}.md" not in MADE]
+    assert len(used) > 400
+    assert [n for n in missing if not n.startswith("_")] == []
+
+
+def test_every_export_of_the_sdk_is_on_a_page() -> None:
+    missing = [n for n in members(sdk) if f"timberframe_sdk.{n}" not in MADE["sdk.md"]]
+    assert missing == []
+    assert "timberframe_kernels" in MADE["hooks.md"]
