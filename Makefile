@@ -1,6 +1,6 @@
 # make run    sets up, runs the conformance suite on the CPU and a share of it on OpenCL, then an example on real data
 # make check  sets up, then lint, types and the tests that take under half a second each: for every edit
-# make test   sets up, then lint, types and every package's tests: for every commit
+# make test   sets up, then lint, types, the site of the documentation and every package's tests: for every commit
 # make full   what takes longer: sanitizers, all mutants, soak levels, comparison with other systems, wheels
 # make docs   the documentation as a site: docs/build/site/index.html
 # make release    wheels of all packages in dist/: docs/releases.md
@@ -94,8 +94,8 @@ check: lint types
 	@time $(BIN)/pytest -n 2 -m "not slow"
 	@echo "make check: passed (ruff, mypy --strict, tests that are not slow)"
 
-test: lint types tests
-	@echo "make test: passed (ruff, mypy --strict, tests of core, frontend, sdk, plugins, conformance)"
+test: lint types docs tests
+	@echo "make test: passed (ruff, mypy --strict, the site without a warning, tests of core, frontend, sdk, plugins, conformance)"
 
 lint: setup
 	@echo "== ruff"
@@ -166,7 +166,7 @@ endif
 # A warning is an error: a page that no list has, a link that leads nowhere.
 docs: setup $(STAMPS)/docs
 	@echo "== documentation"
-	@time $(BIN)/python -m sphinx -q -W --keep-going -c docs/site -d docs/build/doctrees . docs/build/site
+	@time $(BIN)/python -m sphinx -q -j 2 -W --keep-going -c docs/site -d docs/build/doctrees . docs/build/site
 	@echo "make docs: docs/build/site/index.html"
 
 $(STAMPS)/docs: requirements-docs.txt constraints.txt

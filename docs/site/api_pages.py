@@ -53,7 +53,7 @@ def members(namespace: Any) -> dict[str, Any]:
 
 
 def values(namespace: Any) -> list[str]:
-    """The names of what is no member: constants, dtypes, messages, and functions of absl, which has their docstrings."""
+    """The names of what is no member: constants, dtypes, messages, and functions of absl."""
     found = {name: getattr(namespace, name) for name in sorted(dir(namespace)) if name[0] != "_"}
     kinds = DType | int | float | str | None
     return [

@@ -1,0 +1,87 @@
+"""The site that `make docs` builds, in a browser: it opens from files, without a network."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SITE = Path(__file__).parents[2] / "docs/build/site"
+PAGES = ("docs/README.html", "docs/use.html", "docs/reference/ops/math.html", "docs/reference/api/tf.train.html")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; `make docs` does it"),
+]
+
+
+def wait(browser: Any, expression: str) -> Any:
+    """The value of an expression as soon as it is true."""
+    end = time.monotonic() + 30
+    while not (value := browser.evaluate(expression)):
+        assert time.monotonic() < end, f"{expression} stays false"
+        time.sleep(0.05)
+    return value
+
+
+def search(browser: Any, words: str) -> list[str]:
+    """Where the results of a search lead, as the last two parts of each address."""
+    browser.open(SITE / "docs/README.html")
+    browser.evaluate(f"document.querySelector('.sidebar-search').value = {words!r}")
+    browser.evaluate("document.querySelector('.sidebar-search-container').submit()")
+    wait(
+        browser,
+        "document.readyState == 'complete' && document.querySelector('#search-results .search-summary') != null",
+    )
+    wait(browser, "/found|find|match/.test(document.querySelector('#search-results .search-summary').textContent)")
+    links = wait(browser, "[...document.querySelectorAll('#search-results li a')].map((a) => a.href)")
+    return ["/".join(link.split("?")[0].split("/")[-2:]) for link in links]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_without_an_error_or_a_request(browser: Any, page: str, dark: bool) -> None:
+    browser.open(SITE / page, dark=dark)
+    assert browser.errors == []
+
+
+def test_pages_follow_the_scheme_of_the_system(browser: Any) -> None:
+    light, dark = "", ""
+    for scheme in (False, True):
+        browser.open(SITE / PAGES[0], dark=scheme)
+        light, dark = dark, browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_narrow_page_does_not_scroll_sideways(browser: Any, page: str) -> None:
+    browser.open(SITE / page, width=420)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 420
+
+
+def test_the_index_leads_to_the_first_page(browser: Any) -> None:
+    browser.open(SITE / "index.html")
+    assert wait(browser, "location.pathname.endsWith('/docs/README.html')")
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("Tanh", "ops/math.html#tanh"),
+        ("AdamOptimizer", "api/tf.train.html#tf.train.AdamOptimizer"),
+        ("waiver", "conformance/README.html"),
+        ("soft placement", "docs/use.html"),
+    ],
+)
+def test_search_finds(browser: Any, words: str, page: str) -> None:
+    found = search(browser, words)
+    assert browser.errors == []
+    assert any(link.startswith(page) for link in found[:20]), found[:20]
+
+
+def test_the_accuracy_of_an_op_on_a_device_is_in_its_section(browser: Any) -> None:
+    browser.open(SITE / "docs/reference/ops/math.html")
+    rows = "[...document.querySelectorAll('#tanh tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    assert any(row[:2] == ["OPENCL", "float32"] and float(row[2]) > 0 for row in browser.evaluate(rows))
