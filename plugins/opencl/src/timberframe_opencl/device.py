@@ -9,10 +9,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyopencl as cl
 
 from timberframe_accelerator import (
     DTYPES,
@@ -38,8 +37,12 @@ from timberframe_sdk import (
     memory_limit,
 )
 
+if TYPE_CHECKING:
+    import pyopencl as cl
+else:
+    from timberframe_opencl import lazy as cl
+
 TYPE = "OPENCL"
-_PROFILED = cl.command_queue_properties.PROFILING_ENABLE
 
 
 class _Opened:
@@ -48,7 +51,10 @@ class _Opened:
     def __init__(self, device: cl.Device, profiling: bool, staged: bool) -> None:
         self.device = device
         self.context = cl.Context([device])
-        self.queue = cl.CommandQueue(self.context, properties=_PROFILED) if profiling else cl.CommandQueue(self.context)
+        if profiling:
+            self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        else:
+            self.queue = cl.CommandQueue(self.context)
         self.staging = Staging(self.queue) if staged else None
 
 

@@ -13,13 +13,17 @@ import platform
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import pyopencl as cl
+from typing import TYPE_CHECKING, Any
 
 from timberframe_accelerator.opencl_drivers import SYSTEM_VENDORS
 from timberframe_sdk import UnavailableError, cache_folder
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+else:
+    from timberframe_opencl import lazy as cl
 
 _SETTINGS = ("CL_", "OCL_", "POCL_", "INTEL_", "PYOPENCL_")
 """How the names of environment variables begin that drivers and their loader read."""
@@ -119,15 +123,18 @@ def _vendors() -> Path:
 
 def _memory() -> Path | None:
     """The file that keeps what these very drivers report; None where it is not known which ones they are."""
+    package = find_spec("pyopencl")
+    if package is None or package.origin is None or "OCL_ICD_FILENAMES" in os.environ:
+        return None
     try:
-        drivers = [*_drivers()]
+        drivers = [_state(Path(package.origin)), *_drivers()]
     except OSError:
         return None
-    if not drivers or "OCL_ICD_FILENAMES" in os.environ:
+    if len(drivers) == 1:
         return None
     settings = sorted(item for item in os.environ.items() if item[0].startswith(_SETTINGS))
     machine = platform.node(), platform.processor(), os.cpu_count(), os.sysconf("SC_PHYS_PAGES")
-    text = json.dumps([cl.VERSION_TEXT, machine, settings, drivers])
+    text = json.dumps([list(Report.__annotations__), machine, settings, drivers])
     return cache_folder("opencl") / "devices" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 
@@ -137,8 +144,12 @@ def _drivers() -> Iterator[tuple[str, int, int]]:
         library = Path(icd.read_text().strip())
         if not library.is_absolute():
             raise FileNotFoundError(f"{icd}: {library} is no path")
-        state = library.stat()
-        yield str(library), state.st_size, state.st_mtime_ns
+        yield _state(library)
+
+
+def _state(file: Path) -> tuple[str, int, int]:
+    state = file.stat()
+    return str(file), state.st_size, state.st_mtime_ns
 
 
 def _read(file: Path) -> list[Report]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyopencl as cl
 
 from timberframe_opencl.memory import device_error
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+else:
+    from timberframe_opencl import lazy as cl
 
 
 class Enqueued:

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyopencl as cl
 
 from timberframe_sdk import Allocator, InternalError, OpError, ResourceExhaustedError
 
+if TYPE_CHECKING:
+    import pyopencl as cl
+else:
+    from timberframe_opencl import lazy as cl
+
 STAGE_BYTES = 1 << 22
 """Bytes of each of the two halves of a staging buffer."""
-_EXHAUSTED = frozenset({
-    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_RESOURCES, cl.status_code.OUT_OF_HOST_MEMORY,
-    cl.status_code.INVALID_BUFFER_SIZE,
-})  # fmt: skip
 
 
-_LOST = frozenset({
-    cl.status_code.DEVICE_NOT_AVAILABLE, cl.status_code.INVALID_COMMAND_QUEUE, cl.status_code.INVALID_CONTEXT,
-})  # fmt: skip
+@cache
+def _exhausted() -> frozenset[int]:
+    """The codes of errors for want of memory."""
+    code = cl.status_code
+    return frozenset({
+        code.MEM_OBJECT_ALLOCATION_FAILURE, code.OUT_OF_RESOURCES, code.OUT_OF_HOST_MEMORY, code.INVALID_BUFFER_SIZE,
+    })  # fmt: skip
+
+
+@cache
+def _lost() -> frozenset[int]:
+    """The codes of errors of devices that are gone."""
+    code = cl.status_code
+    return frozenset({code.DEVICE_NOT_AVAILABLE, code.INVALID_COMMAND_QUEUE, code.INVALID_CONTEXT})
 
 
 def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
     """The error for a failed call of the driver. kernel: the name of the one to be launched."""
-    if error.code in _EXHAUSTED:
+    if error.code in _exhausted():
         return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
     what = f"{spec}: {kernel and f'kernel {kernel}: '}the driver reports {error}"
-    lost = "; the device seems lost: close the session and open another" if error.code in _LOST else ""
+    lost = "; the device seems lost: close the session and open another" if error.code in _lost() else ""
     return InternalError(what + lost)
 
 
@@ -52,7 +64,7 @@ class OpenCLAllocator(Allocator):
         try:
             return source(max(nbytes, 1))
         except cl.Error as e:
-            if e.code in _EXHAUSTED:
+            if e.code in _exhausted():
                 raise MemoryError(str(e)) from e
             raise
 
