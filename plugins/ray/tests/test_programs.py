@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("ray", reason="ray is not installed: it has no wheel for this Python or system")
 
 import timberframe as tf
+import timberframe_ray
 from timberframe_ray import Cluster
 
 CONFIG = tf.SessionConfig(plugins=["cpu"])
@@ -143,6 +144,30 @@ def test_a_checkpoint_of_variables_of_several_tasks_is_restored(cluster: Cluster
     with tf.Session(cluster.target, config=CONFIG) as s:
         saver.restore(s, path)
         np.testing.assert_array_equal(s.run(variables), [[3, 6]] * 3)
+    tf.Session.reset(cluster.target)
+
+
+@pytest.mark.slow
+def test_a_pipeline_over_workers_gives_the_gradients_of_one_process(cluster: Cluster) -> None:
+    def gradients(target: str, devices: list[str]) -> list[np.ndarray]:
+        with tf.Graph().as_default():
+            x = tf.constant(np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32))
+
+            def stage(y: Any) -> Any:
+                with tf.variable_scope("stage", reuse=tf.AUTO_REUSE):
+                    return y * tf.get_variable("w", [4], initializer=tf.constant_initializer(0.5))
+
+            _, pairs = timberframe_ray.pipeline(
+                tf.train.GradientDescentOptimizer(0.1), [stage, tf.tanh], devices, x, x,
+                lambda y, labels: tf.reduce_mean(tf.square(y - labels)), 4,
+            )  # fmt: skip
+            with tf.Session(target, config=CONFIG) as s:
+                s.run(tf.global_variables_initializer())
+                return list(s.run([g for g, _ in pairs]))
+
+    found = gradients(cluster.target, ["/job:worker/task:0", "/job:worker/task:1"])
+    for x, y in zip(found, gradients("", ["/device:CPU:0"] * 2), strict=True):
+        assert x.tobytes() == y.tobytes()
     tf.Session.reset(cluster.target)
 
 

@@ -14,3 +14,4 @@ from timberframe_ray.collectives import leave as leave
 from timberframe_ray.collectives import reduce_scatter as reduce_scatter
 from timberframe_ray.fit import Result as Result
 from timberframe_ray.fit import fit as fit
+from timberframe_ray.pipeline import pipeline as pipeline

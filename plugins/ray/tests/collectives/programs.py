@@ -116,3 +116,25 @@ def trained(steps: int, sharded: bool) -> Any:
 def trained_in_each_way() -> Any:
     """Twice by all processes together, and once by this one alone."""
     return trained(5, True), trained(5, True), trained(5, False)
+
+
+def split_products() -> Any:
+    """Two layers of which each process has columns of the first and rows of the second weights: loss and gradients.
+
+    Also those of the whole layers, of which the process's part is given.
+    """
+    rank, size = tfr.group().rank, tfr.group().size
+    numbers = np.random.default_rng(0)
+    x, a, b, y = (numbers.standard_normal(s).astype(np.float32) for s in ((4, 6), (6, 8), (8, 3), (4, 3)))
+    mine = slice(rank * 8 // size, (rank + 1) * 8 // size)
+
+    columns, rows = tf.constant(a[:, mine]), tf.constant(b[mine])
+    (product,) = tfr.all_reduce([tf.matmul(tf.nn.relu(tf.matmul(x, columns)), rows)])
+    loss = tf.reduce_mean(tf.square(product - y))
+    parts = tf.gradients(loss / size, [columns, rows])
+
+    first, second = tf.constant(a), tf.constant(b)
+    whole_loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.relu(tf.matmul(x, first)), second) - y))
+    whole = tf.gradients(whole_loss, [first, second])
+    with tf.Session() as session:
+        return session.run([loss, *parts]), session.run([whole_loss, whole[0][:, mine], whole[1][mine]])

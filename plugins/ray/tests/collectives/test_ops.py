@@ -55,6 +55,13 @@ def test_values_and_gradients_in_two_processes() -> None:
 
 
 @pytest.mark.slow
+def test_products_split_by_columns_and_rows_have_the_loss_and_gradients_of_whole_ones() -> None:
+    for parts, whole in _programs().in_processes(2, _programs().split_products).values():
+        for x, y in zip(parts, whole, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_named_with_the_op_in_two_seconds() -> None:
     found = _programs().in_processes(3, _programs().killed, 1, expected=2)
     assert sorted(found) == [0, 2]

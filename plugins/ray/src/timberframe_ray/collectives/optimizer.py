@@ -124,7 +124,7 @@ def _overlap(started: Sequence[tuple[Sequence[Any], Any]]) -> None:
     before: set[Any] = set()
     previous: Any = None
     for values, start in started:
-        needed = _ancestors([v.op for v in values], before)
+        needed = ancestors([v.op for v in values], before)
         if any(op.op_def.role in _FRAMES for op in needed):
             return  # nothing outside may be waited for in a loop of TensorFlow 1
         for op in needed:
@@ -139,7 +139,7 @@ def _computed(*tensors: Any) -> bool:
     return any(x.dtype.is_floating or x.dtype.is_complex for x in tensors)
 
 
-def _ancestors(operations: Sequence[Any], known: Collection[Any]) -> set[Any]:
+def ancestors(operations: Sequence[Any], known: Collection[Any] = ()) -> set[Any]:
     """The operations, and all that they need, but for those that are known."""
     found: set[Any] = set()
     waiting = list(operations)
