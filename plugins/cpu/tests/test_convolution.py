@@ -107,6 +107,27 @@ def test_images_of_a_batch_are_convolved_as_each_by_itself(
     np.testing.assert_array_equal(back, np.concatenate(parts))
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_filter_that_is_not_finite_meets_the_zeros_outside_the_image(isa: str, value: float) -> None:
+    x, w = _random((13, 6, 5, 20)), _random((3, 3, 20, 34))
+    w[0, 0, 3, 5] = value
+    (padded,) = run_op("Conv2D", EVEN | {"padding": "VALID"}, [np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), w], isa)
+    assert np.isnan(padded[:, 0, 0, 5]).all()
+    for constants in ((), (1,)):
+        for threads in (1, 3):
+            (got,) = run_op("Conv2D", EVEN, [x, w], isa, threads=threads, constants=constants)
+            np.testing.assert_array_equal(got, padded)
+    sizes = np.array(x.shape, np.int32)
+    found = [
+        run_op("Conv2DBackpropInput", EVEN, [sizes, w, padded], isa, threads=threads, constants=constants)[0]
+        for threads in (1, 3)
+        for constants in ((), (1,))
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
 @pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
 def test_channels_first_gives_the_same_values(op: str) -> None:
     x, w = _random((2, 5, 6, 3)), _random((3, 3, 3, 4))

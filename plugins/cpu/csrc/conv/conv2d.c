@@ -4,7 +4,7 @@
  * No matrix of patches is built: a register tile of pixels by output channels reads the image through pointers, one
  * for each pixel and tap, that lead to a row of zeros where the window hangs over the edge. Each output element adds
  * up its terms in the filter's order, so results depend neither on the tiling nor on the number of threads. Terms of
- * taps that hang over the edge are zeros, which a tile leaves out where it can: with finite filters that changes no bit. */
+ * taps that hang over the edge are zeros where the filter is finite, and then a tile leaves them out if it can. */
 #include <string.h>
 
 #include "common/table.h"
@@ -36,6 +36,7 @@
 #define UNITS_PER_THREAD 4   /* so many blocks of pixels and panels at least, where there are enough pixels */
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */
+#define SCANNED_PIXELS 256   /* pixels from which on it pays to look whether a filter is finite */
 #define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
 #define TOGETHER 6           /* images whose pixels at one place make a tile: they meet the same taps */
 

@@ -87,12 +87,13 @@ def prepare_packed(
 ) -> bool:
     """Has an input packed once by the kernel `pack`, where it is a constant or a variable.
 
-    outside: output channels of a group. rows_of: gives the filter in the order in which `pack` takes it.
+    outside: output channels of a group. rows_of: gives the filter in the order in which `pack` takes it. A further row
+    says whether all of it is finite.
     """
     value, narrow = node.inputs[input], is_narrow(node.inputs[input].dtype)
     dtype = np.dtype(np.float32) if narrow else value.dtype
     lanes = panel()[0] // dtype.itemsize
-    rows, padded = value.size // outside, -(-outside // lanes) * lanes
+    rows, padded = value.size // outside + 1, -(-outside // lanes) * lanes
     device: Any = node.device
 
     def make(filter: np.ndarray) -> np.ndarray:
